@@ -15,11 +15,11 @@ from flashsim.device.device import Device
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import WINDOW, survey
-from traces.conversion import convert
-from traces.excerpt import Excerpt
+from traces.file.conversion import convert
+from traces.file.excerpt import Excerpt
+from traces.file.schema import make_batch
 from traces.format import read_trace
 from traces.format.base import load_writable
-from traces.schema import make_batch
 
 COUNT = 1_000_000
 DEPTH = 32

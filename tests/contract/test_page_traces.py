@@ -14,9 +14,9 @@ import pytest
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.transactions import References
+from traces.file.page_trace import page_trace
 from traces.format import FORMATS, load_format
 from traces.page_format import PAGE_FORMATS
-from traces.page_trace import page_trace
 
 #: What packs a file, by the usual ending.
 _PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}

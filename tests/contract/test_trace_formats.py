@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
 from flashsim.core.units import NEVER
-from traces.conversion import convert
-from traces.excerpt import Excerpt
+from traces.file.conversion import convert
+from traces.file.excerpt import Excerpt
+from traces.file.schema import SCHEMA, make_batch
 from traces.format import FORMATS, load_format, read_trace, recognise, writable
 from traces.format.base import candidates, load_writable
-from traces.schema import SCHEMA, make_batch
 from traces.summary.information import describe
 
 #: Requests that stand in for the example of a format which is written and brings none.

@@ -19,8 +19,7 @@ from flashsim.execution.pooled.system import CPU, PURPOSES
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
 from flashsim.studies.replaying.demerit import demerit
 from tests.property.test_pooled_equality import Drawn, drawn_system
-from traces.parquet_writer import ParquetWriter
-from traces.recording import CausedRequests
+from traces.file.recording import CausedRequests, ParquetWriter
 
 #: More than are handed out at a time here.
 REQUESTS = 150

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
+from traces.file.schema import SCHEMA, make_batch
 from traces.format import read_trace, recognise
 from traces.format.base import load_writable
-from traces.schema import SCHEMA, make_batch
 
 _NAMES = ("magic", "sequence", "time", "sector", "bytes", "action", "pid", "device", "cpu", "error", "pdu_len")
 _KINDS = ("u4", "u4", "u8", "u8", "u4", "u4", "u4", "u4", "u4", "u2", "u2")

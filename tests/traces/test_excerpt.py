@@ -11,9 +11,9 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MILLISECONDS, SECONDS
-from traces.excerpt import Excerpt, requests_of
+from traces.file.excerpt import Excerpt, requests_of
+from traces.file.schema import SCHEMA, make_batch
 from traces.format.base import load_writable
-from traces.schema import SCHEMA, make_batch
 from traces.summary.clock import Clock
 
 

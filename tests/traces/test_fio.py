@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.operations.command_line import app
 from tests.flashsim.conftest import SMALL_JOIN
-from traces.conversion import convert
+from traces.file.conversion import convert
+from traces.file.schema import make_batch
 from traces.format.base import load_writable, read_trace
-from traces.schema import make_batch
 from traces.summary.information import describe
 
 pytestmark = pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")

@@ -12,13 +12,13 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParamet
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from flashsim.core.transactions import BATCH
 from flashsim.core.units import KIB
-from traces.excerpt import Excerpt
+from traces.file.excerpt import Excerpt
+from traces.file.page_trace import keep, page_trace
+from traces.file.recording import ParquetWriter
+from traces.file.schema import make_batch
 from traces.page_format import lines
-from traces.page_runs import expanded
-from traces.page_trace import keep, page_trace
-from traces.parquet_writer import ParquetWriter
 from traces.references import generated
-from traces.schema import make_batch
+from traces.references.base import expanded
 
 
 def pages_of(path: Path, name: str | None = None) -> list[int]:

@@ -21,7 +21,7 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.storage.pool.simulation import Simulation
 from pathlib import Path
 from traces.page_format import lines
-from traces.page_trace import page_trace
+from traces.file.page_trace import page_trace
 from traces.references import generated
 
 source = generated(f"zipf:pages={sys.argv[1]},references={sys.argv[2]},write-share=0.2")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError
 from flashsim.core.request import COMPLETION, READ, WRITE, make_requests
-from traces.recording import ParquetRecorder
-from traces.schema import open_trace, provenance_of
+from traces.file.recording import ParquetRecorder
+from traces.file.schema import open_trace, provenance_of
 from traces.summary.distinct import Footprint
 from traces.summary.information import describe
 

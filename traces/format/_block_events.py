@@ -21,8 +21,8 @@ from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParam
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
+from traces.file.schema import Batches, make_batch
 from traces.format import _text
-from traces.schema import Batches, make_batch
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
 LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, commands that bypass the file system"

@@ -34,9 +34,9 @@ import pyarrow.compute as pc
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.units import NEVER
+from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import Example, WritableFormat
-from traces.schema import Batches, make_batch
 
 _DEVICES = 1 << 15
 #: Columns of the schema, by what a column of text holds.

@@ -12,8 +12,8 @@ import pyarrow.csv
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers
+from traces.file.schema import Batches
 from traces.format import _text
-from traces.schema import Batches
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
 #: Names of files are paths.

@@ -17,8 +17,8 @@ import pyarrow.csv
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.units import NEVER
+from traces.file.schema import Batches
 from traces.format._packed import open_bytes
-from traces.schema import Batches
 
 _CHUNK = 8 << 20
 _HEAD = 1 << 16

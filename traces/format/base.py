@@ -1,6 +1,6 @@
 """What every trace format provides, and how the format of a file is found out.
 
-A member follows `Format`, and one that can be written `WritableFormat`: record batches are of `traces.schema.SCHEMA`, in constant memory.
+A member follows `Format`, and one that can be written `WritableFormat`; batches are of `traces.file.schema.SCHEMA`, in constant memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeGuard
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family, optional
-from traces.schema import Batches
+from traces.file.schema import Batches
 
 
 class Example(NamedTuple):

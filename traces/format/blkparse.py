@@ -14,11 +14,11 @@ from flashsim.core.errors import DamagedFileError
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER, SECONDS
+from traces.file.schema import Batches
 from traces.format import _block_events, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
 from traces.format._text import Bytes
 from traces.format.base import Example
-from traces.schema import Batches
 
 TITLE = "blkparse text"
 CARRIES = _block_events.CARRIES

@@ -30,10 +30,10 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
+from traces.file.schema import Batches
 from traces.format import _block_events, _packed, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
 from traces.format.base import Example
-from traces.schema import Batches
 
 TITLE = "blktrace binary, of one or all processors"
 CARRIES = _block_events.CARRIES

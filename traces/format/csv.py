@@ -15,10 +15,10 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS, parse_size
+from traces.file.schema import Batches
 from traces.format import _text
 from traces.format._columns import Column, Reader
 from traces.format.base import Example, Format
-from traces.schema import Batches
 
 TITLE = "CSV with a header of names"
 LEAVES_OUT = "columns that are no part of a request"

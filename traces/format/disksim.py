@@ -12,9 +12,9 @@ import pyarrow as pa
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import MICROSECONDS
+from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import Example
-from traces.schema import Batches, make_batch
 
 TITLE = "DiskSim validation trace (closed loop, measured response times)"
 CARRIES = frozenset({"operation", "offset", "length", "tag", "dependency", "think", "arrival", "started", "completed"})

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from flashsim.core.request import FLUSH, READ
 from flashsim.core.units import MICROSECONDS
+from traces.file.schema import Batches, make_batch
 from traces.format import _fio, _text
 from traces.format.base import Example
-from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 3"
 CARRIES = _fio.CARRIES

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.units import MICROSECONDS
+from traces.file.schema import Batches, make_batch
 from traces.format import _fio, _text
 from traces.format.base import Example
-from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 2"
 CARRIES = _fio.CARRIES

@@ -18,11 +18,11 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.units import NEVER, SECONDS
+from traces.file.schema import Batches, make_batch
 from traces.format import _oracle_records, _text
 from traces.format._oracle_records import RECORD, RECORDS
 from traces.format._oracle_records import recognise as recognise
 from traces.format.base import Example
-from traces.schema import Batches, make_batch
 
 TITLE = "libCacheSim oracleGeneral (binary)"
 CARRIES = frozenset({"offset", "length", "arrival"})

@@ -1,4 +1,4 @@
-"""Our own format: `traces.schema` as a Parquet file."""
+"""Our own format: `traces.file.schema` as a Parquet file."""
 
 from itertools import chain
 from pathlib import Path
@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import NEVER
+from traces.file.recording import ParquetWriter
+from traces.file.schema import SCHEMA, Batches, open_trace, provenance_of, unknown_columns
 from traces.format._text import Bools
-from traces.parquet_writer import ParquetWriter
-from traces.schema import SCHEMA, Batches, open_trace, provenance_of, unknown_columns
 
 TITLE = "flashsim's own trace (Parquet)"
 CARRIES = frozenset(SCHEMA.names)

@@ -25,9 +25,9 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE
 from flashsim.core.units import MICROSECONDS, NEVER
+from traces.file.schema import Batches, make_batch
 from traces.format import _packed, _text
 from traces.format.base import Example
-from traces.schema import Batches, make_batch
 
 TITLE = "VMware vscsi trace (binary), version 1 or 2"
 LEAVES_OUT = "sequence numbers, segments, commands other than reads, writes, unmaps and flushes"

@@ -7,7 +7,7 @@ import pyarrow as pa
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.page_format.base import PageExample
-from traces.page_runs import expanded
+from traces.references.base import expanded
 
 TITLE = "first page, pages, ignored, number of the request (ARC)"
 EXAMPLE = PageExample(b"5 3 0 0\n100 1 0 1\n6 2 0 2\n", [5, 6, 7, 100, 6, 7])

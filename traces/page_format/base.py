@@ -1,6 +1,6 @@
 """What every format of page traces provides: references in batches, in constant memory.
 
-Formats of requests to devices are another family (`traces.format`); `traces.page_trace` reads both.
+Formats of requests to devices are another family (`traces.format`); `traces.file.page_trace` reads both.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
+from traces.file.schema import SCHEMA
 from traces.page_format import _ids
-from traces.schema import SCHEMA
 
 TITLE = "references (Parquet)"
 

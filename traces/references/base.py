@@ -5,7 +5,7 @@ They are asked for as ``zipf:pages=1000000,references=1e7,skew=0.99,write-share=
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -133,3 +133,22 @@ def _value(parameter: str, text: str, declared: Mapping[str, Any]) -> Any:
     except (KeyError, ValueError):
         needed = "yes or no" if declared["type"] is bool else "a number"
         raise InvalidParameterError(parameter, repr(text), f"{needed} is needed: {declared['meaning']}") from None
+
+
+def expanded(begin: Integers, counts: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """The numbers of runs that begin somewhere, one run after the other, some at a time, and from which run each is.
+
+    Examples
+    --------
+    >>> [(pages.tolist(), runs.tolist()) for pages, runs in expanded(np.array([7, 3]), np.array([3, 2]))]
+    [([7, 8, 9, 3, 4], [0, 0, 0, 1, 1])]
+    """
+    until = np.cumsum(counts)
+    total = int(until[-1]) if len(until) else 0
+    for start in range(0, total, BATCH):
+        stop = min(start + BATCH, total)
+        first, last = np.searchsorted(until, (start, stop - 1), side="right")
+        runs = np.arange(first, last + 1)
+        before = until[runs] - counts[runs]
+        held = np.minimum(until[runs], stop) - np.maximum(before, start)
+        yield np.repeat(begin[runs] - before, held) + np.arange(start, stop), np.repeat(runs, held)

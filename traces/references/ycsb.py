@@ -19,9 +19,8 @@ from flashsim.core.parameters import count, text
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.page_runs import expanded
 from traces.references._zipf import Zipf
-from traces.references.base import MOST_PAGES, Generated
+from traces.references.base import MOST_PAGES, Generated, expanded
 
 TITLE = "YCSB's core workloads A to F"
 

@@ -14,7 +14,7 @@ from flashsim.core.members import Family
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, Completions, Integers
 from flashsim.device.file import RealDevice
-from traces.schema import Batches, make_batch
+from traces.file.schema import Batches, make_batch
 
 #: How far before a request the one that it waits for may be.
 BACK = 1 << 16

@@ -17,8 +17,8 @@ from flashsim.device.aio import AT_ONCE, Queue, call_next, closed_loop, wait_unt
 from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
+from traces.file.schema import Batches
 from traces.replay.base import BACK, Observer, column, replayed
-from traces.schema import Batches
 
 TITLE = "one process, past the page cache, a batch submitted at once and waited for"
 PACES = ("asap", "timed", "think")

@@ -24,9 +24,9 @@ from flashsim.core.request import FLUSH, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
 from flashsim.device.direct_memory import HUGE_PAGE
 from flashsim.device.file import RealDevice
+from traces.file.schema import Batches, make_batch
 from traces.format import fio_iolog, fio_iolog_v2
 from traces.replay.base import Observer, column, replayed
-from traces.schema import Batches, make_batch
 
 TITLE = "the program fio, if it is installed"
 PACES = ("asap", "timed")

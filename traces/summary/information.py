@@ -9,8 +9,8 @@ from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB, MILLISECONDS
-from traces.excerpt import Source, recognised
-from traces.schema import open_trace, provenance_of, unknown_columns
+from traces.file.excerpt import Source, recognised
+from traces.file.schema import open_trace, provenance_of, unknown_columns
 from traces.summary import distinct
 from traces.summary.clock import Clock
 from traces.summary.distinct import Touched

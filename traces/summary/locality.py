@@ -13,7 +13,8 @@ from flashsim.core.request import Integers
 from flashsim.core.reuse import FIRST
 from flashsim.core.sampling import SampledDistances
 from flashsim.core.units import MIB
-from traces.page_runs import expanded, pages_touched
+from traces.file.page_trace import pages_touched
+from traces.references.base import expanded
 from traces.summary.distinct import PAGE
 from traces.summary.histogram import Histogram
 

@@ -20,7 +20,7 @@ from flashsim.core.parameters import build, count, size
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, ReferenceBatches, References, Transactions, TransactionStream
-from traces.page_trace import page_trace
+from traces.file.page_trace import page_trace
 from traces.references.base import GENERATORS, Declared, Generated, parsed
 from traces.transactions._pages import PAGE
 

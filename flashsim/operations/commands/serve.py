@@ -22,7 +22,7 @@ from flashsim.operations.face._outcome import Listing
 from flashsim.studies.presentation.terminal import say
 from flashsim.studies.serving.journal import LATE, Journal
 from flashsim.studies.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up
-from traces.parquet_writer import ParquetWriter
+from traces.file.recording import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"
 

@@ -26,7 +26,7 @@ from flashsim.studies.caching.running import policy_names
 from flashsim.studies.caching.session import Asked, ReferenceSource, Simulated, simulate
 from flashsim.studies.caching.sizes import parse_sample
 from flashsim.studies.presentation.terminal import Explanation, Part
-from traces.page_trace import keep as keep_references
+from traces.file.page_trace import keep as keep_references
 
 
 class CacheOutcome(Outcome):

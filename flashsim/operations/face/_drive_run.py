@@ -31,8 +31,8 @@ from flashsim.studies.replaying.observation import BELOW_ONE, NOT_COLLECTED, Obs
 from flashsim.studies.replaying.real import Lateness, RealSettings, Replayed, replay_on
 from flashsim.studies.replaying.survey import Survey, load, survey
 from flashsim.studies.runs.partial_files import final_name
-from traces.excerpt import Excerpt, Source
-from traces.parquet_writer import ParquetWriter
+from traces.file.excerpt import Excerpt, Source
+from traces.file.recording import ParquetWriter
 from traces.replay.base import Observer
 
 #: A run on a drive without counters over time is told in so many intervals.

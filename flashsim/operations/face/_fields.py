@@ -161,7 +161,7 @@ Precondition = Annotated[
     Name("Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks.", "STATE"),
 ]
 
-# Which part of a trace (`traces.excerpt.excerpt`).
+# Which part of a trace (`traces.file.excerpt.excerpt`).
 TraceFormat = Annotated[
     str | None,
     Name(

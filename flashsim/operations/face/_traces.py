@@ -22,9 +22,9 @@ from flashsim.core.units import format_size
 from flashsim.operations.face._tables import A_TRACE, arrow_table
 from flashsim.operations.face._units import text
 from flashsim.studies.replaying.survey import WINDOW
-from traces.excerpt import Excerpt, excerpt
-from traces.parquet_writer import ParquetWriter
-from traces.schema import SCHEMA, default, make_batch, schema_with
+from traces.file.excerpt import Excerpt, excerpt
+from traces.file.recording import ParquetWriter
+from traces.file.schema import SCHEMA, default, make_batch, schema_with
 from traces.workload.base import Pattern
 
 #: What a frame of requests must have; what else it may have are the columns of a trace.
@@ -34,7 +34,7 @@ _DRAWING = 3 * 8
 
 
 class Traced:
-    """What stands for a trace: its file or frame, and which part of it (`traces.excerpt.excerpt`)."""
+    """What stands for a trace: its file or frame, and which part of it (`traces.file.excerpt.excerpt`)."""
 
     def __init__(self, trace: Any, part: Mapping[str, Any]) -> None:
         self.trace, self.part = trace, part

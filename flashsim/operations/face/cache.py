@@ -32,9 +32,9 @@ from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
 from flashsim.studies.runs.partial_files import final_name
-from traces.page_trace import keep as keep_references
-from traces.page_trace import page_trace
-from traces.recording import ParquetRecorder
+from traces.file.page_trace import keep as keep_references
+from traces.file.page_trace import page_trace
+from traces.file.recording import ParquetRecorder
 
 _POLICIES = "One of {policies}; all; or a Python file. Several may be given, or several with commas."
 _TRACES = (

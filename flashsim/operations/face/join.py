@@ -47,7 +47,7 @@ from flashsim.studies.runs.joining import (
     simulate_join,
     wanted_columns,
 )
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 if TYPE_CHECKING:  # the command needs neither
     import pandas as pd

@@ -26,7 +26,7 @@ from flashsim.studies.replaying.real import RealSettings
 from flashsim.studies.replaying.several import assigned
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import Survey, survey
-from traces.excerpt import Excerpt
+from traces.file.excerpt import Excerpt
 from traces.replay.base import load_engine
 
 

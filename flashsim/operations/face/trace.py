@@ -23,9 +23,9 @@ from flashsim.operations.face._traces import Traced, part_of, trace_file
 from flashsim.studies.presentation import trace_plots, trace_tables
 from flashsim.studies.presentation.terminal import Part
 from flashsim.studies.runs.partial_files import final_name
-from traces.conversion import Conversion
-from traces.conversion import convert as convert_file
-from traces.excerpt import requests_of
+from traces.file.conversion import Conversion
+from traces.file.conversion import convert as convert_file
+from traces.file.excerpt import requests_of
 from traces.summary import information
 
 Trace = Annotated[
@@ -48,7 +48,7 @@ class TraceOutcome(Outcome, Traced):
     trace
         As it was given.
     part
-        Which part of it (`traces.excerpt.excerpt`).
+        Which part of it (`traces.file.excerpt.excerpt`).
     told
         What `traces.summary.information.describe` says.
     """

@@ -23,9 +23,9 @@ from flashsim.device import presets
 from flashsim.execution.drivers import run
 from flashsim.studies.caching.session import ReferenceSource
 from flashsim.studies.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
-from traces.excerpt import excerpt
-from traces.page_trace import page_trace
-from traces.recording import ParquetRecorder
+from traces.file.excerpt import excerpt
+from traces.file.page_trace import page_trace
+from traces.file.recording import ParquetRecorder
 from traces.references import GENERATORS, generated
 from traces.references.base import parsed
 

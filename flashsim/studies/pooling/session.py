@@ -25,8 +25,7 @@ from flashsim.studies.pooling.results import INTERVALS, DesignResult
 from flashsim.studies.replaying.preconditioning import wanted
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
-from traces.parquet_writer import ParquetWriter
-from traces.recording import CausedRequests
+from traces.file.recording import CausedRequests, ParquetWriter
 from traces.transactions import TransactionWorkload
 
 #: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.

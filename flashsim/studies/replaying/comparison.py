@@ -14,7 +14,7 @@ from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.replaying.demerit import histogram_demerit
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.survey import column, limited
-from traces.excerpt import Source, requests_of
+from traces.file.excerpt import Source, requests_of
 from traces.summary.histogram import Histogram
 
 #: All operations together.

@@ -20,10 +20,10 @@ from flashsim.device.aio import check_outstanding
 from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
 from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
-from traces.excerpt import Source, requests_of
+from traces.file.excerpt import Source, requests_of
+from traces.file.schema import make_batch
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill
-from traces.schema import make_batch
 
 #: Requests submitted so much after they were due, ns, are late; timers and a system call take less.
 LATE = 100 * MICROSECONDS

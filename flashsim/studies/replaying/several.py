@@ -14,7 +14,7 @@ from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.replaying.comparison import Comparison, known
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.survey import Survey, column, limited
-from traces.excerpt import Source, requests_of
+from traces.file.excerpt import Source, requests_of
 
 
 def names_of(what: Survey) -> dict[int, str]:

@@ -15,9 +15,9 @@ from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.studies.replaying.observation import Observation
 from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
-from traces.excerpt import Source, requests_of
+from traces.file.excerpt import Source, requests_of
+from traces.file.schema import Batches, make_batch
 from traces.replay.base import Observer
-from traces.schema import Batches, make_batch
 
 PACES = ("asap", "timed", "think")
 #: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.

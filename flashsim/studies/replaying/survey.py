@@ -12,8 +12,8 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.units import MIB
 from flashsim.device.device import Device
-from traces.excerpt import Source, path_of, requests_of
-from traces.schema import Batches, unknown_columns
+from traces.file.excerpt import Source, path_of, requests_of
+from traces.file.schema import Batches, unknown_columns
 from traces.summary.clock import Clock
 from traces.summary.distinct import Footprint
 
@@ -80,7 +80,7 @@ def survey(source: Source, limit: int | None = None) -> Survey:
     Raises
     ------
     MissingFileError, DamagedFileError
-        See `traces.excerpt.Excerpt.batches`.
+        See `traces.file.excerpt.Excerpt.batches`.
     InvalidParameterError
         There is no request in it, or the limit is below 1.
     """

@@ -13,8 +13,8 @@ from flashsim.device.presets import Preset
 from flashsim.studies.presentation.percentiles import COLUMNS, durations, summary
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.replaying.device_report import DeviceReport
-from traces.parquet_writer import ParquetWriter
-from traces.schema import make_batch
+from traces.file.recording import ParquetWriter
+from traces.file.schema import make_batch
 from traces.summary.histogram import Histogram
 
 #: A reply is late if it leaves more than this share of the request's time after it was due.

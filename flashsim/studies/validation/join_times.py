@@ -11,7 +11,7 @@ from flashsim.core.protocols import Label
 from flashsim.core.request import FLUSH, Completions, Integers, Requests
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Algorithm, Phase, Request, rewrite
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 Floats = npt.NDArray[np.float64]
 #: Phases in the order in which they were entered, and the first time of each.

@@ -39,7 +39,7 @@ from flashsim.studies.runs.joining import JoinSetting, check_names, divide, need
 from flashsim.studies.runs.nominal import disk_of
 from flashsim.studies.validation.join_times import Begins, Floats, Tee, Times
 from models.disk import Disk
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 from traces.replay.base import load_engine
 
 #: The four joins of Haas et al.

@@ -24,7 +24,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.source.base import load_pair, open_source
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGES, Kept, Places, cpu_model, station
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 
 @pytest.fixture(scope="module")

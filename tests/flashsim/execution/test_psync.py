@@ -27,7 +27,7 @@ from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
 from tests.flashsim.execution.strand_programs import Kept, station
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 CALL = 3000  # ns
 

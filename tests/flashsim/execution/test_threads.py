@@ -23,7 +23,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
 from tests.flashsim.execution.strand_programs import Kept
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 SLEEP = 50_000_000
 

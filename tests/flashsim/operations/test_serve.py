@@ -26,7 +26,7 @@ from flashsim.studies.serving.session import at_path
 from tests.flashsim.conftest import Run
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.studies.runs.test_interrupts import ROOT
-from traces.schema import open_trace
+from traces.file.schema import open_trace
 
 #: 32 MiB in 256 dies, so that four reads at random places hardly ever meet in one.
 SLOW = {

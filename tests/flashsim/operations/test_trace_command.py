@@ -30,9 +30,9 @@ from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out, open_pair
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.trace_events import check, load
+from traces.file.recording import ParquetRecorder
+from traces.file.schema import make_batch
 from traces.format.base import load_writable, read_trace
-from traces.recording import ParquetRecorder
-from traces.schema import make_batch
 
 #: Ten requests, a millisecond apart.
 MQSIM = "".join(f"{number * 1_000_000} 0 {number * 64 % 256} 8 {number % 2}\n" for number in range(10))
@@ -243,7 +243,7 @@ def test_a_format_is_named_and_a_wrong_guess_overridden(flashsim: Run, here: Pat
 
 def test_a_format_of_ones_own_and_named_columns(flashsim: Run, here: Path) -> None:
     (here / "mine.py").write_text(
-        "from traces.schema import make_batch\n"
+        "from traces.file.schema import make_batch\n"
         "TITLE = 'mine'\n"
         "def recognise(path):\n    return False\n"
         "def read(path):\n    numbers = [int(line) for line in path.read_text().split()]\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import NEVER
 from flashsim.device.file import RealDevice
+from traces.file.schema import make_batch
 from traces.replay import builtin
-from traces.schema import make_batch
 
 BLOCK = 4096
 SIZE = 64 * BLOCK

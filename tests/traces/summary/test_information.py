@@ -14,8 +14,8 @@ import pytest
 
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from tests.peak_memory import PEAK_MEMORY
+from traces.file.schema import make_batch
 from traces.format.base import load_writable
-from traces.schema import make_batch
 from traces.summary.information import describe
 from traces.summary.locality import Locality
 
@@ -148,10 +148,10 @@ _MEASURED = (
 import sys
 from pathlib import Path
 import numpy as np
-from traces.conversion import convert
+from traces.file.conversion import convert
 from traces.format.base import load_writable
 from traces.summary.information import describe
-from traces.schema import make_batch
+from traces.file.schema import make_batch
 
 def batches(count, step=1 << 17):
     rng = np.random.default_rng(1)

@@ -22,7 +22,7 @@ from flashsim.studies.replaying.report import write_report
 from flashsim.studies.validation.joins import Witnesses
 from flashsim.studies.validation.joins_report import noise_table
 from tests.flashsim.operations.html_page import whole
-from traces.schema import make_batch
+from traces.file.schema import make_batch
 
 #: What a file or a preset may be called.
 HOSTILE = "<script>alert('$x$ $y$')</script> --><img src=x> --!>\"onload='1' &amp;"

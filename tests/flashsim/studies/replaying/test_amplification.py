@@ -27,8 +27,8 @@ from flashsim.studies.replaying.observation import (
 )
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import load, survey
+from traces.file.schema import make_batch
 from traces.format.base import load_writable
-from traces.schema import make_batch
 
 COUNTS = {"programs_host": 10, "programs_gc": 6, "programs_merge": 3, "programs_map": 2, "programs_wear": 1}
 

@@ -25,7 +25,7 @@ from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 METHODS = ("traditional", "n-hash")
 

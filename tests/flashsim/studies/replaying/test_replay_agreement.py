@@ -15,9 +15,9 @@ from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS
 from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import RealDevice
 from flashsim.studies.replaying.device_report import DeviceReport
+from traces.file.schema import make_batch
 from traces.replay.base import load_engine
 from traces.replay.builtin import fill
-from traces.schema import make_batch
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")]
 

@@ -17,8 +17,8 @@ from flashsim.core.units import MB, SECONDS
 from flashsim.studies.pooling.session import Asked, simulate
 from tests.flashsim.conftest import Run
 from tests.flashsim.studies.replaying.test_real_replay import refused
-from traces.recording import CausedRequests
-from traces.schema import open_trace, provenance_of
+from traces.file.recording import CausedRequests
+from traces.file.schema import open_trace, provenance_of
 
 ON = "--on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin"
 

@@ -16,8 +16,8 @@ from flashsim.device.device import Device
 from flashsim.studies.validation import closed_loop
 from flashsim.studies.validation.comparison import PARTS, ByClass, compare, headline
 from tests.flashsim.conftest import Run
+from traces.file.schema import make_batch
 from traces.format import disksim
-from traces.schema import make_batch
 
 DRIVE = "toshiba-5400-320gb"
 MILLISECOND = 1_000_000

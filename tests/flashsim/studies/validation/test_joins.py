@@ -16,7 +16,7 @@ from flashsim.execution.requests import Algorithm, Cpu, Phase
 from flashsim.studies.validation.join_times import Tee
 from flashsim.studies.validation.joins import Witnesses
 from flashsim.studies.validation.joins_report import noise_table, table
-from traces.recording import ParquetRecorder
+from traces.file.recording import ParquetRecorder
 
 #: Phases as they are entered, and begin and end (s) of the requests in each: the second is empty, and the first is gone back to.
 Entered = Sequence[tuple[str, Sequence[tuple[int, int]]]]

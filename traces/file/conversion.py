@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
-from traces.excerpt import Source, recognised
+from traces.file.excerpt import Source, recognised
+from traces.file.schema import SCHEMA, Batches, default, unknown_columns
 from traces.format.base import WritableFormat, left_out, load_writable
-from traces.schema import SCHEMA, Batches, default, unknown_columns
 
 
 @dataclass

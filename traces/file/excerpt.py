@@ -13,8 +13,8 @@ import pyarrow as pa
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER, format_duration, parse_duration
+from traces.file.schema import SCHEMA, Batches, make_batch, unknown_columns
 from traces.format.base import read_trace, recognise
-from traces.schema import SCHEMA, Batches, make_batch, unknown_columns
 
 #: How far before a request the one that it waits for may be, where requests in between are left out.
 _BACK = 1 << 20

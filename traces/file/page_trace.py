@@ -10,18 +10,20 @@ import numpy as np
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ, WRITE, Integers
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB, MIB, format_size
-from traces.excerpt import Excerpt, Source, recognised
+from traces.file.excerpt import Excerpt, Source, recognised
+from traces.file.schema import unknown_columns
 from traces.format.base import FORMATS, candidates
 from traces.page_format.base import PAGE_FORMATS, load_page_format
-from traces.page_runs import expanded, pages_touched
-from traces.schema import unknown_columns
+from traces.references.base import expanded
 
 #: Pages of a database, and what requests to devices are split into where nobody says.
 PAGE_SIZE = 4 * KIB
 _LEAST_PAGE, _LARGEST_PAGE = 512, 64 * MIB
+#: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each of 4 KiB.
+_DEVICE_SHIFT = 48
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,12 @@ def _of_requests(excerpt: Excerpt, page_size: int) -> ReferenceBatches:
         known = "operation" not in unknown_columns(batch.schema)
         for pages, requests in expanded(begin, counts):
             yield References(pages, operation[requests] == WRITE if known else None)
+
+
+def pages_touched(device: Integers, offset: Integers, length: Integers, page_size: int) -> tuple[Integers, Integers]:
+    """The first page of each request, unlike those of other devices, and how many it touches, in whole or in part, shape (n,) each."""
+    first = offset // page_size
+    return (device << _DEVICE_SHIFT) + first, np.where(length > 0, -(-(offset + length) // page_size) - first, 0)
 
 
 def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:

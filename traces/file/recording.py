@@ -1,25 +1,85 @@
-"""Record what a driver does into a trace file, in constant memory."""
+"""Record what a driver does into a trace file, in constant memory; the file appears under its name only once it is complete."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Integers, Requests
 from flashsim.core.units import NEVER
-from traces.parquet_writer import ParquetWriter
-from traces.schema import make_batch
+from traces.file import schema
 
 #: How far before a request the one that it waits for may be: twice as far is what a replay takes (`traces.replay.base.BACK`).
 _BACK = 1 << 15
+#: Requests held before they are written as one row group.
+_ROW_GROUP = 1 << 18
 
 
-class ParquetRecorder:
-    """A `core.protocols.Sink` that writes a Parquet file; it appears under its name only once it is complete.
+class ParquetWriter:
+    """A trace file in the making; leaving the context with an error leaves no file.
+
+    Parameters
+    ----------
+    path
+        The file to make; an existing one is replaced.
+    provenance
+        Goes into the file (`flashsim.core.provenance`).
+    unknown
+        Columns that the source does not tell (`traces.file.schema.unknown_columns`).
+    """
+
+    def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None, unknown: Collection[str] = ()) -> None:
+        self.path = Path(path)
+        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
+        try:
+            full = schema.schema_with(dict(provenance or {}), unknown)
+            self._writer = pq.ParquetWriter(self._partial, full, compression="zstd", write_page_checksum=True)
+        except OSError as problem:
+            raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows of `traces.file.schema.SCHEMA`, shape (n,)."""
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        if self._pending_rows >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            table = pa.Table.from_batches(self._pending).unify_dictionaries().combine_chunks()
+            try:
+                self._writer.write_table(table.replace_schema_metadata(self._writer.schema.metadata))
+            except OSError as problem:
+                raise FlashsimError(f"trace: cannot write {self.path}: {problem}") from problem
+        self._pending, self._pending_rows = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        os.replace(self._partial, self.path)
+
+    def discard(self) -> None:
+        self._writer.close()
+        self._partial.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        (self.discard if kind else self.close)()
+
+
+class ParquetRecorder(ParquetWriter):
+    """A `core.protocols.Sink` that writes a trace file.
 
     Each submitted batch waits for the request of the batch before it that completed last, or for the one that it is said to come after, and
     its `think` is the time from there: replayed on another device, the trace keeps its order and its pauses rather than its times.
@@ -40,8 +100,7 @@ class ParquetRecorder:
     """
 
     def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
-        self.path = Path(path)
-        self._writer = ParquetWriter(path, provenance)
+        super().__init__(path, provenance)
         self._next_id = 0
         self._awaited = -1  # the last request to complete so far
         self._awaited_until = 0
@@ -66,23 +125,8 @@ class ParquetRecorder:
                 last = int(np.argmax(completions["completed"]))
                 self._awaited, self._awaited_until = int(ids[last]), int(completions["completed"][last])
         names = label if isinstance(label, str) else pa.array(label, pa.string()).dictionary_encode()
-        self._writer.write(make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, names))
+        self.write(schema.make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, names))
         self._next_id += count
-
-    def close(self) -> None:
-        self._writer.close()
-
-    def discard(self) -> None:
-        self._writer.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
 
 class CausedRequests:
@@ -142,6 +186,6 @@ class CausedRequests:
         columns["dependency"] = np.where(place >= 0, place + oldest, -1)
         columns["think"] = np.where(place >= 0, arrival - self._completed[place], 0)
         label = pa.DictionaryArray.from_arrays(pa.array(device.astype(np.int32)), self._names)
-        self._writer.write(make_batch(columns, self._written, label))
+        self._writer.write(schema.make_batch(columns, self._written, label))
         self._written += len(rows)
         self._numbers, self._completed = self._numbers[-_BACK:], self._completed[-_BACK:]

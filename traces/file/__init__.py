@@ -1,0 +1,1 @@
+"""Trace files: the schema, how one is recorded, a part of one, one in another format, and one as references to pages."""
