@@ -15,15 +15,13 @@ from heapq import heappop, heappush
 
 from flashsim.core.protocols import Sink
 from flashsim.core.units import NEVER
-from flashsim.execution.coordination import Coordination
-from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
+from flashsim.execution.backend import ResultRows, answer, enter_phase, stop
 from flashsim.execution.file_access import Group
-from flashsim.execution.machine import Machine, load
+from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
-from flashsim.execution.run import ConcurrentRun, by_name
-from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
+from flashsim.execution.run import ConcurrentRun
+from flashsim.execution.strand_state import Coordination, Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
 from flashsim.storage.content import ColumnContent
-from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.volume import Volume
 
 
@@ -91,15 +89,15 @@ class ConcurrentDriver:
                 stop(strand.algorithm)
         if self.site.machine is not None:
             self.site.machine.now = self.now
-        runs = by_name(strand.runs[0] for strand in self._strands.values())
+        runs = [strand.runs[0] for strand in self._strands.values()]
         runs[0].outstanding = self._record.outstanding
         return ConcurrentRun(
             self.site.name,
-            runs,
-            self.now - began,
-            dict(self.site.cores),
-            {place: cores.time for place, cores in self._cores.items()},
-            [port.busy_time for port in self._ports],
+            strands=runs,
+            elapsed=self.now - began,
+            cores=dict(self.site.cores),
+            core_times={place: cores.time for place, cores in self._cores.items()},
+            device_times=[port.busy_time for port in self._ports],
         )
 
     def _begin(self, algorithm: Algorithm, name: str, parent: StrandState | None = None) -> Strand:
@@ -216,36 +214,3 @@ class ConcurrentDriver:
         entry = self._record.submitted(strand, groups)
         yield from self._pass(strand, 1)  # whoever makes requests takes turns
         self._record.completed(entry, len(entry.requests) - 1, self.now)
-
-
-def run_strands(
-    algorithm: Algorithm,
-    files: Sequence[HeapFile],
-    machine: Machine,
-    *,
-    placement: str = "packed",
-    results: ResultRows | None = None,
-    trim: bool = False,
-) -> ConcurrentRun:
-    """Load base relations onto a machine's devices, then run an algorithm of one or more strands there.
-
-    Parameters
-    ----------
-    algorithm
-        A fresh generator over `files`.
-    files
-        The base relations, placed in this order.
-    machine
-        Its CPU preset says how many cores there are.
-    placement
-        See `storage.volume`.
-
-    Raises
-    ------
-    CapacityError
-        The devices cannot hold the relations and temporary files.
-    DeadlockError
-        Strands wait for each other.
-    """
-    volume = load(files, [machine], placement)
-    return ConcurrentDriver(volume, ColumnContent(), machine, results=results, trim=trim).run(algorithm)

@@ -1,47 +1,34 @@
-"""The choice of a driver: for an algorithm's files on machines in virtual time, on a real file, or without any device."""
+"""Where an algorithm runs: on simulated machines, on a real device, or on none.
+
+Each function takes a fresh generator over `files`, the base relations, places these in their order as the member `placement` of
+`flashsim.storage.placement` does, loads them, and runs the algorithm to its end; `results` is handed the result rows as they are made.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, overload
+from time import perf_counter_ns
 
+import numpy as np
+
+from flashsim.core.compiling import cores as available_cores
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
+from flashsim.core.request import SECTOR
+from flashsim.core.units import NEVER
 from flashsim.device.file import RealDevice
-from flashsim.execution.concurrent import run_strands
-from flashsim.execution.driver import ResultRows
-from flashsim.execution.machine import Machine
-from flashsim.execution.real import run_strands_on_file
-from flashsim.execution.requests import Algorithm
+from flashsim.execution.backend import ResultRows, drive
+from flashsim.execution.concurrent import ConcurrentDriver
+from flashsim.execution.machine import Machine, load
+from flashsim.execution.real import RealStrand, StrandThreads
+from flashsim.execution.requests import HOST, Algorithm
 from flashsim.execution.run import ConcurrentRun, Run, in_one
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.simulated import Simulated
+from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.placement import PLACEMENTS
+from flashsim.storage.volume import Volume
 
-
-@overload
-def run(
-    algorithm: Callable[[], Algorithm],
-    files: Sequence[HeapFile],
-    on: Sequence[Machine] | RealDevice | None = None,
-    *,
-    strands: Literal[False] = False,
-    placement: str = "packed",
-    sink: Sink | None = None,
-    results: ResultRows | None = None,
-    progress: Progress | None = None,
-) -> Sequence[Run]: ...
-
-
-@overload
-def run(
-    algorithm: Callable[[], Algorithm],
-    files: Sequence[HeapFile],
-    on: Sequence[Machine] | RealDevice | None = None,
-    *,
-    strands: bool,
-    placement: str = "packed",
-    sink: Sink | None = None,
-    results: ResultRows | None = None,
-    progress: Progress | None = None,
-) -> Sequence[Run | ConcurrentRun]: ...
+#: Pages encoded at once while a relation is loaded onto a real device.
+_LOAD_PAGES = 4096
 
 
 def run(
@@ -54,15 +41,13 @@ def run(
     sink: Sink | None = None,
     results: ResultRows | None = None,
     progress: Progress | None = None,
-) -> Sequence[Run | ConcurrentRun]:
+) -> list[Run]:
     """Run an algorithm where it is to run, by the driver that can.
 
     Parameters
     ----------
     algorithm
         Makes a fresh generator over `files`.
-    files
-        The base relations, placed in this order.
     on
         Simulated machines; a real device, whose content is destroyed; or None, for counts and requests without times.
     strands
@@ -76,14 +61,164 @@ def run(
 
     Returns
     -------
-    sequence of Run or ConcurrentRun
+    list of Run
         One a machine, or one; with `strands` of `ConcurrentRun`, but for runs without a device.
     """
     if on is None:
         return [trace_only(algorithm(), files, sink, placement=placement, results=results)]
     if isinstance(on, RealDevice):
-        outcome = run_strands_on_file(algorithm(), files, on, placement=placement, sink=sink, results=results, progress=progress)
+        outcome = run_on_device(algorithm(), files, on, placement=placement, sink=sink, results=results, progress=progress)
         return [outcome if strands else in_one(outcome.strands)]
     if not strands:
         return simulate(algorithm(), files, on, placement=placement, results=results)
     return [run_strands(algorithm(), files, machine, placement=placement, results=results if machine is on[0] else None) for machine in on]
+
+
+def simulate(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    machines: Sequence[Machine],
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+    trim: bool = False,
+) -> list[Run]:
+    """Run a serial algorithm on several simulated machines at once; returns a run a machine.
+
+    Parameters
+    ----------
+    machines
+        Each with fresh devices, or devices that earlier work has left in some state.
+    trim
+        Whether dropped temporary files are trimmed on the devices.
+
+    Raises
+    ------
+    CapacityError
+        The smallest machine's devices cannot hold the relations and temporary files.
+    """
+    if not machines:
+        raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
+    return drive(algorithm, Simulated(load(files, machines, placement), ColumnContent(), machines, trim=trim), results)
+
+
+def run_strands(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    machine: Machine,
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+    trim: bool = False,
+) -> ConcurrentRun:
+    """Run an algorithm of one or more strands on one simulated machine, whose CPU preset says how many cores there are.
+
+    Raises
+    ------
+    CapacityError
+        The devices cannot hold the relations and temporary files.
+    DeadlockError
+        Strands wait for each other.
+    """
+    return ConcurrentDriver(load(files, [machine], placement), ColumnContent(), machine, results=results, trim=trim).run(algorithm)
+
+
+def trace_only(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    sink: Sink | None = None,
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+    volume: Volume | None = None,
+) -> Run:
+    """Count and record the requests of an algorithm, of one or more strands, without any device: in no time.
+
+    Parameters
+    ----------
+    sink
+        Is handed every request, untimed.
+    volume
+        An empty one, which tells afterwards how much was laid out; by default one without bounds.
+    """
+    volume = volume or unbounded(placement)
+    for file in files:
+        volume.add(file)
+    return in_one(ConcurrentDriver(volume, ColumnContent(), None, sink=sink, results=results).run(algorithm).strands)
+
+
+def run_on_device(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    device: RealDevice,
+    *,
+    placement: str = "packed",
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> ConcurrentRun:
+    """Run an algorithm of one or more strands on a real device; the machine's cores are those that this process may use.
+
+    Parameters
+    ----------
+    device
+        Opened for writing; what it holds is destroyed.
+    placement
+        ``packed`` or ``spread``.
+    progress
+        Is told how much of the relations has been loaded.
+    """
+    check_real_placement(placement)
+    volume = Volume([device.size], placement)
+    for file in files:
+        _load(file, volume, device, progress)
+    first = RealStrand(volume, device, sink)
+    begin = perf_counter_ns()
+    strands = StrandThreads(first, results).run(algorithm)
+    elapsed = perf_counter_ns() - begin
+    busy = int(first.runs[0].outstanding.times()[1:].sum())
+    cores, worked = {HOST: available_cores()}, {HOST: sum(run.total().cpu_time for run in strands)}
+    return ConcurrentRun(str(device.path), strands=strands, elapsed=elapsed, cores=cores, core_times=worked, device_times=[busy])
+
+
+def _load(file: HeapFile, volume: Volume, device: RealDevice, progress: Progress | None) -> None:
+    device.check_page_size(file.page_size)
+    volume.add(file)
+    for start in range(0, file.pages, _LOAD_PAGES):
+        count = min(_LOAD_PAGES, file.pages - start)
+        data = file.layout.encode(file.run(start, start + count), np.arange(start, start + count)).ravel()
+        extents = volume.locate(file, np.array([start]), np.array([count]))
+        device.write(extents.offsets, data, extents.lengths)
+        if progress is not None:
+            progress(start + count, file.pages, file.name)
+    device.flush()
+
+
+def check_real_placement(placement: str) -> None:
+    """Refuse a placement that a real device cannot have."""
+    member = PLACEMENTS.load(placement)
+    if member.DEVICE_MAP.devices > 1:
+        raise InvalidParameterError("placement", placement, "a real device is one disk")
+    if member.FileSystem.writes_metadata:
+        raise InvalidParameterError("placement", placement, "a real file has a file system of its own")
+
+
+def needed_size(files: Sequence[HeapFile]) -> int:
+    """Bytes that two-pass joins of these relations need at most: the relations, and twice as much for temporary files.
+
+    A deeper recursion over a skewed bucket reuses what its parent has freed.
+    """
+    relations = sum((file.pages + len(file.layout.reserved_places)) * file.page_size for file in files)
+    return max(1, -(-3 * relations // SECTOR)) * SECTOR  # a file of no bytes cannot be made
+
+
+def unbounded(placement: str = "packed") -> Volume:
+    """An empty volume on devices without bounds."""
+    return Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
+
+
+def room_taken(algorithm: Algorithm, files: Sequence[HeapFile], placement: str = "packed") -> int:
+    """Bytes of a device that files and what an algorithm writes take at most, found by running it without one."""
+    volume = unbounded(placement)
+    trace_only(algorithm, files, placement=placement, volume=volume)
+    return volume.laid_out

@@ -97,8 +97,10 @@ class Run:
 
 
 @dataclass
-class ConcurrentRun:
+class ConcurrentRun(Run):
     """The run of an algorithm of several strands on one machine: what each strand did, and how busy the machine was.
+
+    Its phases are those of all strands together; their times overlap, so that they may add up to more than has elapsed.
 
     Parameters
     ----------
@@ -110,42 +112,31 @@ class ConcurrentRun:
     cores
         How many the machine has, by place.
     core_times
-        What they worked, by place, all cores together, ns.
+        Working time, by place, of all cores together, ns.
     device_times
         How long each device had a request outstanding, ns.
     """
 
-    machine: str
     strands: list[Run] = field(default_factory=list)
     elapsed: int = 0
     cores: dict[str, int] = field(default_factory=dict)
     core_times: dict[str, int] = field(default_factory=dict)
     device_times: list[int] = field(default_factory=list)
 
-    def total(self) -> PhaseCost:
-        """All strands together; their times overlap, so that they may add up to more than has elapsed."""
-        return Run(self.machine, self.phases).total()
-
-    @property
-    def phases(self) -> list[PhaseCost]:
-        return _merged([phase for run in self.strands for phase in run.phases])
+    def __post_init__(self) -> None:
+        self.strands = by_name(self.strands)
+        self.phases = _merged(self.strands)
+        self.result_rows = sum(run.result_rows for run in self.strands)
+        self.outstanding = self.strands[0].outstanding
 
     @property
     def strand_time(self) -> int:
-        """What the strands that were begun took, all together, ns."""
+        """Time of the strands that were begun, all together, ns."""
         return sum(run.total().total_time for run in self.strands[1:])
 
     def elapsed_in(self, phase: str) -> int:
         """How long the algorithm itself was in a phase, ns, while it waited for strands or worked."""
         return sum(cost.total_time for cost in self.strands[0].phases if cost.name == phase)
-
-    @property
-    def outstanding(self) -> OutstandingLevel:
-        return self.strands[0].outstanding
-
-    @property
-    def result_rows(self) -> int:
-        return sum(run.result_rows for run in self.strands)
 
     @property
     def core_shares(self) -> dict[str, float]:
@@ -158,31 +149,30 @@ class ConcurrentRun:
         return [time / max(1, self.elapsed) for time in self.device_times]
 
     def as_dict(self) -> dict[str, Any]:
-        told = Run(self.machine, self.phases, self.result_rows, outstanding=self.outstanding).as_dict()
-        for phase in told["phases"]:
+        report = super().as_dict()
+        for phase in report["phases"]:
             phase["elapsed"] = self.elapsed_in(phase["name"])
-        told |= {"elapsed": self.elapsed, "cores": self.cores, "core_shares": self.core_shares, "device_shares": self.device_shares}
         strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
         for strand in strands:
             del strand["outstanding"]  # the machine's
-        return told | {"strands": strands}
+        shares = {"core_shares": self.core_shares, "device_shares": self.device_shares}
+        return report | {"elapsed": self.elapsed, "cores": self.cores} | shares | {"strands": strands}
 
 
-def _merged(phases: Iterable[PhaseCost]) -> list[PhaseCost]:
+def _merged(runs: Iterable[Run]) -> list[PhaseCost]:
     merged: dict[str, PhaseCost] = {}
-    for phase in phases:
+    for phase in (phase for run in runs for phase in run.phases):
         merged.setdefault(phase.name, PhaseCost(phase.name)).add(phase)
     return list(merged.values())
 
 
 def by_name(runs: Iterable[Run]) -> list[Run]:
+    """Runs of strands, those of one name as one."""
     named: dict[str, list[Run]] = {}
     for run in runs:
         named.setdefault(run.strand, []).append(run)
     return [
-        same[0]
-        if len(same) == 1
-        else Run(same[0].machine, _merged(phase for run in same for phase in run.phases), sum(run.result_rows for run in same), name)
+        same[0] if len(same) == 1 else Run(same[0].machine, _merged(same), sum(run.result_rows for run in same), name)
         for name, same in named.items()
     ]
 

@@ -1,4 +1,4 @@
-"""Run a serial algorithm in virtual time on simulated devices: on several machines at once, since what it asks for does not depend on time.
+"""The backend of a serial algorithm in virtual time: on several machines at once, since its requests do not depend on time.
 
 I/O is synchronous and does not overlap with CPU time, as in do2009, section 4.1: a request arrives when the CPU time before it has
 passed, and the CPU goes on when the last request of a batch has completed.
@@ -9,20 +9,17 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests
 from flashsim.core.units import MIB
 from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
-from flashsim.execution.driver import ResultRows, drive
 from flashsim.execution.file_access import FileAccess, Group, labels
-from flashsim.execution.machine import Machine, load
-from flashsim.execution.requests import Algorithm, Cpu
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Cpu
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
-from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.volume import Volume
 
-#: So many requests, or bytes, are not gathered further: what a device takes for a submission no longer shows, and its tables stay small.
+#: Requests, or bytes, that are gathered at most: the cost of a submission no longer shows, and the devices' tables stay small.
 _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
 
 
@@ -39,7 +36,7 @@ class Gathering:
         self._machines = list(zip(machines, runs, strict=True))
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
         self._groups: list[Group] = []
-        self._at_once = False  # whether what is gathered is one set of requests that go at once
+        self._at_once = False  # whether the groups are one set of requests that go at once
         self._requests = self._bytes = 0
 
     def cpu(self, work: Cpu) -> None:
@@ -76,7 +73,7 @@ class Gathering:
         self._groups, self._requests, self._bytes = [], 0, 0
 
     def settle(self) -> None:
-        """Serve what was gathered, and let the user time after it pass."""
+        """Serve the gathered requests, and let the user time after them pass."""
         self.serve()
         for machine, _ in self._machines:
             machine.now += self._user[id(machine.cpu)].since
@@ -139,7 +136,7 @@ def _chain(groups: Sequence[Group], at_once: bool) -> tuple[Requests, list[int]]
 
 
 class Simulated(FileAccess):
-    """The driver's backend: one volume and content, any number of machines.
+    """The backend: one volume and content, any number of machines.
 
     Parameters
     ----------
@@ -169,41 +166,3 @@ class Simulated(FileAccess):
                 run.phase.seeks += totals[0] - self._seeks[index][0]
                 run.phase.seek_time += totals[1] - self._seeks[index][1]
             self._seeks[index] = totals
-
-
-def simulate(
-    algorithm: Algorithm,
-    files: Sequence[HeapFile],
-    machines: Sequence[Machine],
-    *,
-    placement: str = "packed",
-    results: ResultRows | None = None,
-    trim: bool = False,
-) -> list[Run]:
-    """Load base relations onto every machine's devices, then run an algorithm on all of them.
-
-    Parameters
-    ----------
-    algorithm
-        A fresh generator over `files`.
-    files
-        The base relations, placed in this order.
-    machines
-        Each with fresh devices, or devices that earlier work has left in some state.
-    placement
-        A member of `flashsim.storage.placement`.
-
-    Returns
-    -------
-    list of Run
-        One a machine.
-
-    Raises
-    ------
-    CapacityError
-        The smallest machine's devices cannot hold the relations and temporary files.
-    """
-    if not machines:
-        raise InvalidParameterError("machines", 0, "at least one is needed (execution.trace_only needs none)")
-    volume = load(files, machines, placement)
-    return drive(algorithm, Simulated(volume, ColumnContent(), machines, trim=trim), results)

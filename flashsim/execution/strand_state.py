@@ -1,17 +1,17 @@
-"""What every driver of strands in virtual time shares: the steps of a strand, the ports of devices, and the record of requests.
+"""What drivers of strands share: who holds which latch; and in virtual time the steps of a strand, the ports of devices, and the record.
 
-When a step begins, and in which order, is not decided here.
+When a step begins or a strand goes on, and in which order, is decided by the drivers.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import DeadlockError, InvalidParameterError
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import COMPLETION, Completions, Requests
@@ -19,7 +19,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.cpu import kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import HOST, Algorithm, Cpu, Strand
+from flashsim.execution.requests import HOST, Algorithm, Cpu, Latch, Strand
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Extents, Volume
@@ -45,6 +45,63 @@ def check_strand(other: Strand, strands: Container[Strand]) -> None:
         raise InvalidParameterError("wait", getattr(other, "name", other), "this run has no such strand")
 
 
+class Coordination:
+    """The latches and the waits of strands that run together.
+
+    `waits` names what each waiting strand waits for, the one that waits longest first.
+    """
+
+    def __init__(self) -> None:
+        self.waits: dict[Strand, Strand | Latch] = {}
+        self._holders: dict[Latch, Strand] = {}
+        self._queues: defaultdict[Latch, deque[Strand]] = defaultdict(deque)
+
+    def acquire(self, strand: Strand, latch: Latch) -> bool:
+        """Whether a strand gets a latch at once; it waits otherwise."""
+        if latch not in self._holders:
+            self._holders[latch] = strand
+            return True
+        self._queues[latch].append(strand)
+        self.waits[strand] = latch
+        return False
+
+    def release(self, strand: Strand, latch: Latch) -> Strand | None:
+        """Hand a latch over to the strand that waits longest; returns it, if there is one."""
+        if self._holders.get(latch) is not strand:
+            raise InvalidParameterError("release", latch.name, f"{strand.name} does not hold this latch")
+        del self._holders[latch]
+        if not self._queues[latch]:
+            return None
+        after = self._holders[latch] = self._queues[latch].popleft()
+        del self.waits[after]
+        return after
+
+    def wait(self, strand: Strand, other: Strand) -> bool:
+        """Whether another strand has ended already; this one waits for it otherwise."""
+        if not other.ended:
+            self.waits[strand] = other
+        return other.ended
+
+    def end(self, strand: Strand) -> list[Strand]:
+        """A strand has ended; returns those that waited for it."""
+        for latch, holder in self._holders.items():
+            if holder is strand:
+                raise InvalidParameterError("latch", latch.name, f"{strand.name} ended while it held it")
+        strand.ended = True
+        waited = [other for other, awaited in self.waits.items() if awaited is strand]
+        for other in waited:
+            del self.waits[other]
+        return waited
+
+    def deadlock(self) -> DeadlockError:
+        return DeadlockError(f"deadlock: {'; '.join(map(self._name_wait, self.waits))}")
+
+    def _name_wait(self, strand: Strand) -> str:
+        awaited = self.waits[strand]
+        holds = f"latch {awaited.name}, which {self._holders[awaited].name} holds" if isinstance(awaited, Latch) else awaited.name
+        return f"{strand.name} waits for {holds}"
+
+
 @dataclass(frozen=True)
 class Site:
     """Where all strands of an algorithm run: files, a machine (None: nothing is timed), and the time."""
@@ -66,7 +123,7 @@ class Site:
 
 
 class StrandState(FileAccess):
-    """One strand: its algorithm, what it asked for as steps, and what it cost so far; a backend of the driver's loop."""
+    """The backend of one strand: its algorithm, its requests as steps, and its costs so far."""
 
     def __init__(self, handle: Strand, algorithm: Algorithm, site: Site, parent: StrandState | None = None) -> None:
         super().__init__(site.volume, site.content, self._take, trim=site.trim)
@@ -106,7 +163,7 @@ class StrandState(FileAccess):
         self._began = now
 
     def take_steps(self) -> list[Step]:
-        """What has been asked for since the last call."""
+        """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
 

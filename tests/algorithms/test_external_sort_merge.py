@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from algorithms.digests import with_digests
 from algorithms.joins.base import JoinParameters, plan
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import PhaseCost
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from models.join_costs.base import Sizes
 from models.join_costs.external_sort_merge import allocate, counts

@@ -18,8 +18,8 @@ from algorithms.joins.base import JOINS, JoinParameters, plan
 from algorithms.minipages import Selection, part_bytes
 from algorithms.pipelines import Onward, pipeline
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import TableRecords, load_pair, open_source
 from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run

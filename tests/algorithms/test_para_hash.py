@@ -19,9 +19,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.device.device import Device
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import run_strands, simulate
 from flashsim.execution.machine import Machine
-from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import load_pair, open_source
 from tests.algorithms.strict_driver import oracle, relation_file, run

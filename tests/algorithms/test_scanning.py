@@ -12,15 +12,13 @@ from algorithms.scanning import parallel_scan, prefetching_scan
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import needed_size, run_strands, trace_only
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
-from tests.contract.drivers import Pairs
+from tests.contract.drivers import Pairs, run_on_file
 from tests.flashsim.execution.strand_programs import Kept
 
 SCANS: dict[str, Callable[[HeapFile], Algorithm]] = {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.temporaries import Output, temporary_files
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, Tuples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,10 @@ from flashsim.core.request import Completions, Integers, Requests
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import needed_size, run, run_strands, simulate, trace_only, unbounded
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import ConcurrentRun, Run
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only, unbounded
 from flashsim.storage.heap_file import HeapFile
 
 DRIVES = ("toshiba-5400-320gb", "ocz-core-60gb")
@@ -61,6 +59,11 @@ class Pairs:
         return rows[np.lexsort(rows.T[::-1])]
 
 
+def run_on_file(algorithm: Algorithm, files: Sequence[HeapFile], device: RealDevice, **options: Any) -> Run:
+    """Run an algorithm on a real device, all its strands as one."""
+    return run(lambda: algorithm, files, device, **options)[0]
+
+
 def run_strands_everywhere(
     make: Callable[[], Algorithm], files: Sequence[HeapFile], folder: Path
 ) -> tuple[list[Integers], ConcurrentRun, list[Run]]:
@@ -89,8 +92,8 @@ def run_everywhere(
     prices = cpu.load("pentium-d-2009")
     machines = [Machine([Device.open(name)], prices, sink) for name, sink in zip(DRIVES, sinks, strict=False)]
     runs = simulate(make(), files, machines, results=pairs[0])
-    for run, machine in zip(runs, machines, strict=True):
-        assert run.total().total_time == machine.now  # the parts make up the whole
+    for timed, machine in zip(runs, machines, strict=True):
+        assert timed.total().total_time == machine.now  # the parts make up the whole
     volume = unbounded()
     runs.append(trace_only(make(), files, sinks[2], results=pairs[1], volume=volume))
     size = max(needed_size(files), volume.laid_out)

@@ -17,8 +17,8 @@ from algorithms.page_access.instances import complete, join_graph
 from algorithms.page_cache import PageCache, Schedule
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Emit, Phase, Request, Strand, Write
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
 from models.page_fetching import least_fetches

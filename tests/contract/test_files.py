@@ -16,15 +16,14 @@ from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import DamagedFileError, FlashsimError
 from flashsim.core.request import Integers
 from flashsim.device.file import RealDevice
-from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.drivers import needed_size, trace_only
 from flashsim.execution.requests import Algorithm, Drop, Emit, Flush, Mode, Phase, Read, Write
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Columns, FixedRows, Tuples, keyed
 from flashsim.storage.source.base import load_pair, open_source
-from tests.contract.drivers import run_everywhere
+from tests.contract.drivers import run_everywhere, run_on_file
 from tests.contract.guide import write_members
 
 PAGE = 8192

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
 from algorithms.partitioning.base import PARTITIONING
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.keys import NULL_KEY
 from models.allocation.buffers import NestedLoopsAllocation, SimpleHashAllocation, check
 from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run

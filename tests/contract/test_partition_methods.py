@@ -15,9 +15,9 @@ from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, Partiti
 from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import Integers
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Answer, Drop, Emit, Phase, Psync, Read, Spawn, Write
 from flashsim.execution.run import Run
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples

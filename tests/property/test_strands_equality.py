@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.request import REQUEST
+from flashsim.execution.backend import drive
 from flashsim.execution.concurrent import ConcurrentDriver
-from flashsim.execution.driver import drive
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Psync, Read
 from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.simulated import Simulated
-from flashsim.execution.specification import ConcurrentSpecification
 from flashsim.storage.heap_file import HeapFile
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGE, PAGES, Places, Program, machine, outcome, station
+from tests.flashsim.execution.strands_specification import ConcurrentSpecification
 
 
 def check(seed: int) -> ConcurrentRun | str:

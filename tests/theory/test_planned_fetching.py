@@ -18,8 +18,8 @@ from algorithms.page_access.instances import bipartite, general, geometric
 from algorithms.page_cache import PageCache
 from flashsim.core.request import READ, Completions, Requests
 from flashsim.core.rng import generator
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from tests.algorithms.strict_driver import SyntheticRecords

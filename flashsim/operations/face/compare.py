@@ -17,7 +17,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
 from flashsim.device import presets
-from flashsim.execution.real import needed_size
+from flashsim.execution.drivers import needed_size
 from flashsim.operations.face import _fields as fields
 from flashsim.operations.face._fields import Count, Duration, Field, Name, Names, Number, Size, choice
 from flashsim.operations.face._operation import operation

@@ -17,13 +17,11 @@ from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
+from flashsim.execution.backend import ResultRows
 from flashsim.execution.cpu import CpuModel
-from flashsim.execution.driver import ResultRows
-from flashsim.execution.drivers import run
+from flashsim.execution.drivers import check_real_placement, needed_size, room_taken, run
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import check_real_placement, needed_size
 from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
-from flashsim.execution.trace_only import room_taken
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS

@@ -27,9 +27,8 @@ from flashsim.device.access import check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
-from flashsim.execution.drivers import run
+from flashsim.execution.drivers import needed_size, run
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size
 from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import formula, sizes_of

@@ -10,9 +10,9 @@ import pytest
 from algorithms.fetching.base import FETCHING, FetchParameters
 from algorithms.join_index import Entries, GivenIndex
 from algorithms.page_cache import PageCache
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import PhaseCost
-from flashsim.execution.trace_only import trace_only
 from tests.algorithms.strict_driver import relation_file
 
 #: Pages of each relation, rows on each, and entries of the join indexes.

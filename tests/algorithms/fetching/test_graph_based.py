@@ -16,8 +16,8 @@ from algorithms.page_access.segments import candidates
 from algorithms.page_cache import PageCache
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase, Read
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from tests.algorithms.fetching.plain_graph_based import Algorithm3, StandsStillError
 from tests.algorithms.strict_driver import relation_file

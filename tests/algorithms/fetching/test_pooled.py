@@ -16,8 +16,8 @@ from algorithms.page_cache import PageCache
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.page_numbers import PageNumbers
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.pool.simulation import Simulation
 from tests.algorithms.strict_driver import relation_file
 from tests.oracle.test_joins_everywhere import check

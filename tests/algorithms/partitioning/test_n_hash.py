@@ -17,8 +17,8 @@ from algorithms.joins.base import JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
 from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Answer, Psync, Write
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from models.allocation.buffers import GraceAllocation, HybridAllocation
 from models.allocation.grace_hash import grace_hash

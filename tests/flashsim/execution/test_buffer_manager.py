@@ -18,16 +18,13 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParamet
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NEVER_AGAIN, PINNED, RESIDENT, WRITES, ReplacementPolicy
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
+from flashsim.execution.backend import drive
 from flashsim.execution.buffer_manager import BufferManager, Fixed
-from flashsim.execution.concurrent import run_strands
-from flashsim.execution.driver import drive
+from flashsim.execution.drivers import needed_size, run_strands, simulate, trace_only, unbounded
 from flashsim.execution.file_access import FileAccess
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm, Cpu, Read, Sleep, Spawn, Wait, Write
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only, unbounded
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile, tuple_file
 from flashsim.storage.layout import Layout
@@ -35,6 +32,7 @@ from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.simulation import simulation
 from flashsim.storage.pool.tokens import token_file
 from flashsim.storage.rows import FixedRows, Tuples
+from tests.contract.drivers import run_on_file
 
 POLICIES = [*(name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE), "plain lirs"]
 PAGES, ROWS = 7, 3

@@ -19,8 +19,8 @@ from flashsim.core.units import MICROSECONDS, MILLISECONDS, NEVER
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.closed_clients import ClosedClients
-from flashsim.execution.closed_clients_specification import SpecifiedSystem
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
+from tests.flashsim.execution.clients_specification import SpecifiedSystem
 from tests.flashsim.execution.drawn_devices import drawn_device
 
 COMPLETIONS = 150

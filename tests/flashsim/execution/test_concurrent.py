@@ -14,12 +14,11 @@ from flashsim.core.errors import DeadlockError, InvalidParameterError, RefusedEr
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import ConcurrentDriver, run_strands
+from flashsim.execution.concurrent import ConcurrentDriver
+from flashsim.execution.drivers import run_strands, simulate, trace_only
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Cpu, Latch, Phase, Read, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.source.base import load_pair, open_source

@@ -16,16 +16,14 @@ from flashsim.core.units import MIB
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import run_strands, simulate, trace_only
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import run_on_file
 from flashsim.execution.requests import Algorithm, Cpu, Mode, Psync, Read, Sleep, Write
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
+from tests.contract.drivers import run_on_file
 from tests.flashsim.execution.strand_programs import Kept, station
 from traces.file.recording import ParquetRecorder
 

@@ -14,11 +14,10 @@ from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB
 from flashsim.device.device import Device
 from flashsim.execution import cpu
+from flashsim.execution.drivers import simulate, trace_only
 from flashsim.execution.file_access import METADATA
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS

@@ -17,11 +17,12 @@ from algorithms.scanning import parallel_scan
 from flashsim.core.errors import DeadlockError, InvalidParameterError
 from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.file import RealDevice
-from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.drivers import needed_size
 from flashsim.execution.requests import Acquire, Algorithm, Cpu, Latch, Phase, Read, Release, Sleep, Spawn, Strand, Wait
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
+from tests.contract.drivers import run_on_file
 from tests.flashsim.execution.strand_programs import Kept
 from traces.file.recording import ParquetRecorder
 

@@ -12,7 +12,7 @@ from algorithms.joins.base import plan
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MIB
 from flashsim.device import presets
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.drivers import trace_only
 from flashsim.studies.caching.sources import JoinTrace, of_text
 from flashsim.studies.runs.joining import divide, lay_out, memory_pages, open_pair
 

@@ -18,7 +18,7 @@ from flashsim.core.request import READ, WRITE, Completions, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution import cpu
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import run_strands
 from flashsim.execution.machine import Machine
 from flashsim.execution.machine import load as load_files
 from flashsim.execution.requests import Algorithm, Cpu

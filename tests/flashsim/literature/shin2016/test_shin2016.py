@@ -12,7 +12,7 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.drivers import trace_only
 from flashsim.literature.base import Judgement, Verdict, load
 from flashsim.literature.shin2016 import cpu_fit, figure4
 from flashsim.literature.shin2016.runs import (

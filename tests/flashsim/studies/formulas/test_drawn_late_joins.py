@@ -20,11 +20,10 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.execution.drivers import simulate, trace_only
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase, Read, Request, Write, rewrite
 from flashsim.execution.run import PhaseCost
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.formulas.comparison import formula, sizes_of

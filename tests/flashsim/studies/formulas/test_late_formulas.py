@@ -12,8 +12,8 @@ import pytest
 from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import InvalidParameterError
+from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import Run
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.formulas.comparison import compare_join, formula, sizes_of, why

@@ -16,15 +16,15 @@ from algorithms.temporaries import temporary_files
 from flashsim.core.request import WRITE
 from flashsim.core.units import SECONDS
 from flashsim.device.file import RealDevice
-from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.drivers import needed_size, trace_only
 from flashsim.execution.requests import Algorithm
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.base import load_pair, open_source
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out
+from tests.contract.drivers import run_on_file
 from traces.file.recording import ParquetRecorder
 
 METHODS = ("traditional", "n-hash")

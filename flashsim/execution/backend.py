@@ -1,4 +1,4 @@
-"""The loop that every driver shares: take what an algorithm yields, have it done, answer it."""
+"""The loop that all drivers share: a request of an algorithm is checked and counted, a backend does it, and the algorithm is answered."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,50 +16,6 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 
 
-def check_read(request: Read) -> None:
-    """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them."""
-    file = request.file
-    _check_extents("read", request)
-    ends = request.starts + request.counts
-    if ends.max(initial=0) > file.pages:
-        raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {file.pages}")
-    if request.parts == ():
-        raise InvalidParameterError("read", f"no part of {file.name}'s pages", "there must be at least one")
-    for offset, length in request.parts or ():
-        if offset % SECTOR or length % SECTOR or not 0 <= offset < offset + length <= file.page_size:
-            bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
-            raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
-    _check_columns(request, file)
-
-
-def check_psync(request: Psync) -> None:
-    """Refuse a set of no requests, of reads and writes, of anything else, or with two writes of one file, and what one may not ask for."""
-    requests = request.requests
-    kinds = sorted({type(each).__name__.lower() for each in requests})
-    if kinds not in (["read"], ["write"]):
-        bound = "a set has reads, or writes, and at least one"
-        raise InvalidParameterError("psync", f"a set of {' and '.join(kinds) or 'no request'}", bound)
-    files: set[File] = set()
-    of_layout: dict[Layout, list[Write]] = {}
-    for each in requests:
-        if isinstance(each, Read):
-            check_read(each)
-            continue
-        if each.file in files:
-            raise InvalidParameterError("psync", f"two writes of {each.file.name}", "the extents of a file belong into one")
-        files.add(each.file)
-        _check_places(each, at_once=True)
-        of_layout.setdefault(each.file.layout, []).append(each)
-    for writes in of_layout.values():
-        _check_tuples(writes)
-
-
-def check_drop(request: Drop) -> None:
-    """Refuse to drop a base relation."""
-    if not request.file.temporary:
-        raise InvalidParameterError("drop", request.file.name, "only temporary files are dropped")
-
-
 def _check_extents(kind: str, request: Read | Write) -> None:
     if request.starts.shape != request.counts.shape:
         extents = f"{request.starts.size} first pages of {request.file.name} with {request.counts.size} counts"
@@ -69,29 +25,57 @@ def _check_extents(kind: str, request: Read | Write) -> None:
         raise InvalidParameterError(kind, extents, "extents have at least one page, and pages count from 0")
 
 
-def _check_columns(request: Read, file: File) -> None:
+def _check_read(request: Read) -> None:
+    """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them."""
+    file = request.file
+    _check_extents("read", request)
+    end = int((request.starts + request.counts).max(initial=0))
+    if end > file.pages:
+        raise InvalidParameterError("read", f"pages up to {end} of {file.name}", f"it has {file.pages}")
+    if request.parts == ():
+        raise InvalidParameterError("read", f"no part of {file.name}'s pages", "there must be at least one")
+    for offset, length in request.parts or ():
+        if offset % SECTOR or length % SECTOR or not 0 <= offset < offset + length <= file.page_size:
+            bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
+            raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
     known = file.layout.row_format.columns
     columns = known if request.columns is None else request.columns
     for column in columns:
         if column not in known:
             raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(known)}")
     if request.attributes or (request.parts is not None and columns):
-        needed, covered = file.layout.parts(columns, request.attributes), np.zeros(file.page_size // SECTOR, np.bool_)
-        for offset, length in ((0, file.page_size),) if request.parts is None else request.parts:
+        covered = np.zeros(file.page_size // SECTOR, np.bool_)
+        for offset, length in request.parts or ((0, file.page_size),):
             covered[offset // SECTOR : (offset + length) // SECTOR] = True
-        for offset, length in needed:
+        for offset, length in file.layout.parts(columns, request.attributes):
             if not covered[offset // SECTOR : (offset + length) // SECTOR].all():
-                wanted = f"columns {', '.join(columns + request.attributes)} of parts of {file.name}'s pages"
-                raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")
+                names = f"columns {', '.join(columns + request.attributes)} of parts of {file.name}'s pages"
+                raise InvalidParameterError("read", names, f"they take bytes {offset} to {offset + length}")
 
 
-def check_write(request: Write) -> None:
-    """Refuse pages that are neither there nor next, and tuples that do not fit on them."""
-    _check_places(request, at_once=request.mode is Mode.BATCH)
-    _check_tuples([request])
+def _check_psync(request: Psync) -> None:
+    """Refuse a set of no requests, of reads and writes, of anything else, or with two writes of one file, and any request by itself."""
+    kinds = sorted({type(each).__name__.lower() for each in request.requests})
+    if kinds not in (["read"], ["write"]):
+        bound = "a set has reads, or writes, and at least one"
+        raise InvalidParameterError("psync", f"a set of {' and '.join(kinds) or 'no request'}", bound)
+    files: set[File] = set()
+    by_layout: dict[Layout, list[Write]] = {}
+    for each in request.requests:
+        if isinstance(each, Read):
+            _check_read(each)
+            continue
+        if each.file in files:
+            raise InvalidParameterError("psync", f"two writes of {each.file.name}", "the extents of a file belong into one")
+        files.add(each.file)
+        _check_places(each, at_once=True)
+        by_layout.setdefault(each.file.layout, []).append(each)
+    for writes in by_layout.values():
+        _check_tuples(writes)
 
 
 def _check_places(request: Write, *, at_once: bool) -> None:
+    """Refuse pages that are neither there nor next."""
     file = request.file
     _check_extents("write", request)
     end = 0 if request.append else file.pages
@@ -146,8 +130,8 @@ def _check_columns_written(request: Write) -> None:
     if len(boundaries) != pages + 1:
         raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {pages}")
     if boundaries[0] != 0 or boundaries[-1] != len(tuples):
-        told = f"page boundaries from {int(boundaries[0])} to {int(boundaries[-1])}"
-        raise InvalidParameterError("write", told, f"they must rise from 0 to {len(tuples)}")
+        ends = f"page boundaries from {int(boundaries[0])} to {int(boundaries[-1])}"
+        raise InvalidParameterError("write", ends, f"they must rise from 0 to {len(tuples)}")
 
 
 #: Takes result rows: row ids of R and S, and of further relations if there are any, shape (n,) each.
@@ -155,7 +139,7 @@ ResultRows = Callable[..., None]
 
 
 class Backend(Protocol):
-    """Does what the algorithm asks for, on one or more machines."""
+    """Does the requests of an algorithm, on one or more machines."""
 
     runs: list[Run]
 
@@ -166,7 +150,7 @@ class Backend(Protocol):
         """Write extents; a temporary file is not yet longer."""
 
     def psync(self, requests: Sequence[Read] | Sequence[Write]) -> tuple[Tuples | None, ...] | None:
-        """Read or write the extents of all at once; of reads return what each is answered with."""
+        """Read or write the extents of all at once; returns the answer to each of the reads."""
 
     def flush(self, file: File) -> None:
         """Make the writes to the file's device durable."""
@@ -178,59 +162,25 @@ class Backend(Protocol):
         """Let CPU time pass."""
 
     def phase_ends(self) -> None:
-        """The phase of every run that goes on pauses or is complete, or the first is about to begin."""
-
-
-def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = None) -> list[Run]:
-    """Run an algorithm to its end.
-
-    Parameters
-    ----------
-    algorithm
-        A fresh generator.
-    backend
-        Where reads and writes go.
-    results
-        Is handed the result rows as they are made.
-
-    Returns
-    -------
-    list of Run
-        What it cost on each of the backend's machines.
-    """
-    answered: Answer = None
-    try:
-        while True:
-            try:
-                request = algorithm.send(answered)
-            except StopIteration:
-                backend.phase_ends()
-                return backend.runs
-            answered = answer(request, backend, results)
-    finally:
-        stop(algorithm)
-
-
-def stop(algorithm: Algorithm) -> None:
-    """Close an algorithm whose run ends; what it asks for meanwhile, or how it fails, must not hide why the run ends."""
-    with suppress(Exception):
-        algorithm.close()
+        """The present phase of every run pauses or is complete, or the first is about to begin."""
 
 
 def answer(request: Request, backend: Backend, results: ResultRows | None) -> Answer:
+    """Check and count a request of the one strand that a driver runs, and have it done."""
     enter_phase(request, backend)
     if isinstance(request, Read):
-        check_read(request)
+        _check_read(request)
         _count_pages(backend, [request])
         return backend.read(request)
     if isinstance(request, Cpu):
         _work(backend, request)
     elif isinstance(request, Write):
-        check_write(request)
+        _check_places(request, at_once=request.mode is Mode.BATCH)
+        _check_tuples([request])
         _count_pages(backend, [request])
         backend.write(request)
     elif isinstance(request, Psync):
-        check_psync(request)
+        _check_psync(request)
         _count_pages(backend, request.requests)
         return backend.psync(request.requests)
     elif isinstance(request, Emit):
@@ -241,12 +191,48 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
     elif isinstance(request, Flush):
         backend.flush(request.file)
     elif isinstance(request, Drop):
-        check_drop(request)
+        if not request.file.temporary:
+            raise InvalidParameterError("drop", request.file.name, "only temporary files are dropped")
         backend.drop(request.file)
     elif not isinstance(request, Phase):
         name = type(request).__name__.lower()
         raise RefusedError(f"{name}: this driver runs one strand of control; flashsim.execution.concurrent runs several")
     return None
+
+
+def drive(
+    algorithm: Algorithm,
+    backend: Backend,
+    results: ResultRows | None = None,
+    reply: Callable[[Request, Backend, ResultRows | None], Answer] = answer,
+) -> list[Run]:
+    """Run an algorithm, a fresh generator, to its end; returns its costs on each of the backend's machines.
+
+    Parameters
+    ----------
+    results
+        Is handed the result rows as they are made.
+    reply
+        Has a request done and returns the answer.
+    """
+    answered: Answer = None
+    try:
+        while True:
+            try:
+                request = algorithm.send(answered)
+            except StopIteration:
+                break
+            answered = reply(request, backend, results)
+        backend.phase_ends()
+        return backend.runs
+    finally:
+        stop(algorithm)
+
+
+def stop(algorithm: Algorithm) -> None:
+    """Close an algorithm whose run ends; its last requests, or how it fails, must not hide why the run ends."""
+    with suppress(Exception):
+        algorithm.close()
 
 
 def enter_phase(request: Request, backend: Backend) -> None:

@@ -1,4 +1,4 @@
-"""What `execution.concurrent` does, told with SimPy: strands are processes, cores and latches are resources.
+"""The driver of strands, `flashsim.execution.concurrent`, told with SimPy: strands are processes, cores and latches are resources.
 
 Every delay has a priority of its own among events of one nanosecond: what follows without delay (SimPy's priority 1, in order), then
 strands whose work or sleep ends, by number, then devices, by number.
@@ -11,10 +11,10 @@ import simpy
 from flashsim.core.errors import DeadlockError
 from flashsim.core.host_specification import delay
 from flashsim.core.units import NEVER
-from flashsim.execution.driver import ResultRows, answer, enter_phase
+from flashsim.execution.backend import ResultRows, answer, enter_phase
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
-from flashsim.execution.run import ConcurrentRun, by_name
+from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.strand_state import Port, Record, Site, StrandState, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
@@ -55,10 +55,16 @@ class ConcurrentSpecification:
                 self.env.step()
             except simpy.core.EmptySchedule:
                 raise DeadlockError("deadlock") from None
-        runs = by_name(strand.runs[0] for strand in self.strands.values())
+        runs = [strand.runs[0] for strand in self.strands.values()]
         runs[0].outstanding = self.record.outstanding
-        elapsed = int(self.env.now) - began
-        return ConcurrentRun(self.site.name, runs, elapsed, dict(self.site.cores), self.core_times, [port.busy_time for port in self.ports])
+        return ConcurrentRun(
+            self.site.name,
+            strands=runs,
+            elapsed=int(self.env.now) - began,
+            cores=dict(self.site.cores),
+            core_times=self.core_times,
+            device_times=[port.busy_time for port in self.ports],
+        )
 
     def begin(self, algorithm: Algorithm, name: str, parent: StrandState | None = None) -> Strand:
         """A strand begins when all that could go on before it has done so."""
