@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, joined, mixed_array
+from flashsim.storage.columns import array_of, binary_array, joined, mixed_array, text_array, validity
 from flashsim.storage.record import Bytes
 
 #: Bytes of a number in a column that mixes types.
@@ -119,20 +119,20 @@ def array_from(attribute: Attribute, count: int, values: Values) -> pa.Array:
         return pa.nulls(count)
     if pa.types.is_union(kind):
         return _mixed_values(values)
-    validity = pa.py_buffer(np.packbits(values.valid, bitorder="little")) if attribute.nullable else None
     if _is_long(kind):
         offsets = values.ends if attribute.varies else np.arange(count + 1) * attribute.size
-        found = pa.Array.from_buffers(pa.large_binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
-        return _texts(found) if pa.types.is_large_string(kind) else found
+        pieces = binary_array(offsets, data, values.valid if attribute.nullable else None)
+        return text_array(pieces) if pa.types.is_large_string(kind) else pieces
+    bits = validity(values.valid) if attribute.nullable else None
     if pa.types.is_boolean(kind):
-        return pa.Array.from_buffers(pa.uint8(), count, [validity, pa.py_buffer(data)]).cast(kind)
+        return pa.Array.from_buffers(pa.uint8(), count, [bits, pa.py_buffer(data)]).cast(kind)
     if attribute.size < kind.bit_width // 8:
         data = data.reshape(-1, attribute.size)
         wide = np.empty((count, kind.bit_width // 8), np.uint8)
         wide[:, : attribute.size] = data
         wide[:, attribute.size :] = data[:, -1:].view(np.int8) >> 7  # the sign
         data = wide.reshape(-1)
-    return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(data)])
+    return pa.Array.from_buffers(kind, count, [bits, pa.py_buffer(data)])
 
 
 def _is_long(kind: pa.DataType) -> bool:
@@ -151,13 +151,6 @@ def _long_bytes(column: pa.Array) -> tuple[Integers, Bytes]:
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
     return offsets - offsets[0], _buffer(column.buffers()[2])[offsets[0] : offsets[-1]]
-
-
-def _texts(pieces: pa.Array) -> pa.Array:
-    try:
-        return pieces.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        raise DamagedFileError("a text is not valid UTF-8") from None
 
 
 def _mixed_bytes(column: pa.UnionArray) -> Values:
@@ -182,8 +175,7 @@ def _marked(values: pa.Array, mark: int) -> pa.Array:
     marked = np.full((len(values), 1 + _NUMBER), mark, np.uint8)
     marked[:, 1:] = array_of(values, 0).view(np.uint8).reshape(-1, _NUMBER)
     bounds = np.arange(len(values) + 1) * (1 + _NUMBER)
-    validity = pa.py_buffer(np.packbits(array_of(values.is_valid()), bitorder="little"))
-    return pa.Array.from_buffers(pa.large_binary(), len(values), [validity, pa.py_buffer(bounds), pa.py_buffer(marked)])
+    return binary_array(bounds, marked, array_of(values.is_valid()))
 
 
 def _mixed_values(values: Values) -> pa.Array:
@@ -200,7 +192,7 @@ def _mixed_values(values: Values) -> pa.Array:
     unmarked = np.ones(len(values.data), np.bool_)
     unmarked[starts[valid]] = False
     ends = values.ends - np.concatenate([[0], np.cumsum(valid)])
-    pieces = pa.Array.from_buffers(pa.large_binary(), len(valid), [None, pa.py_buffer(ends), pa.py_buffer(values.data[unmarked])])
+    pieces = binary_array(ends, values.data[unmarked])
     texts, blobs = (pc.if_else(pa.array(classes == class_), pieces, pa.scalar(None, pa.large_binary())) for class_ in (2, 3))
     integers = pa.array(wide.view("<i8").reshape(-1), mask=~valid)
-    return mixed_array(classes, integers, pa.array(wide.view("<f8").reshape(-1)), _texts(texts), blobs)
+    return mixed_array(classes, integers, pa.array(wide.view("<f8").reshape(-1)), text_array(texts), blobs)

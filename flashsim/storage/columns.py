@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import SchemaError
+from flashsim.core.errors import DamagedFileError, SchemaError
+from flashsim.core.request import Integers
 
 _LARGEST = np.iinfo(np.int64).max
 
@@ -30,6 +31,25 @@ def array_of(column: pa.Array, null: float | None = None) -> npt.NDArray[Any]:
         return array_of(column.cast(pa.uint8())).view(np.bool_)
     values: npt.NDArray[Any] = np.from_dlpack(column)
     return values
+
+
+def validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer:
+    """Arrow's bits of the values that are not NULL."""
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def binary_array(offsets: Integers, data: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Pieces ``data[offsets[i]:offsets[i + 1]]`` as an array of bytes, not copied; `valid` tells those that are not NULL."""
+    buffers = [None if valid is None else validity(valid), pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def text_array(pieces: pa.Array) -> pa.Array:
+    """Bytes as texts."""
+    try:
+        return pieces.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise DamagedFileError("a text is not valid UTF-8") from None
 
 
 def plain_type(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

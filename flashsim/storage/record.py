@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import DamagedFileError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, mixed_array, stored_column
+from flashsim.storage.columns import array_of, binary_array, mixed_array, stored_column, text_array
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -258,34 +257,19 @@ def copy_pieces(data: Bytes, at: Integers, out: Bytes, offsets: Integers) -> Non
         out[offsets[row] : offsets[row + 1]] = data[at[row] : at[row] + length]
 
 
-def stored_values(data: Bytes, types: Integers, at: Integers, declared_real: bool = False, encoding: str = "utf-8") -> pa.Array:
-    """One column of records, located by `locate_values`, as a stored column.
-
-    Parameters
-    ----------
-    data
-        The bytes that hold the records.
-    types, at
-        Serial types and places, shape (rows,).
-    declared_real
-        Integers stand for doubles.
-    encoding
-        Of texts: ``utf-8``, ``utf-16-le`` or ``utf-16-be``.
-    """
+def stored_values(data: Bytes, types: Integers, at: Integers) -> pa.Array:
+    """One column of records in some bytes, as a stored column; serial types and places as of `locate_values`, shape (rows,)."""
     numbers = np.zeros(len(types), np.int64)
     _get_numbers(data, types, at, numbers)
     null, real, long = types == 0, types == 7, types >= 12
     text, blob = long & (types & 1 == 1), long & (types & 1 == 0)
     whole = ~(null | real | long)
-    if declared_real:
-        numbers = np.where(whole, numbers.astype(np.float64).view(np.int64), numbers)
-        real, whole = real | whole, np.zeros(len(types), np.bool_)
     present = [bool(mask.any()) for mask in (whole, real, text, blob)]
     if not any(present):
         return pa.nulls(len(types))
     integers = pa.array(numbers, mask=~whole) if present[0] or null.any() else None
     reals = pa.array(numbers.view(np.float64), mask=~real) if present[1] else None
-    texts = _texts(_pieces(data, types, at, text), encoding) if present[2] else None
+    texts = text_array(_pieces(data, types, at, text)) if present[2] else None
     blobs = _pieces(data, types, at, blob) if present[3] else None
     if sum(present) == 1:
         return (integers, reals, texts, blobs)[present.index(True)]
@@ -296,14 +280,4 @@ def _pieces(data: Bytes, types: Integers, at: Integers, mask: npt.NDArray[np.boo
     offsets = np.concatenate([[0], np.cumsum(np.where(mask, (types - 12) >> 1, 0))])
     out = np.empty(offsets[-1], np.uint8)
     copy_pieces(data, at, out, offsets)
-    validity = pa.py_buffer(np.packbits(mask, bitorder="little"))
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(types), [validity, pa.py_buffer(offsets), pa.py_buffer(out)])
-
-
-def _texts(pieces: pa.Array, encoding: str) -> pa.Array:
-    try:
-        if encoding == "utf-8":
-            return pieces.cast(pa.large_string())
-        return pa.array([None if piece is None else piece.decode(encoding) for piece in pieces.to_pylist()], pa.large_string())
-    except (pa.ArrowInvalid, UnicodeError):
-        raise DamagedFileError(f"a text is not valid {encoding.upper()}") from None
+    return binary_array(offsets, out, mask)

@@ -1,4 +1,4 @@
-"""What the real SQLite writes, flashsim reads row for row from the pages."""
+"""What the real SQLite writes, flashsim reads row for row."""
 
 from __future__ import annotations
 
@@ -404,10 +404,11 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeyp
         open_source(f"{path}:t")
 
 
-def test_texts_of_no_encoding_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("encoding", "data"), [("UTF-8", "ff00fe"), ("UTF-16le", "3dd80041"), ("UTF-16be", "d83d4100")])
+def test_texts_of_no_encoding_are_refused(encoding: str, data: str, tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    make(path, "CREATE TABLE t (a)", "INSERT INTO t VALUES (CAST(x'ff00fe' AS TEXT))")
-    with pytest.raises(DamagedFileError, match="column a: a text is not valid UTF-8"):
+    make(path, f"PRAGMA encoding = '{encoding}'", "CREATE TABLE t (a)", f"INSERT INTO t VALUES (CAST(x'{data}' AS TEXT))")
+    with pytest.raises(DamagedFileError, match=f'column "?a"?: a text is not valid {encoding}'):
         open_source(f"{path}:t")
 
 

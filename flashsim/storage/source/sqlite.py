@@ -1,8 +1,7 @@
 """Tables and views inside SQLite database files, read without a lock, and without a trace in the file's folder.
 
-Python's `sqlite3` tells what a table is, applies the write-ahead log, and reads views, tables WITHOUT ROWID and those with generated
-columns.  The rows of all other tables are read from their pages, which takes a third of the time.  Values keep the types that they are
-stored with: a column that mixes several becomes a union.
+Python's `sqlite3` checks a table, applies the write-ahead log and reads the rows.  Values keep the types that they are stored with: a
+column that mixes several becomes a union.
 """
 
 import re
@@ -19,10 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError, UnknownNameError
-from flashsim.storage.columns import column_of, mixed_array
+from flashsim.storage.columns import mixed_array
 from flashsim.storage.page.sqlite import LARGEST_PAGE, SMALLEST_PAGE
-from flashsim.storage.record import locate_values, stored_values
-from flashsim.storage.source._sqlite_tree import Database, read_tree
 from flashsim.storage.source.base import TableRecords, reading, split_file
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -46,9 +43,11 @@ def open_records(text: str) -> TableRecords:
         before = _state(path)
         try:
             with _settled(path) as settled:
-                database = _database(path, settled)
+                _check_header(path, settled)
                 with closing(sqlite3.connect(f"{settled.absolute().as_uri()}?immutable=1", uri=True)) as connection:
-                    name, rows = _rows(database, connection, table)
+                    # No stored value is longer than the file, whatever its damaged length says.
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(_LONGEST_MADE, 2 * settled.stat().st_size))
+                    name, rows = _rows(path, connection, table)
         except (sqlite3.Error, MemoryError) as problem:
             raise _refusal(f"{path}: {table}", problem) from None
         if _state(path) != before:
@@ -83,10 +82,9 @@ def _refuse_journal(path: Path) -> None:
                 raise DamagedFileError(f"{path}: {journal.name} says that a transaction was interrupted; open it with sqlite3 once")
 
 
-def _database(path: Path, file: Path) -> Database:
-    """The pages of a file, which messages call `path`; SQLite checks less of its header, and reads a shorter file up to its end."""
-    data = np.fromfile(file, np.uint8)
-    head = data[:_HEADER].tobytes()
+def _check_header(path: Path, file: Path) -> None:
+    """Refuse a file, which messages call `path`, by its header: SQLite checks less of it, and reads a shorter file up to its end."""
+    head, length = np.fromfile(file, np.uint8, _HEADER).tobytes(), file.stat().st_size
     if len(head) < _HEADER or not head.startswith(_MAGIC):
         raise DamagedFileError(f"{path}: it is no SQLite database, or an encrypted one")
     (written,) = struct.unpack_from(">H", head, 16)
@@ -94,14 +92,13 @@ def _database(path: Path, file: Path) -> Database:
     if size & (size - 1) or not SMALLEST_PAGE <= size <= LARGEST_PAGE:
         raise DamagedFileError(f"{path}: its header gives a page size of {size} B, which SQLite does not have")
     (changed, count), (valid_for,), (encoding,) = (struct.unpack_from(form, head, at) for form, at in ((">II", 24), (">I", 92), (">I", 56)))
-    held = len(data) // size
+    stored = length // size
     if count == 0 or changed != valid_for:  # versions before 3.7.0 do not keep the count; the file's length holds then
-        count = held
-    if held < count or not held:
-        raise DamagedFileError(f"{path}: it is truncated: {held} pages of {max(count, 1)}")
+        count = stored
+    if stored < count or not stored:
+        raise DamagedFileError(f"{path}: it is truncated: {stored} pages of {max(count, 1)}")
     if max(head[18:20]) > 2 or head[21:24] != bytes((64, 32, 32)) or size - head[20] < _SMALLEST_USABLE or encoding > 3:
         raise DamagedFileError(f"{path}: its header is damaged")
-    return Database(path, data[: count * size].reshape(count, size), size - head[20])
 
 
 @contextmanager
@@ -120,84 +117,47 @@ def _settled(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def _rows(database: Database, connection: sqlite3.Connection, wanted: str) -> tuple[str, pa.Table]:
-    path = database.path
-    # No stored value is longer than the file, whatever its damaged length says.
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(_LONGEST_MADE, 2 * database.pages.size))
+def _rows(path: Path, connection: sqlite3.Connection, wanted: str) -> tuple[str, pa.Table]:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")  # they are no damage, and may call functions that are not there
     schema = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    found = [row for row in schema if _folded(row[0]) == _folded(wanted)]
-    if not found:
+    matches = [row for row in schema if _folded(row[0]) == _folded(wanted)]
+    if not matches:
         raise UnknownNameError(f"table in {path}", wanted, [name for name, *_ in schema])
-    name, kind, root, statement = found[0]
+    name, kind, root, statement = matches[0]
     if kind == "table" and re.match(r"CREATE\s+VIRTUAL", statement, re.IGNORECASE):
         raise SchemaError(f"{path}: {name} is a virtual table, but only ordinary tables and views are read")
+    try:
+        return name, _select(connection, name, kind)
+    except sqlite3.DatabaseError as problem:
+        if root and "malformed" in str(problem):
+            raise sqlite3.DatabaseError(f"the tree at page {root} is malformed") from None
+        raise
+
+
+def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
+    """The rows of a table or a view that is sound."""
+    # Tables that a view reads are checked with all others.  Damage of trees comes first, and may end the check with an error.
+    arguments = [name] if kind == "table" else []
+    ((told,),) = connection.execute(f"SELECT * FROM pragma_quick_check({', '.join('?' * len(arguments))}) LIMIT 1", arguments)
+    if told.startswith("***"):
+        damage = " ".join(told.splitlines()[1:2])[:100]
+        raise sqlite3.DatabaseError(re.sub(r"^(On tree page|Tree) (\d+)", r"the tree at page \2", damage))
     quoted = _quoted(name)
-    columns = connection.execute(f"PRAGMA table_xinfo({quoted})").fetchall()
-    if kind == "table" and database.is_table(root) and not any(hidden for *_, hidden in columns):
-        return name, _of_pages(database, connection, quoted, root, columns)
-    # Tables that a view reads are checked with all others.
-    for (told,) in connection.execute(f"PRAGMA quick_check({quoted})" if kind == "table" else "PRAGMA quick_check"):
-        if told.startswith("***"):
-            raise DamagedFileError(f"{path}: {name} is damaged: {' '.join(told.splitlines()[1:2])[:100]}")
-    cursor = connection.execute(f"SELECT * FROM {quoted}")
+    cursor = connection.execute(f"SELECT * FROM {quoted}{' NOT INDEXED' * (kind == 'table')}")  # an index has another order
     names = [column[0] for column in cursor.description]
     batches: list[list[pa.Array]] = [[] for _ in names]
     while rows := cursor.fetchmany(_BATCH):
         for chunks, values in zip(batches, zip(*rows, strict=True), strict=True):
             chunks.append(_array(values))
-    return name, pa.table([_column(chunks) for chunks in batches], names)
-
-
-def _of_pages(database: Database, connection: sqlite3.Connection, table: str, root: int, columns: list[Any]) -> pa.Table:
-    """The rows of a table with row ids, of which `table_xinfo` tells the columns."""
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
-    # A primary key that is the row id has no index.
-    has_index = any(origin == "pk" for *_, origin, _ in connection.execute(f"PRAGMA index_list({table})"))
-    keys = [place for place, *_, key, _ in columns if key]
-    row_id = keys[0] if len(keys) == 1 and not has_index else -1
-    rows = read_tree(database, root)
-    types = np.zeros((len(rows.row_ids), len(columns)), np.int64)
-    at = np.zeros_like(types)
-    wrong = locate_values(rows.data, rows.starts, rows.ends, types, at)
-    if wrong >= 0:
-        raise database.damaged(f"the record of row {rows.row_ids[wrong]} is damaged")
-    arrays = []
-    for place, name, declared, *_ in columns:
-        if place == row_id:
-            arrays.append(column_of(rows.row_ids))
-            continue
-        kinds, places, data = types[:, place].copy(), at[:, place].copy(), rows.data
-        if (short := kinds < 0).any():  # rows that are older than the column all have its default
-            query = f"SELECT {_quoted(name)} FROM {table} NOT INDEXED LIMIT 1 OFFSET {int(np.argmax(short))}"
-            (value,) = connection.execute(query).fetchone()
-            kind, content = _cell(value, encoding)
-            kinds[short], places[short] = kind, len(data)
-            data = np.concatenate([data, np.frombuffer(content, np.uint8)])
-        try:
-            arrays.append(stored_values(data, kinds, places, declared_real=_is_real(declared), encoding=encoding.lower()))
-        except DamagedFileError as problem:
-            raise database.damaged(f"column {name}: {problem}") from None
-    return pa.table(arrays, [name for _, name, *_ in columns])
-
-
-def _cell(value: int | float | str | bytes | None, encoding: str) -> tuple[int, bytes]:
-    """Serial type and bytes of a value."""
-    if value is None:
-        return 0, b""
-    if isinstance(value, int | float):
-        return (6, struct.pack(">q", value)) if isinstance(value, int) else (7, struct.pack(">d", value))
-    content = value.encode(encoding) if isinstance(value, str) else value
-    return 2 * len(content) + (13 if isinstance(value, str) else 12), content
-
-
-def _is_real(declared: str) -> bool:
-    """Whether a column of a declared type has the affinity REAL ("Datatypes In SQLite", section 3.1)."""
-    name = _folded(declared)
-    return not any(part in name for part in ("INT", "CHAR", "CLOB", "TEXT", "BLOB")) and any(
-        part in name for part in ("REAL", "FLOA", "DOUB")
-    )
+    for column in map(_quoted, names) if encoding != "UTF-8" else ():  # SQLite makes UTF-8 of any UTF-16
+        for (data,) in connection.execute(f"SELECT CAST({column} AS BLOB) FROM {quoted} WHERE typeof({column}) = 'text'"):
+            try:
+                data.decode(encoding)
+            except UnicodeDecodeError:
+                raise sqlite3.DataError(f"column {column}: a text is not valid {encoding}") from None
+    return pa.table([_column(chunks) for chunks in batches], names)
 
 
 def _quoted(name: str) -> str:
@@ -205,14 +165,14 @@ def _quoted(name: str) -> str:
 
 
 def _folded(name: str) -> str:
-    """What SQLite compares of a name: only the case of ASCII letters is nothing to it."""
+    """The form of a name that SQLite compares: only the case of ASCII letters is nothing to it."""
     return name.encode().upper().decode()
 
 
 def _array(values: tuple[Any, ...] | list[Any]) -> pa.Array:
-    found = set(map(type, values)) - {type(None)}
-    if len(found) < 2:
-        return pa.array(values, _KINDS[found.pop()] if found else pa.null())
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) < 2:
+        return pa.array(values, _KINDS[kinds.pop()] if kinds else pa.null())
     places = {kind: place for place, kind in enumerate(_KINDS)} | {type(None): 0}
     classes = np.array([places[type(value)] for value in values], np.int8)
     parts = [pa.array([value if type(value) is kind else None for value in values], stored) for kind, stored in _KINDS.items()]
