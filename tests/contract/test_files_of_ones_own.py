@@ -80,12 +80,21 @@ def test_contract_suites_take_a_file_of_ones_own(member: str, suites: list[str],
     """The guides' join and partition method, in the cheapest of their tests, and their trace format and replacement policy, in all."""
     write_members(tmp_path)
     write_members(tmp_path, POLICIES)
-    line = f"-m pytest tests/contract -rA -p no:cacheprovider --member {tmp_path / member} -k".split()
-    told = subprocess.run([sys.executable, *line, some], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
-    passed = [test for test in told.splitlines() if test.startswith("PASSED")]
-    files = {test.split("::")[0].rpartition("/")[2] for test in passed}
+    files = [f"tests/contract/test_{suite}.py" for suite in suites]
+    line = ["-m", "pytest", *files, "-rA", "-p", "no:cacheprovider", "--member", str(tmp_path / member), "-k", some]
+    report = subprocess.run([sys.executable, *line], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
+    passed = [test for test in report.splitlines() if test.startswith("PASSED")]
     assert len(passed) >= 5 and all(member in test for test in passed)
-    assert files == {f"test_{suite}.py" for suite in suites}
+    assert {test.removeprefix("PASSED ").split("::")[0] for test in passed} == set(files)
+
+
+def test_contract_suites_that_a_file_is_none_of_pass_it_by(tmp_path: Path) -> None:
+    """Of all contract tests those of its family alone are selected."""
+    write_members(tmp_path)
+    line = ["-m", "pytest", "tests/contract", "--collect-only", "-q", "-p", "no:cacheprovider", "--member", str(tmp_path / "sectors.py")]
+    report = subprocess.run([sys.executable, *line], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
+    selected = {test.split("::")[0] for test in report.splitlines() if "::" in test}
+    assert selected == {"tests/contract/test_page_traces.py", "tests/contract/test_trace_formats.py"}
 
 
 @pytest.mark.parametrize(

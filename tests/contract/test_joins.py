@@ -79,8 +79,8 @@ def test_the_classic_joins_are_members():
 @example(np.full(150, NULL_KEY), np.full(150, NULL_KEY), 9, False, None)
 @example(np.arange(150)[::-1].copy(), np.arange(150)[::-1].copy(), 9, True, None)
 def test_rows_equal_the_oracle_s(name, method, left, right, memory, page_io, seed):
-    if name in FETCHING and len(oracle(left, right)) > 4000:  # rows are fetched for each result: fewer rows of the same keys
-        left, right = left[:60], right[:60]
+    if name in FETCHING and len(oracle(left, right)) > 1000:  # rows are fetched for each result: fewer rows of the same keys
+        left, right = left[:30], right[:30]
     files = relations(name, left, right, seed)
     outcome = outcome_or_refusal(name, *files, JoinParameters(memory, page_io=page_io, partition=method))
     if outcome is None:
@@ -116,6 +116,8 @@ def test_every_memory_from_the_least_up(name, method, skew):
 @settings(max_examples=15)
 @given(key_codes(), key_codes(), st.integers(8, 40))
 def test_page_io_moves_the_same_pages_one_by_one(name, method, left, right, memory):
+    if name in FETCHING:
+        left, right = left[:30], right[:60]
     files = relations(name, left, right)
     blocked = outcome_or_refusal(name, *files, JoinParameters(memory, partition=method))
     paged = outcome_or_refusal(name, *relations(name, left, right), JoinParameters(memory, page_io=True, partition=method))
@@ -178,11 +180,11 @@ def test_an_empty_relation_costs_nothing(name, rows):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results_stream_out(name):
-    """400,000 pairs from 1,200 tuples: no batch holds more than a part of them."""
-    left, right = np.zeros(400, np.int64), np.zeros(1000, np.int64)
+    """120,000 pairs from 800 tuples: no batch holds more than a part of them."""
+    left, right = np.zeros(200, np.int64), np.zeros(600, np.int64)
     parameters = JoinParameters(60, columns=())  # what is fetched after a join need not move so often here
     outcome = run(plan(name, *relations(name, left, right), parameters), 60)
-    assert len(outcome.pairs) == 400_000 == len(np.unique(outcome.pairs, axis=0))
+    assert len(outcome.pairs) == 120_000 == len(np.unique(outcome.pairs, axis=0))
     assert max(outcome.batches) <= 1 << 16
 
 

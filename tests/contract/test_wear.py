@@ -53,8 +53,7 @@ def overwritten(name: str, *, shared: bool = False, blocks: int = 32, rounds: in
 def overwrite(engine: SsdEngine, rounds: int) -> None:
     """Write a tenth of the pages at random, `rounds` times the drive's pages of them."""
     logical = engine.parameters.logical_pages
-    for page in generator(1, "hot").integers(0, logical // 10, rounds * logical).tolist():
-        engine.load(page * PAGE, PAGE)
+    engine.state.write_pages(generator(1, "hot").integers(0, logical // 10, rounds * logical, np.int32))
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -69,7 +69,7 @@ def test_what_a_power_cut_leaves_is_what_was_there(seed: int) -> None:
             model.power_cut(model.now + 10)
         check_invariants(engine)
         assert [engine.version(page) for page in range(parameters.logical_pages)] == before
-        requests, at = random_workload(seed, parameters, 40)
+        requests, at = random_workload(seed, parameters, 15)
         assert np.array_equal(served(engine, requests, at + engine.now), served(specification, requests, at + specification.now))
         for name in ARRAYS:
             assert np.array_equal(getattr(engine.state, name), getattr(specification.state, name)), name
