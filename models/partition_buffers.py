@@ -11,6 +11,9 @@ Sub-buffers are a page: what is left behind in partly filled ones is then least,
 however finely it is divided.  Where commands do not overlap these two cost more than the call saves, and buffers are halved, which makes
 one request of each, or not divided at all: then they are as long as the longest command, or as the longest that goes on from the last one
 at less cost.  All of this is tried, and the published rule too.
+
+What a length gains by being a power of two or close above one, so that sub-buffers of many sizes divide it, no formula of lengths knows:
+such lengths are tried with every sub-buffer, and taken where they are quicker by more than `CLOSE`.
 """
 
 import math
@@ -28,6 +31,10 @@ from models.psync import ParallelDrive, Processor
 SPREAD = 0.02
 #: The closed form is right to about so much: what it tells to gain less is left alone.
 WORTH = 0.02
+#: How much quicker a length that many sub-buffers divide must be than the closed form's.
+CLOSE = 0.01
+#: Such lengths, in powers of two.
+_LADDER = (1, 9 / 8, 3 / 2)
 #: How often prices are told from buffers, and buffers from prices.
 _ROUNDS = 6
 
@@ -99,7 +106,9 @@ def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
         As `published`.
     """
     paper = published(problem)
-    made = least(problem, [paper, *_ruled(problem)])
+    made, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))
+    if problem.seconds(round_lengths) * (1 + CLOSE) < problem.seconds(made):
+        made = round_lengths
     return made if problem.seconds(made) * (1 + worth) <= problem.seconds(paper) else paper
 
 
@@ -132,6 +141,14 @@ def _ruled(problem: PartitionProblem) -> Iterator[Division]:
             made = problem.division(buckets, pages, _sub_buffer(problem, pages, which)) if pages >= 1 else None
             if made:
                 yield made
+
+
+def _of_round_lengths(problem: PartitionProblem) -> Iterator[Division]:
+    fewest = problem.fewest()
+    for buckets in {published(problem).buckets, fewest, fewest + 1}:
+        powers = range((problem.memory // buckets).bit_length())
+        for output in {int(step * 2**power) for step in _LADDER for power in powers}:
+            yield from filter(None, (problem.division(buckets, output, size) for size in problem.sub_buffers(output)))
 
 
 def _sub_buffer(problem: PartitionProblem, output: int, which: int) -> int:

@@ -37,7 +37,7 @@ def test_every_file_gets_its_tuples_in_order(columns: int, buffers: int, pages: 
 
     content = ColumnContent()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flashsim.execution.trace_only.ColumnContent", lambda: content)
+        patch.setattr("flashsim.execution.drivers.ColumnContent", lambda: content)
         trace_only(write(), [])
     for number, file in enumerate(files):
         mine = [batch.chosen(target == number).columns for batch, target in zip(batches, targets, strict=True)]

@@ -32,7 +32,7 @@ def test_siblings_are_found_and_not_imported(tmp_path: Path) -> None:
 
 
 #: A module of flashsim's in each sibling.
-OURS = {"models": "haas", "algorithms": "sorting", "traces": "schema"}
+OURS = {"models": "haas", "algorithms": "sorting", "traces": "file"}
 THEIRS = """
 print("run")
 class Mine:
