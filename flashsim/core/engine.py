@@ -24,6 +24,8 @@ class CompiledEngine(ABC):
         Numba's type of `state`.
     """
 
+    parameters: Any
+
     def __init__(self, host: HostQueue, loop: Callable[[State, int, int], int], state_type: Any) -> None:
         self._host = host
         self._loop = entry(loop)
@@ -37,6 +39,10 @@ class CompiledEngine(ABC):
     @abstractmethod
     def recover(self, status: int) -> None:
         """See `flashsim.core.model.CompiledModel.recover`."""
+
+    @property
+    def capacity(self) -> int:
+        return int(self.parameters.capacity)
 
     @property
     def now(self) -> int:
@@ -59,6 +65,9 @@ class CompiledEngine(ABC):
     def _run(self, until: int, wait: int) -> None:
         while (status := self._loop(self.crossing(), until, wait)) < 0:
             self.recover(status)
+
+    def load(self, offset: int, length: int) -> None:  # noqa: B027
+        """Nothing: what was written does not change the times of disks and stations."""
 
     def crossing(self) -> State:
         """What kernels take for the state (`flashsim.core.state_table`), valid until an array is replaced."""

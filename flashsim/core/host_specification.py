@@ -1,4 +1,4 @@
-"""The host's side of every specification: what `core.host` compiles, told with SimPy events.
+"""What every specification is built on, in SimPy: the host's queues, which `core.host` compiles, and the face of a device behind them.
 
 Order of events that fall on one nanosecond: what follows without delay (SimPy's own priorities 0 and 1), at its end the dispatch of
 commands, then arrivals by request id, then device operations by operation id.  SimPy's plain ``timeout`` would break ties by the order of
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import simpy
 
 from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
+from flashsim.core.units import NEVER
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
 DISPATCH = 2
@@ -60,7 +62,7 @@ class HostRequest:
 
 
 class SpecifiedHost:
-    """Queues requests and hands their commands to `admit(request, offset, length)`; ids count from `first_id`.
+    """Queues requests and hands their commands to `admit(request, offset, length)`; `open` are those that have not completed, by id.
 
     Each of the submission queues has at most `depth` commands in flight.  A read, and any other request, is on its way to the device for as
     many nanoseconds as `submission` tells.
@@ -71,20 +73,31 @@ class SpecifiedHost:
         env: simpy.Environment,
         depth: int,
         admit: Callable[[HostRequest, int, int], None],
-        first_id: int = 0,
         queues: int = 1,
         submission: tuple[int, int] = (0, 0),
     ) -> None:
         check_queues(depth, queues)
-        self.env = env
         self.depth = depth
         self.admit = admit
         self.submission = submission
+        self._next_id = 0
+        self._begin(env, queues)
+
+    def _begin(self, env: simpy.Environment, queues: int) -> None:
+        self.env = env
         self.queues = [SubmissionQueue() for _ in range(queues)]
         self.turns = deque(self.queues)  # in the order of their turns
         self.completed: list[HostRequest] = []
-        self.outstanding = 0
-        self._next_id = first_id
+        self.open: dict[int, HostRequest] = {}
+
+    def clear(self, env: simpy.Environment) -> None:
+        """Forget all requests, and go on in another environment; ids go on too."""
+        self._begin(env, len(self.queues))
+
+    @property
+    def unfinished(self) -> Integers:
+        """The ids of requests that have not completed, ascending."""
+        return np.array(sorted(self.open), np.int64)
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests, as `core.host_queue.HostQueue.append` does."""
@@ -106,7 +119,7 @@ class SpecifiedHost:
                 taken[row["dependency"]].dependents.append(request)
             else:
                 self._arrive_after(request, int(arrival) - int(self.env.now))
-        self.outstanding += len(taken)
+        self.open.update((request.id, request) for request in taken)
         return np.array([request.id for request in taken], np.int64)
 
     def _arrive_after(self, request: HostRequest, duration: int) -> None:
@@ -141,7 +154,7 @@ class SpecifiedHost:
         if request.left == 0:
             request.completed = int(self.env.now)
             self.completed.append(request)
-            self.outstanding -= 1
+            del self.open[request.id]
             for dependent in request.dependents:
                 self._arrive_after(dependent, dependent.think)
         event = delay(self.env, 0, DISPATCH)
@@ -153,3 +166,48 @@ class SpecifiedHost:
         completions = np.array([(r.id, r.tag, r.submitted, r.started, r.completed) for r in self.completed], COMPLETION)
         self.completed.clear()
         return completions
+
+
+class SpecifiedDevice:
+    """The part of `core.model.DeviceModel` that all specifications share, over a host and parameters that have a capacity."""
+
+    parameters: Any
+    env: simpy.Environment
+    host: SpecifiedHost
+
+    @property
+    def capacity(self) -> int:
+        return int(self.parameters.capacity)
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return int(self.env.now)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self.host.open)
+
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        return int(min(self.env.peek(), NEVER))
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
+        return self.host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        wait = NEVER if every else wait
+        while len(self.host.completed) < wait and (until != NEVER or self.host.open) and self.next_event <= until:
+            self._step()
+        if self.now < until < NEVER and len(self.host.completed) < wait:
+            self.env.run(int(until))
+        return self.host.collect()
+
+    def _step(self) -> None:
+        self.env.step()
+
+    def load(self, offset: int, length: int) -> None:
+        """Nothing: what was written does not change the times of disks and stations."""

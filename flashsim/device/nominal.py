@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.units import SECONDS
-from flashsim.device.station.parameters import StationParameters
+from flashsim.device.station import StationParameters
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.state.seek import mean_seek, seek_curve

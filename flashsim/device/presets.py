@@ -28,7 +28,7 @@ from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
 from flashsim.device.cited import CitedFigures
 from flashsim.device.nominal import Nominal, nominal_of
-from flashsim.device.station.parameters import StationParameters
+from flashsim.device.station import StationParameters
 from flashsim.device.striping import Striping
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters

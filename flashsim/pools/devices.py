@@ -14,8 +14,8 @@ from flashsim.core.parameters import count, switch
 from flashsim.core.units import KIB, SECONDS, format_size
 from flashsim.device import engines, presets
 from flashsim.device.part import part_of
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.compiled_loop import Striped
 from flashsim.ssd.setup.precondition import Precondition, precondition
 from traces.references.base import parsed

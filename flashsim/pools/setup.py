@@ -23,8 +23,8 @@ from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun, Recorder

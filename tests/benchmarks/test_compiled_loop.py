@@ -9,8 +9,8 @@ import numpy as np
 from flashsim.core.model import CompiledModel
 from flashsim.core.units import GIB, KIB, MICROSECONDS
 from flashsim.device import presets
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import CompiledLoop, Striped
 from flashsim.hdd.engine.drive import HddEngine

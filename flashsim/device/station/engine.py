@@ -14,7 +14,7 @@ from flashsim.core.model import PowerCut
 from flashsim.core.request import READ, Integers
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
-from flashsim.device.station.parameters import StationParameters, service_time
+from flashsim.device.station import StationParameters, service_time
 
 # Scalars of the station; the first free place of a server leads to the others.
 _BUSY, _STARTED, _FREE, _READS, _WRITES, _BUSY_TIME = range(6)
@@ -101,10 +101,6 @@ class StationEngine(CompiledEngine):
         self._station = Station(parameters.vector(), np.zeros(6, np.int64), np.zeros((servers, 2), np.int64), np.arange(1, servers + 1))
 
     @property
-    def capacity(self) -> int:
-        return self.parameters.capacity
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
@@ -116,9 +112,6 @@ class StationEngine(CompiledEngine):
 
     def recover(self, status: int) -> None:
         """Nothing: a station's loop never stops short."""
-
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: what was written does not change a station's times."""
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""

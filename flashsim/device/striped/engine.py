@@ -10,37 +10,21 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core import host as hosts
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import (
-    DONE_WITH,
-    HOST_TABLES,
-    Host,
-    add_command,
-    add_request,
-    arrive,
-    command_done,
-    drop_collected,
-    expect,
-    next_arrival,
-    next_queue,
-    take_command,
-)
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
 from flashsim.core.policies import function_at
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
-from flashsim.device.striped.drives import StripedDrives
+from flashsim.device.striped import ANY_DEPTH, StripedDrives
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine.drive import ENGINE, HddEngine
-from flashsim.hdd.engine.drive import advance as advance_disk
+from flashsim.hdd.engine import drive as disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.report import HddPowerCut
 
-#: The host may have any number of commands on the way.
-_ANY_DEPTH = 1 << 40
 #: What `advance` returns if a drive's tables are too short for the next request.
 _NO_ROOM = -1 << 40
 
@@ -48,9 +32,9 @@ _NO_ROOM = -1 << 40
 _EVENT, _ENTERED = range(2)
 
 #: The array's own queue, the rows of its drives, and the capacity of each with the address of their loop.
-_ARRAY = types.Tuple((HOST_TABLES, MATRIX, VECTOR))
+_ARRAY = types.Tuple((hosts.HOST_TABLES, MATRIX, VECTOR))
 _array_of = state_of(_ARRAY)
-_disk_of = state_of(ENGINE)
+_disk_of = state_of(disk.ENGINE)
 _loop_at = function_at(types.FunctionType(ADVANCE))
 
 
@@ -61,7 +45,7 @@ def _has_room(table: State, commands: int) -> bool:
     requests, most = host.requests.shape[0], host.commands.shape[0]
     if host.scalars.rows < requests and host.scalars.command_rows + commands <= most:
         return True
-    drop_collected(host)
+    hosts.drop_collected(host)
     return bool(2 * (host.scalars.rows + 1) <= requests and 2 * (host.scalars.command_rows + commands) <= most)
 
 
@@ -70,33 +54,33 @@ def _hand_out(table: State, disks: Any) -> None:
     host, drives, each = _array_of(table)
     drives[:, _ENTERED] = -1
     while True:
-        queue = next_queue(host)
+        queue = hosts.next_queue(host)
         if queue < 0:
             break
-        command = take_command(host, queue) - host.scalars.command_base
+        command = hosts.take_command(host, queue) - host.scalars.command_base
         drive = host.commands[command].offset // each[0]
         own, _, _ = _disk_of(disks[drive])
         if drives[drive, _ENTERED] < 0:
-            drives[drive, _ENTERED] = add_request(own, host.scalars.now, 0, host.commands[command].owner, 0)
-        add_command(
+            drives[drive, _ENTERED] = hosts.add_request(own, host.scalars.now, 0, host.commands[command].owner, 0)
+        hosts.add_command(
             own, drives[drive, _ENTERED], host.commands[command].operation, host.commands[command].request_flags,
             host.commands[command].offset - drive * each[0], host.commands[command].length,
         )  # fmt: skip
     for drive in range(drives.shape[0]):
         if drives[drive, _ENTERED] >= 0:
             own, _, _ = _disk_of(disks[drive])
-            expect(own, drives[drive, _ENTERED])
+            hosts.expect(own, drives[drive, _ENTERED])
             drives[drive, _EVENT] = min(drives[drive, _EVENT], host.scalars.now)
 
 
 @lean_kernel
-def _take_back(host: Host, own: Host) -> None:
+def _take_back(host: hosts.Host, own: hosts.Host) -> None:
     for index in range(own.scalars.finished):
         row = own.finished[index] - own.scalars.request_base
         command = host.requests[own.requests[row].tag - host.scalars.request_base].first_command
         for _ in range(own.requests[row].commands):
-            command_done(host, command)
-        own.requests[row].left = DONE_WITH
+            hosts.command_done(host, command)
+        own.requests[row].left = hosts.DONE_WITH
     own.scalars.collected += own.scalars.finished
     own.scalars.finished = 0
 
@@ -106,7 +90,7 @@ def advance(table: State, disks: Any, until: int, wait: int) -> int:
     """As `flashsim.hdd.engine.drive.run`, for the disks whose state is given row by row; may also return _NO_ROOM."""
     host, drives, numbers = _array_of(table)
     while True:
-        arrival, request = next_arrival(host)
+        arrival, request = hosts.next_arrival(host)
         which = 0
         for drive in range(1, drives.shape[0]):
             if drives[drive, _EVENT] < drives[which, _EVENT]:
@@ -129,18 +113,18 @@ def advance(table: State, disks: Any, until: int, wait: int) -> int:
         for drive in range(drives.shape[0]):
             if not _has_room(disks[drive], host.requests[request - host.scalars.request_base].commands):
                 return _NO_ROOM
-        arrive(host)
+        hosts.arrive(host)
         _hand_out(table, disks)
 
 
-class StripedEngine(StripedDrives[HddEngine]):
+class StripedEngine(StripedDrives[disk.HddEngine]):
     """Equal disks under one virtual clock (`core.model.DeviceModel`), compiled."""
 
-    def __init__(self, drives: Sequence[HddEngine], parameters: HddParameters, striping: Striping) -> None:
+    def __init__(self, drives: Sequence[disk.HddEngine], parameters: HddParameters, striping: Striping) -> None:
         super().__init__(drives, parameters, striping)
-        self._host = HostQueue(_ANY_DEPTH)
+        self._host = HostQueue(ANY_DEPTH)
         self._rows = np.full((len(self._drives), 2), NEVER, np.int64)
-        self._each = np.array([parameters.capacity, address_of(advance_disk)], np.int64 if compiled() else object)
+        self._each = np.array([parameters.capacity, address_of(disk.advance)], np.int64 if compiled() else object)
         self._table = StateTable(_ARRAY)
 
     @property

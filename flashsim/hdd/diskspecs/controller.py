@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from flashsim.hdd.diskspecs.block import Block
-from flashsim.hdd.diskspecs.collected import Collected, milliseconds
+from flashsim.hdd.diskspecs.block import SECTOR, Block, Collected, milliseconds
 
 #: DiskSim's numbers of scheduling policies; by block number and by cylinder are told apart there, not here.
 _SCHEDULERS = {1: "fcfs", 2: "look", 3: "c-look", 4: "sstf", 5: "look", 6: "c-look", 7: "sstf", 8: "sptf"}
@@ -55,8 +54,21 @@ _ONE_WAY = {
     "Read directly to buffer": (1, "what the host waits for is read straight into the buffer"),
     "Maximum number of write segments": (1, "one segment holds written data"),
 }
+_BUFFER_SWITCHES = {
+    "read_ahead_on_hit": "Read-ahead on idle hit",
+    "read_ahead_again": "Read-ahead on idle hit",
+    "next_hits": "Allow almost read hits",
+    "partial_hits": "Immed transfer partial hit",
+    "hits_while_writing": "Allow sneaky full read hits",
+    "read_preceding": "Read any free blocks",
+    "read_written": "Allow read hits on write data",
+}
 #: Nothing follows from these: statistics, how DiskSim computes, effects below a sector, and what is derived from the layout.
 _HARMLESS = ("Print stats", "Calc sector by sector", "Stop prefetch in sector", "Avg sectors per cylinder")
+_HARMLESS_IN_QUEUE = (
+    "Cylinder mapping strategy", "Write initiation delay", "Read initiation delay", "Maximum concat size",
+    "Sequential stream diff maximum", "Timeout time/weight", "Timeout scheduling", "Priority scheduling",
+)  # fmt: skip
 
 
 def collect(disk: Block, buses: Sequence[Block], found: Collected) -> None:
@@ -73,60 +85,54 @@ def collect(disk: Block, buses: Sequence[Block], found: Collected) -> None:
 
 
 def _collect_bus(disk: Block, buses: Sequence[Block], found: Collected) -> None:
-    for name, direction in (("bus_read", "Read"), ("bus_write", "Write")):
-        key = f"{direction} block transfer time"
-        slowest = max(buses, key=lambda bus: bus.number(key, 0.0, least=0), default=None)
-        if slowest is not None:
-            found.put(name, milliseconds(slowest.number(key, 0.0)), slowest.place(key))
+    for name, key in (("bus_read", "Read block transfer time"), ("bus_write", "Write block transfer time")) if buses else ():
+        time, slowest = max(((bus.number(key, 0.0, least=0), bus) for bus in buses), key=lambda pair: pair[0])
+        found.take(name, milliseconds(time), slowest, key)
     if not buses:
         found.notes.append(f"{disk.at.short}: no bus is known to this drive, so that none holds it up (a .parv file has one)")
-    bulk = disk.number("Bulk sector transfer time", 0.0)
+    key = "Bulk sector transfer time"
+    bulk = disk.number(key, 0.0)
     if bulk < 0:
-        found.notes.append(f"{disk.place('Bulk sector transfer time')} = {bulk:g}: taken as 0")
-    found.put("bulk_transfer", milliseconds(max(0.0, bulk)), disk.place("Bulk sector transfer time"))
+        found.notes.append(f"{disk.place(key)} = {bulk:g}: taken as 0")
+    found.take("bulk_transfer", milliseconds(max(0.0, bulk)), disk, key)
 
 
 def _collect_times(disk: Block, scale: float, found: Collected) -> None:
-    for name, key in (_OVERHEADS | ({} if _keeps_bus(disk) else _SHARING)).items():
-        found.put_time(name, disk, key, scale)
+    for name, key in (_OVERHEADS | ({} if disk.switch("Never disconnect") else _SHARING)).items():
+        found.take_time(name, disk, key, scale)
     for key in _SHARING.values():
         disk.number(key, 0.0)
-    overhead = disk.number("Per-request overhead time", 0.0, least=0) * scale
-    source = disk.place("Per-request overhead time")
-    if milliseconds(overhead) == milliseconds(0):
-        found.put("overhead", "1ns", f"{source}; the model needs one")
+    key = "Per-request overhead time"
+    overhead = milliseconds(disk.number(key, 0.0, least=0) * scale)
+    if overhead == "0ms":
+        found.take("overhead", "1ns", disk, key, "; the model needs one")
     else:
-        found.put("overhead", milliseconds(overhead), source)
-    found.put("extra_disconnect", disk.switch("Extra write disconnect", False), disk.place("Extra write disconnect"))
-
-
-def _keeps_bus(disk: Block) -> bool:
-    return disk.switch("Never disconnect", False)
+        found.take("overhead", overhead, disk, key)
+    found.take("extra_disconnect", disk.switch("Extra write disconnect"), disk, "Extra write disconnect")
 
 
 def _collect_transfers(disk: Block, found: Collected) -> None:
     """When the bus is held, and how much must be there before a transfer, or a write to the media, begins."""
-    keeps, hold_reads = _keeps_bus(disk), disk.switch("Hold bus entire read xfer", False)
-    found.put("hold_reads", keeps or hold_reads, disk.place("Never disconnect" if keeps else "Hold bus entire read xfer"))
+    keeps, extra = disk.switch("Never disconnect"), disk.switch("Extra write disconnect")
+    hold_reads, hold_writes = (disk.switch(f"Hold bus entire {way} xfer") for way in ("read", "write"))
+    found.take("hold_reads", keeps or hold_reads, disk, "Never disconnect" if keeps else "Hold bus entire read xfer")
     high, low = (disk.number(key, 0.0, 0, 1) for key in ("High (read) water mark", "Low (write) water mark"))
     by_request = disk.switch("Set watermark by reqsize", True)
     segment = disk.whole("Segment size (in blks)", None, 1, _MOST_BLOCKS)
     if keeps:
-        found.put("read_start", 0.0, disk.place("Never disconnect"))
+        found.take("read_start", 0.0, disk, "Never disconnect")
     elif by_request:
-        found.put("read_start", high, disk.place("High (read) water mark"))
+        found.take("read_start", high, disk, "High (read) water mark")
     else:
-        found.put("read_start_least", max(1, math.ceil(high * segment)), disk.place("High (read) water mark") + " of a segment")
-    hold_writes = disk.switch("Hold bus entire write xfer", False)
-    if disk.switch("Extra write disconnect", False):
-        found.put("write_start", 1.0, disk.place("Extra write disconnect"))
-        found.put(
-            "write_start_most", _EXTRA_DISCONNECT_BLOCKS, f"{disk.place('Extra write disconnect')}: DiskSim's own rule for such drives"
-        )
+        found.take("read_start_least", max(1, math.ceil(high * segment)), disk, "High (read) water mark", " of a segment")
+    if extra:
+        found.take("write_start", 1.0, disk, "Extra write disconnect")
+        rule = ": DiskSim's own rule for such drives"
+        found.take("write_start_most", _EXTRA_DISCONNECT_BLOCKS, disk, "Extra write disconnect", rule)
     elif hold_writes:
-        found.put("write_start", 1.0, disk.place("Hold bus entire write xfer"))
+        found.take("write_start", 1.0, disk, "Hold bus entire write xfer")
     else:
-        found.put("write_start", low, disk.place("Low (write) water mark"))
+        found.take("write_start", low, disk, "Low (write) water mark")
         if not by_request and low:
             found.notes.append(f"{disk.place('Set watermark by reqsize')} = 0: the write water mark counts by the request")
 
@@ -137,47 +143,35 @@ def _collect_buffer(disk: Block, found: Collected) -> None:
     caching = disk.whole("Enable caching in buffer", 1, 0, 2)
     ahead = disk.whole("Buffer continuous read", 0, 0, 4) * bool(caching)
     most, least = (disk.whole(f"{which} read-ahead (blks)", 0, 0, _MOST_BLOCKS) for which in ("Maximum", "Minimum"))
-    size = min(most, segment) or segment
-    found.put_blocks("read_ahead", size if ahead else 0, disk.place("Maximum read-ahead (blks)" if ahead else "Buffer continuous read"))
-    if ahead:
-        found.put_blocks("read_ahead_least", min(least, size), disk.place("Minimum read-ahead (blks)"))
-        found.put("read_ahead_bound", _BOUNDS[ahead], disk.place("Buffer continuous read"))
-    again = disk.switch("Read-ahead on idle hit", False)
-    for name in ("read_ahead_on_hit", "read_ahead_again"):
-        found.put(name, again, disk.place("Read-ahead on idle hit"))
-    own = disk.switch("Use separate write segment", False) and count > 1
-    found.put("segments", count - own, disk.place("Number of buffer segments"))
-    found.put_blocks("segment_size", segment, disk.place("Segment size (in blks)"))
-    found.put("own_write_segment", own, disk.place("Use separate write segment"))
-    over = disk.whole("Read-ahead over requested", 0, -1, 1)
-    found.put("keep_read", over != 1, disk.place("Read-ahead over requested"))
-    for name, key in _BUFFER_SWITCHES.items():
-        found.put(name, disk.switch(key, False), disk.place(key))
+    own = disk.switch("Use separate write segment") and count > 1
     fast = disk.whole("Fast write level", 0, 0, 2)
-    found.put_blocks("write_behind", segment if fast and caching else 0, disk.place("Fast write level"))
-
-
-_BUFFER_SWITCHES = {
-    "next_hits": "Allow almost read hits",
-    "partial_hits": "Immed transfer partial hit",
-    "hits_while_writing": "Allow sneaky full read hits",
-    "read_preceding": "Read any free blocks",
-    "read_written": "Allow read hits on write data",
-}
+    size = min(most, segment) or segment
+    blocks = [
+        ("read_ahead", size if ahead else 0, "Maximum read-ahead (blks)" if ahead else "Buffer continuous read"),
+        *([("read_ahead_least", min(least, size), "Minimum read-ahead (blks)")] if ahead else []),
+        ("segment_size", segment, "Segment size (in blks)"),
+        ("write_behind", segment if fast and caching else 0, "Fast write level"),
+    ]
+    for name, number, key in blocks:
+        found.take(name, f"{number * SECTOR}B", disk, key)
+    if ahead:
+        found.take("read_ahead_bound", _BOUNDS[ahead], disk, "Buffer continuous read")
+    found.take("segments", count - own, disk, "Number of buffer segments")
+    found.take("own_write_segment", own, disk, "Use separate write segment")
+    found.take("keep_read", disk.whole("Read-ahead over requested", 0, -1, 1) != 1, disk, "Read-ahead over requested")
+    for name, key in _BUFFER_SWITCHES.items():
+        found.take(name, disk.switch(key), disk, key)
 
 
 def _collect_queue(disk: Block, found: Collected) -> None:
-    found.put("queue_depth", max(1, disk.whole("Max queue length", 1, 0, _MOST_COMMANDS)), disk.place("Max queue length"))
+    found.take("queue_depth", max(1, disk.whole("Max queue length", 1, 0, _MOST_COMMANDS)), disk, "Max queue length")
     if not disk.has("Scheduler"):
         return
     queue = disk.child("Scheduler", "disksim_ioqueue")
     policy = queue.whole("Scheduling policy", 1, least=0)
     if policy not in _SCHEDULERS:
         found.notes.append(f"{queue.place('Scheduling policy')} = {policy}: not modelled; requests are served as they come")
-    found.put("scheduler", _SCHEDULERS.get(policy, "fcfs"), queue.place("Scheduling policy"))
+    found.take("scheduler", _SCHEDULERS.get(policy, "fcfs"), queue, "Scheduling policy")
     for key in ("Sequential stream scheme", "Overlapping request scheme", "Scheduling timeout scheme", "Scheduling priority scheme"):
         found.note_unless(queue, key, 0, "in the model the queue has no such rule")
-    queue.refuse_unread(
-        ("Cylinder mapping strategy", "Write initiation delay", "Read initiation delay", "Maximum concat size",
-         "Sequential stream diff maximum", "Timeout time/weight", "Timeout scheduling", "Priority scheduling")
-    )  # fmt: skip
+    queue.refuse_unread(_HARMLESS_IN_QUEUE)

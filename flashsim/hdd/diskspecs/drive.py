@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import DamagedFileError, FlashsimError, RefusedError, UnknownNameError
 from flashsim.core.parameters import build
-from flashsim.hdd.diskspecs import controller, layout, mechanics, system
-from flashsim.hdd.diskspecs.collected import SECTOR, Collected
+from flashsim.hdd.diskspecs import controller, grammar, model
+from flashsim.hdd.diskspecs.block import SECTOR, Block, Collected
 from flashsim.hdd.parameters import HddParameters
 
 #: How the names of files end that `read` takes.
 ENDINGS = (".parv", ".diskspecs")
+#: Kinds of devices that are no disk drive with a mechanism.
+_OTHER_DEVICES = ("disksim_simpledisk", "memsmodel_mems", "ssdmodel_ssd", "disksim_cachedev")
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,15 @@ def read(path: Path, disk: str | None = None) -> ImportedDrive:
     disk
         Which drive, where the file has several kinds.
     """
-    chosen = system.find(path, disk)
+    document = grammar.read(path)
+    chosen, buses = _drive_of(document, path, disk)
     found = Collected()
-    model = chosen.disk.child("Model", "dm_disk")
     found.put("sector_size", f"{SECTOR}B", "DiskSim's blocks")
-    folders = tuple(dict.fromkeys((model.at.path.parent, path.parent)))
-    mechanics.collect(model, folders, found)
-    layout.collect(model, found)
-    controller.collect(chosen.disk, chosen.buses, found)
-    promised = model.whole("Block count", 0, least=0)
-    model.refuse_unread(("Number of cylinders",))
+    described = chosen.child("Model", "dm_disk")
+    model.collect(described, tuple(dict.fromkeys((described.at.path.parent, path.parent))), found)
+    controller.collect(chosen, buses, found)
+    promised = described.whole("Block count", 0, least=0)
+    described.refuse_unread(("Number of cylinders",))
     try:
         parameters = build(HddParameters, found.values | {"capacity": 0})
     except FlashsimError as problem:
@@ -58,8 +59,37 @@ def read(path: Path, disk: str | None = None) -> ImportedDrive:
         raise
     found.put("capacity", f"{parameters.sectors * SECTOR}B", f"derived from {found.sources['zones']}")
     if promised and promised != parameters.sectors:
-        found.notes.append(f"{model.place('Block count')} = {promised}: the zones hold {parameters.sectors} blocks, which are taken")
+        note = f"{described.place('Block count')} = {promised}: the zones hold {parameters.sectors} blocks, which are taken"
+        found.notes.append(note)
     order = [field.name for field in dataclasses.fields(HddParameters) if field.name in found.values]
-    values = {name: found.values[name] for name in order}
-    files = (*chosen.files, *found.files)
-    return ImportedDrive(chosen.disk.name, values, {name: found.sources[name] for name in order}, tuple(found.notes), files)
+    values, sources = ({name: table[name] for name in order} for table in (found.values, found.sources))
+    return ImportedDrive(chosen.name, values, sources, tuple(found.notes), (*document.files, *found.files))
+
+
+def _drive_of(document: grammar.Document, path: Path, name: str | None) -> tuple[Block, tuple[Block, ...]]:
+    """The only drive, or the one called `name`, and the buses between it and the host, outermost first (none where no topology is told)."""
+    blocks = {block.name: block for block in document.blocks if block.name}
+
+    def block_of(component: grammar.Component) -> Block:
+        kind = document.instances.get(component.name)
+        if kind is None:
+            raise DamagedFileError(f"{component.kind.at}: the topology names {component.name}, which is not instantiated")
+        if kind.text not in blocks:
+            raise DamagedFileError(f"{kind.at}: {component.name} is instantiated as {kind.text}, but there is no such block")
+        return blocks[kind.text]
+
+    buses = {
+        block_of(component).name: tuple(block_of(each) for each in component.above if each.kind.text == "disksim_bus")
+        for component in document.topology
+        if component.kind.text == "disksim_disk"
+    }
+    disks = {block.name: block for block in document.blocks if block.kind == "disksim_disk" and (not buses or block.name in buses)}
+    if name is not None and name not in disks:
+        raise UnknownNameError(f"{path}: drive", name, list(disks))
+    if not disks:
+        others = sorted({block.kind for block in document.blocks if block.kind in _OTHER_DEVICES})
+        raise RefusedError(f"{path}: it describes no drive (disksim_disk){', but ' + ', '.join(others) if others else ''}")
+    if name is None and len(disks) > 1:
+        raise RefusedError(f"{path}: it has {len(disks)} kinds of drives; take one of {', '.join(disks)} with --disk")
+    chosen = disks[name or next(iter(disks))]
+    return chosen, buses.get(chosen.name, ())

@@ -16,41 +16,40 @@ drive.
 
 from numba import types
 
-from flashsim.core.kernel import compiled_apart, lean_kernel, spliced_kernel
+from flashsim.core.kernel import compiled_apart, inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
-from flashsim.hdd.engine.segments import destaged, fill, hit, interruptible, read_limit, use, victim
-from flashsim.hdd.engine.stream import begin, extend, sector_end, stop
-from flashsim.hdd.engine.transfer import count_crossing, overhead_of, read_out, sectors_to_start
-from flashsim.hdd.engine.write_back import serve_write
-from flashsim.hdd.state.disk import DISK, READING, WRITING, Disk
+from flashsim.hdd.engine import buffer
+from flashsim.hdd.engine.stream import begin, extend, position, sector_end, stop
+from flashsim.hdd.state.disk import DISK, READING, SHARE_UNIT, WRITING, Disk
+from flashsim.hdd.state.geometry import extent_of
 
 
 @spliced_kernel
 def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command from `start` on; return when it completes."""
-    time = start + overhead_of(disk.control, operation, end - first)
+    time = start + buffer.overhead_of(disk.control, operation, end - first)
     if operation == READ:
         return serve_read(disk, first, end, time)
     if operation == WRITE:
         return serve_write(disk, request, tag, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
         disk.counters.flushes += 1
-        return destaged(disk, time)
+        return buffer.destaged(disk, time)
     return time  # a trim means nothing to magnetic media
 
 
 @spliced_kernel
 def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
-    count_crossing(disk, end - first, disk.control.bus_read)
+    disk.counters.link_time += buffer.crossing(disk, end - first, disk.control.bus_read)
     disk.counters.reads += 1
     disk.counters.read_bytes += (end - first) * disk.control.sector_size
-    fill(disk, time)
+    buffer.fill(disk, time)
     after = disk.state.after
     busy = disk.state.stream == WRITING and disk.state.rest > time
     reselection = disk.control.reselect_first + disk.control.data_preparation
     away = time + disk.control.read_miss[after] + disk.control.disconnect_read[after]
-    row = hit(disk, first, end)
+    row = buffer.hit(disk, first, end)
     if row >= 0:
         disk.counters.read_hits += 1
         link = time + disk.control.read_hit[after] + disk.control.data_preparation
@@ -59,20 +58,19 @@ def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
         arrived = disk.segments[row].end
         link = max(link, _go_on(disk, row, end, time))
     else:
-        row = victim(disk)
-        _stream_into(disk, row, first, read_limit(disk, end, first), time, True)
-        last = first + sectors_to_start(disk.control, end - first) - 1
+        row = buffer.victim(disk)
+        _stream_into(disk, row, first, buffer.read_limit(disk, end, first), time, True)
+        last = first + buffer.sectors_to_start(disk.control, end - first) - 1
         link = max(away, sector_end(disk, last)) + reselection
         arrived = first
-    use(disk, row)
+    buffer.use(disk, row)
     if disk.state.current == row:
         disk.state.least = min(disk.state.limit, end + disk.control.read_ahead_least)
-    done = read_out(disk, first, end, arrived, link)
+    done = buffer.read_out(disk, first, end, arrived, link)
     if disk.control.keep_read == 0:
         disk.segments[row].first = end
         disk.segments[row].end = max(end, disk.segments[row].end)
-    disk.state.after = 0
-    disk.state.last_end = end
+    disk.state.after, disk.state.last_end = 0, end
     return done + disk.control.complete_read
 
 
@@ -83,8 +81,8 @@ def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
 
     For read-ahead alone the mechanism does not wait until it can leave its stream.
     """
-    limit = read_limit(disk, end, disk.segments[row].first)
-    stopped = interruptible(disk, time)
+    limit = buffer.read_limit(disk, end, disk.segments[row].first)
+    stopped = buffer.interruptible(disk, time)
     if row == disk.state.current and disk.state.stream == READING:
         streams = disk.state.rest > time
         if streams or disk.control.read_ahead_on_hit == 1 or end > disk.state.limit:
@@ -104,11 +102,103 @@ def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
 @lean_kernel
 def _stream_into(disk: Disk, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
     """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
-    stopped = interruptible(disk, time)
-    fill(disk, stopped)
+    stopped = buffer.interruptible(disk, time)
+    buffer.fill(disk, stopped)
     moves = max(stopped, time + disk.control.read_miss[disk.state.after])
     before = begin(disk, READING, first, limit, stopped, moves, moves)
     if fresh:
         disk.segments[row].first = first - before if disk.control.read_preceding == 1 else first
     disk.segments[row].end = first
     disk.state.current = row
+
+
+@spliced_kernel
+def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
+    """Serve a write that the drive takes up at `time`; return when it completes."""
+    crossing = buffer.crossing(disk, end - first, disk.control.bus_write)
+    disk.counters.link_time += crossing
+    disk.counters.writes += 1
+    disk.counters.written_bytes += (end - first) * disk.control.sector_size
+    buffer.fill(disk, time)
+    after = disk.state.after
+    fits = end - first <= disk.control.write_behind
+    buffered = fits and not forced
+    work = disk.control.write_hit[after] if buffered else disk.control.write_miss[after]
+    busy = disk.state.stream == WRITING and disk.state.rest > time
+    extra = False
+    if busy and first == disk.state.limit and fits:
+        link = _continue(disk, first, end, time + work, crossing)
+    else:
+        extra = disk.control.extra_disconnect == 1 and not busy and after == 1 and first != disk.state.last_end
+        link = _destage(disk, first, end, time, time + work, busy, extra, crossing)
+    disk.state.after, disk.state.last_end = 1, end
+    done = link + crossing
+    if not buffered:
+        done += disk.control.extra_disconnect_second if extra else disk.control.disconnect_write
+        done = max(done, disk.state.rest) + (disk.control.reselect_other if extra else disk.control.reselect_first)
+        return done + disk.control.complete_write
+    slot = (disk.state.ring_head + disk.state.ring_count) % disk.ring.shape[0]
+    disk.ring[slot].first, disk.ring[slot].end = first, end
+    disk.ring[slot].request, disk.ring[slot].tag = request, tag
+    disk.state.ring_count += 1
+    return done + disk.control.complete_write
+
+
+@spliced_kernel
+def _continue(disk: Disk, first: int, end: int, worked: int, crossing: int) -> int:
+    link = worked + disk.control.data_preparation
+    full = end - disk.control.write_behind - 1  # the last sector that must be destaged to make room
+    if full >= disk.state.pivot:
+        link = max(link, sector_end(disk, full))
+    _forget_destaged(disk, position(disk, link, True))
+    extend(disk, end, link, _ready(disk, first, end, link, crossing))
+    buffer.forget_overlapped(disk, first, end)
+    return int(link)
+
+
+@spliced_kernel
+def _destage(disk: Disk, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
+    """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
+    stopped = buffer.interruptible(disk, time)
+    buffer.fill(disk, stopped)
+    _forget_destaged(disk, disk.control.sectors)
+    moves = worked
+    link = moves + disk.control.data_preparation
+    if extra:
+        moves = time + disk.control.extra_command + disk.control.extra_seek_delay
+        link = time + disk.control.extra_command + disk.control.extra_disconnect_first + disk.control.extra_pause
+        link += disk.control.reselect_first + disk.control.data_preparation
+    elif busy:
+        link = max(moves + disk.control.disconnect_write, stopped) + disk.control.reselect_first + disk.control.data_preparation
+    link = max(link, stopped)
+    disk.counters.destages += 1
+    begin(disk, WRITING, first, end, stopped, max(moves, stopped), _ready(disk, first, end, link, crossing))
+    disk.state.current = -1
+    buffer.forget_overlapped(disk, first, end)
+    if disk.control.own_write_segment == 0:
+        row = buffer.victim(disk)
+        buffer.use(disk, row)
+        disk.segments[row].first = first
+        disk.segments[row].end = end if disk.control.read_written == 1 else first
+        buffer.bound(disk, row)
+    return int(link)
+
+
+@inlined_kernel
+def _ready(disk: Disk, first: int, end: int, link: int, crossing: int) -> int:
+    """When enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
+    count = end - first
+    needed = max(1, count * disk.control.write_start // SHARE_UNIT)
+    if disk.control.write_start_most > 0:
+        needed = min(needed, disk.control.write_start_most)
+    there = link + buffer.crossing(disk, needed, disk.control.bus_write)
+    media = (count - 1) * disk.control.rotation // disk.extents[extent_of(disk.extents, first)].slots
+    return max(there, link + crossing - media)
+
+
+@inlined_kernel
+def _forget_destaged(disk: Disk, sector: int) -> None:
+    """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
+    while disk.state.ring_count > 0 and disk.ring[disk.state.ring_head].end <= sector:
+        disk.state.ring_head = (disk.state.ring_head + 1) % disk.ring.shape[0]
+        disk.state.ring_count -= 1

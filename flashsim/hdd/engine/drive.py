@@ -12,31 +12,107 @@ from numba import types
 from flashsim.core.array_types import VECTOR
 from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival
+from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, spliced_kernel
+from flashsim.core.kernel import compiled_apart, inlined_kernel, kernel_of, lean_kernel, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.records import RecordArray, empty_record, empty_table
-from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.request import READ, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd import report
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
-from flashsim.hdd.engine.queueing import admit
-from flashsim.hdd.engine.stream import position
+from flashsim.hdd.engine import buffer
+from flashsim.hdd.engine.cache import serve
+from flashsim.hdd.engine.stream import arm_at, move_time, position
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.scheduler.base import CANDIDATE, CHOOSE
+from flashsim.hdd.scheduler.base import CANDIDATE, CHOOSE, choose_of
 from flashsim.hdd.state.disk import CONTROL, COUNTERS, DISK, FIELDS, PAIRS, SEGMENT, SHARE_UNIT, STATE, WRITE_BEHIND, WRITING, Disk
-from flashsim.hdd.state.layout import extent_table
+from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
+from flashsim.hdd.state.layout import SLOT_UNIT, extent_table
 from flashsim.hdd.state.seek import seek_curve
+from flashsim.hdd.state.transfer import passing, revolution_for
 
 _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
 _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
+#: What `choose` may answer that the engine cannot go on with.
+BAD_CHOICE = -2
 #: What a disk's loop works on: its host's queue, the disk, and its policies.
 ENGINE = types.Tuple((HOST_TABLES, DISK, VECTOR))
 _state_of = state_of(ENGINE)
+
+
+@inlined_kernel
+def _leave(disk: Disk, index: int) -> int:
+    command = disk.waiting[index]
+    disk.state.waiting_count -= 1
+    for place in range(index, disk.state.waiting_count):
+        disk.waiting[place] = disk.waiting[place + 1]
+    return command
+
+
+@compiled_apart(HOST_TABLES, DISK, types.int64)
+@lean_kernel
+def _list_candidates(host: Host, disk: Disk, count: int) -> int:
+    source, source_extent = arm_at(disk, host.scalars.now)
+    for index in range(count):
+        at = disk.waiting[index] - host.scalars.command_base
+        disk.candidates[index].cylinder = source // disk.control.heads
+        disk.candidates[index].delay = 0
+        if host.commands[at].operation in (READ, WRITE):
+            sector = host.commands[at].offset // disk.control.sector_size
+            extent = extent_of(disk.extents, sector)
+            track = track_of(disk.extents, extent, sector)
+            free = host.scalars.now + buffer.overhead_of(
+                disk.control, host.commands[at].operation, host.commands[at].length // disk.control.sector_size
+            )
+            there = free + move_time(disk, source, source_extent, track, extent, host.commands[at].operation == WRITE)
+            index_on_track = sector - piece_first(disk.extents, extent, sector)
+            part = track_angle(disk.extents, extent, track, disk.control.heads) + index_on_track * SLOT_UNIT
+            offset = passing(part, disk.extents[extent].slots, disk.control.rotation)
+            disk.candidates[index].cylinder = track // disk.control.heads
+            disk.candidates[index].delay = revolution_for(there, offset, disk.control.rotation) + offset - host.scalars.now
+    return source // disk.control.heads
+
+
+@spliced_kernel
+def admit(host: Host, disk: Disk, policies: Policies) -> int:
+    """Take what the host dispatches, and start the next command if the drive is free; return 0, or BAD_CHOICE."""
+    while True:
+        queue = next_queue(host)
+        if queue < 0:
+            break
+        disk.waiting[disk.state.waiting_count] = take_command(host, queue)
+        disk.state.waiting_count += 1
+    seen = disk.state.waiting_count
+    if disk.state.active >= 0 or seen == 0:
+        return 0
+    index = 0
+    if seen > 1:
+        cylinder = _list_candidates(host, disk, seen)
+        index = choose_of(policies)(disk.candidates, seen, cylinder, disk.state.direction)
+        if index < 0 or index >= seen:
+            return BAD_CHOICE
+        if disk.candidates[index].cylinder != cylinder:
+            disk.state.direction = 1 if disk.candidates[index].cylinder > cylinder else -1
+    _begin_command(host, disk, _leave(disk, index))
+    return 0
+
+
+@spliced_kernel
+def _begin_command(host: Host, disk: Disk, command: int) -> None:
+    disk.before[0] = disk.state
+    row = command - host.scalars.command_base
+    first = host.commands[row].offset // disk.control.sector_size
+    end = first + host.commands[row].length // disk.control.sector_size
+    disk.state.active = command
+    owner = host.commands[row].owner
+    disk.state.busy_until = serve(
+        disk, owner, host.requests[owner - host.scalars.request_base].tag, host.commands[row].operation, host.commands[row].request_flags,
+        first, end, host.scalars.now,
+    )  # fmt: skip
 
 
 @spliced_kernel
@@ -133,10 +209,6 @@ class HddEngine(CompiledEngine):
         self._disk = self._disk._replace(state=state, segments=empty_table(self.parameters.segments, SEGMENT))
 
     @property
-    def capacity(self) -> int:
-        return self.parameters.capacity
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
@@ -167,9 +239,6 @@ class HddEngine(CompiledEngine):
     def refused(self) -> FlashsimError:
         """The error for a scheduler that the engine cannot go on with."""
         return FlashsimError(f"{CHOOSE.family.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
-
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: whether a sector has been written does not change a hard disk's times."""
 
     def power_cut(self, at: int) -> report.HddPowerCut:
         """Run to `at`, then lose power: buffers and queues are emptied, and the arms park over the outermost track.

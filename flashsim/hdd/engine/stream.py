@@ -4,7 +4,7 @@ A stream starts at a sector once the arm is there, the data are there (a write) 
 track after piece of a track, up to its limit, and rests there.  Within a piece a sector's transfer ends when its slot has passed, so one
 revolution's start says when any sector of the piece does; the next piece follows after a move of the arm, if it lies on another track, and
 a wait for its first slot.  The limit may be moved on.  If the stream has not rested, nothing changes; otherwise it starts again at the old
-limit.  Of a drive's state only the piece that was being transferred at the last command is kept (`catch_up`).
+limit.  Of the way only the piece that was being transferred at the last command is kept (`position`).
 
 What is kept stands in `hdd.state.disk.Disk`.
 """
@@ -13,7 +13,7 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.hdd.state.disk import IDLE, WRITING, Disk
 from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT
-from flashsim.hdd.state.rotation import passing, revolution_for, slots_ended
+from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 
 
 @inlined_kernel
@@ -43,12 +43,7 @@ def _next_piece(disk: Disk, extent: int, track: int, sector: int, left: int, wri
 @lean_kernel
 def passage(disk: Disk, sector: int, edge: int) -> int:
     """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
-    extent, track, first, end = (
-        disk.state.extent,
-        disk.state.piece_track,
-        disk.state.pivot,
-        disk.state.piece_end,
-    )
+    extent, track, first, end = disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end
     angle, base = disk.state.angle, disk.state.revolution
     while sector >= end:
         left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
@@ -68,12 +63,7 @@ def position(disk: Disk, time: int, keep: bool) -> int:
     """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
     if time >= disk.state.rest:
         return disk.state.limit
-    extent, track, first, end = (
-        disk.state.extent,
-        disk.state.piece_track,
-        disk.state.pivot,
-        disk.state.piece_end,
-    )
+    extent, track, first, end = disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end
     angle, base = disk.state.angle, disk.state.revolution
     while True:
         slots = slots_ended(time - base, angle, disk.extents[extent].slots, disk.control.rotation)
@@ -83,13 +73,8 @@ def position(disk: Disk, time: int, keep: bool) -> int:
         first = end
         extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state.stream == WRITING)
     if keep:
-        disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end = (
-            extent,
-            track,
-            first,
-            end,
-        )
-        disk.state.angle, disk.state.revolution = angle, base
+        disk.state.extent, disk.state.piece_track, disk.state.angle, disk.state.revolution = extent, track, angle, base
+        disk.state.pivot, disk.state.piece_end = first, end
     return first + max(0, slots)
 
 
@@ -112,11 +97,8 @@ def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
     first = piece_first(disk.extents, extent, sector)
     angle = track_angle(disk.extents, extent, track, disk.control.heads) + (sector - first) * SLOT_UNIT
     offset = passing(angle, disk.extents[extent].slots, disk.control.rotation)
-    disk.state.pivot = sector
-    disk.state.piece_end = first + disk.extents[extent].held
-    disk.state.extent = extent
-    disk.state.piece_track = track
-    disk.state.angle = angle
+    disk.state.extent, disk.state.piece_track, disk.state.angle = extent, track, angle
+    disk.state.pivot, disk.state.piece_end = sector, first + disk.extents[extent].held
     disk.state.revolution = revolution_for(time, offset, disk.control.rotation)
     return disk.state.revolution + offset - time
 

@@ -1,6 +1,6 @@
 """The drive's controller as a SimPy process: one command after another, over the link, from the buffer and through the mechanism.
 
-What it does is told in `hdd.engine.cache`; here it is acted out.
+Its rules stand in `hdd.engine.cache`; here they are acted out.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.mechanism import Mechanism, Steps
 from flashsim.hdd.state.disk import SHARE_UNIT
 from flashsim.hdd.state.geometry import Geometry
-from flashsim.hdd.state.link import crossing_time
+from flashsim.hdd.state.transfer import crossing_time
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 
@@ -34,7 +34,7 @@ class Segment:
 
 
 class Controller:
-    """Serves the commands of a drive; `done` is told of each one's end."""
+    """Serves the commands of a drive, and counts in `counters`; calls `done` at the end of each command."""
 
     def __init__(
         self,
@@ -42,17 +42,18 @@ class Controller:
         parameters: HddParameters,
         geometry: Geometry,
         seeks: Integers,
+        counters: dict[str, int],
         done: Callable[[HostRequest], None],
     ) -> None:
         self.env = env
         self.parameters = parameters
         self.geometry = geometry
         # Of the events of one nanosecond the mechanism's come last: what the controller decides then still counts.
-        self.priority = OPERATIONS
-        self.mechanism = Mechanism(env, parameters, geometry, seeks, (OPERATIONS + 1, self.priority))
-        sectors = {name: getattr(parameters, name) // parameters.sector_size for name in ("read_ahead", "read_ahead_least", "segment_size")}
-        self.read_ahead, self.read_ahead_least, self.segment_size = sectors.values()
-        self.write_behind = parameters.write_behind // parameters.sector_size
+        self.mechanism = Mechanism(env, parameters, geometry, seeks, counters, (OPERATIONS + 1, OPERATIONS))
+        self.read_ahead, self.read_ahead_least, self.segment_size, self.write_behind = (
+            size // parameters.sector_size
+            for size in (parameters.read_ahead, parameters.read_ahead_least, parameters.segment_size, parameters.write_behind)
+        )
         self.segments = [Segment() for _ in range(parameters.segments)]
         self.current: Segment | None = None  # the one that the mechanism reads into
         self.least = 0  # the sector before which nothing interrupts that
@@ -60,7 +61,7 @@ class Controller:
         self.last_wrote = False
         self.last_end = 0
         self.acknowledged: list[QueuedCommand] = []  # those of writes in the write stream
-        self.counters = dict.fromkeys(report.COUNTERS, 0)
+        self.counters = counters
         self.waiting: list[QueuedCommand] = []
         self._done = done
         self._choose: Any = FAMILY.load(parameters.scheduler).choose
@@ -109,6 +110,10 @@ class Controller:
             self._done(request)
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
 
+    def _work_on(self, kind: str) -> int:
+        """The controller's work of a kind, after a read or after a write."""
+        return int(getattr(self.parameters, f"{kind}_after_{'write' if self.last_wrote else 'read'}"))
+
     def _next_command(self) -> QueuedCommand:
         seen = self.waiting[: self.parameters.queue_depth]
         index = 0
@@ -134,18 +139,18 @@ class Controller:
     # Reads.
 
     def _read(self, first: int, end: int) -> Steps:
-        told, time = self.parameters, self.now
+        drive, time = self.parameters, self.now
         self._count("read", end - first)
         self._fill()
-        miss = told.read_miss_after_write if self.last_wrote else told.read_miss_after_read
-        away = time + miss + self._disconnect()
+        miss = self._work_on("read_miss")
+        away = time + miss + self._work_on("disconnect_read")
         segment = self._hit(first, end)
         if segment:
             self.counters["read_hits"] += 1
-            link = time + (told.read_hit_after_write if self.last_wrote else told.read_hit_after_read) + told.data_preparation
-            if self.busy and not told.hits_while_writing:
+            link = time + self._work_on("read_hit") + drive.data_preparation
+            if self.busy and not drive.hits_while_writing:
                 yield from self._destaged()
-                link = max(away, self.now) + told.reselect_first + told.data_preparation
+                link = max(away, self.now) + drive.reselect_first + drive.data_preparation
             arrived = segment.end
             yield from self._go_on(segment, end, time, miss)
             yield from self._pause(link - self.now)
@@ -154,25 +159,25 @@ class Controller:
             yield from self._stream_into(segment, first, self._ahead(end, first), time + miss, fresh=True)
             arrived = first
             yield from self.mechanism.passed(first + self._sectors_to_start(end - first) - 1)
-            yield from self._pause(max(away - self.now, 0) + told.reselect_first + told.data_preparation)
+            yield from self._pause(max(away - self.now, 0) + drive.reselect_first + drive.data_preparation)
         self._use(segment)
         if self.current is segment:
             self.least = min(self.mechanism.limit, end + self.read_ahead_least)
         yield from self._read_out(first, end, arrived)
-        if not told.keep_read:
+        if not drive.keep_read:
             segment.first, segment.end = end, max(end, segment.end)
         self.last_wrote, self.last_end = False, end
-        yield from self._pause(told.complete_read)
+        yield from self._pause(drive.complete_read)
 
     def _go_on(self, segment: Segment, end: int, time: int, miss: int) -> Steps:
-        told, mechanism = self.parameters, self.mechanism
+        drive, mechanism = self.parameters, self.mechanism
         limit = self._ahead(end, segment.first)
         if segment is self.current and self.reading:
             if not mechanism.resting:
                 mechanism.extend(limit, self.now, self.now)
-            elif told.read_ahead_on_hit or end > mechanism.limit:
+            elif drive.read_ahead_on_hit or end > mechanism.limit:
                 mechanism.extend(limit, time + miss, time + miss)
-        elif segment.end < end or (self._interruptible_now(time) and told.read_ahead_again and segment.end < limit):
+        elif segment.end < end or (self._interruptible_now(time) and drive.read_ahead_again and segment.end < limit):
             yield from self._stream_into(segment, segment.end, limit, time + miss, fresh=False)
         elif self._interruptible_now(time) and self.reading:
             mechanism.stop()
@@ -206,19 +211,16 @@ class Controller:
 
     def _read_out_in_parts(self, first: int, end: int, arrived: int) -> Steps:
         """As `_read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
-        told, out = self.parameters, first
+        drive, out = self.parameters, first
         while out < end:
             there = min(end, max(arrived, self.mechanism.position))
             if there > out:
                 yield from self._pause(self._crossing(there - out, reading=True))
                 out = there
             else:
-                back = self.now + self._disconnect()
+                back = self.now + self._work_on("disconnect_read")
                 yield from self.mechanism.passed(out + min(end - out, self._sectors_to_start(end - first)) - 1)
-                yield from self._pause(max(back - self.now, 0) + told.reselect_first + told.data_preparation)
-
-    def _disconnect(self) -> int:
-        return self.parameters.disconnect_read_after_write if self.last_wrote else self.parameters.disconnect_read_after_read
+                yield from self._pause(max(back - self.now, 0) + drive.reselect_first + drive.data_preparation)
 
     def _sectors_to_start(self, sectors: int) -> int:
         share = sectors * round(self.parameters.read_start * SHARE_UNIT) // SHARE_UNIT
@@ -226,17 +228,17 @@ class Controller:
 
     def _ahead(self, end: int, segment_first: int) -> int:
         """Up to where the drive reads for a request that ends before `end`, read-ahead included."""
-        told = self.parameters
-        if self.read_ahead == 0 or end == told.sectors:
+        drive = self.parameters
+        if self.read_ahead == 0 or end == drive.sectors:
             return end
-        limit = min(end + self.read_ahead, told.sectors)
-        if told.read_ahead_bound == "track":
+        limit = min(end + self.read_ahead, drive.sectors)
+        if drive.read_ahead_bound == "track":
             return max(end, min(limit, self.geometry.track_bounds(end - 1)[1]))
-        if told.read_ahead_bound == "cylinder":
+        if drive.read_ahead_bound == "cylinder":
             return max(end, min(limit, self.geometry.cylinder_end(end - 1)))
-        if told.read_ahead_bound == "next-track":
+        if drive.read_ahead_bound == "next-track":
             track_first, track_end = self.geometry.track_bounds(end)
-            return min(told.sectors, track_end + (self.geometry.locate(end).slots if segment_first < track_first else 0))
+            return min(drive.sectors, track_end + (self.geometry.locate(end).slots if segment_first < track_first else 0))
         return limit
 
     # Segments.
@@ -256,13 +258,13 @@ class Controller:
 
     def _hit(self, first: int, end: int) -> Segment | None:
         """The segment that serves a read: one that holds all of it, better the stream's, or else one in which it begins."""
-        told = self.parameters
+        drive = self.parameters
         found = []
         for segment in self.segments:
             streams = segment is self.current and self.reading
-            next_one = streams and told.next_hits and self.read_ahead > 0 and first == segment.end
+            next_one = streams and drive.next_hits and self.read_ahead > 0 and first == segment.end
             whole = end <= segment.end
-            if segment.first <= first and (first < segment.end or next_one) and (whole or streams or told.partial_hits):
+            if segment.first <= first and (first < segment.end or next_one) and (whole or streams or drive.partial_hits):
                 found.append((whole, streams, segment))
         return max(found, key=lambda entry: entry[:2])[2] if found else None
 
@@ -274,16 +276,15 @@ class Controller:
     # Writes.
 
     def _write(self, request: HostRequest, first: int, end: int) -> Steps:
-        told, mechanism, time = self.parameters, self.mechanism, self.now
+        drive, mechanism, time = self.parameters, self.mechanism, self.now
         crossing = self._count("written", end - first)
         self._fill()
         fits = end - first <= self.write_behind
         buffered = fits and not request.flags & FORCE_UNIT_ACCESS
-        kind = ("write_hit" if buffered else "write_miss") + ("_after_write" if self.last_wrote else "_after_read")
-        work = getattr(told, kind)
-        extra = told.extra_disconnect and not self.busy and self.last_wrote and first != self.last_end
+        work = self._work_on("write_hit" if buffered else "write_miss")
+        extra = drive.extra_disconnect and not self.busy and self.last_wrote and first != self.last_end
         if self.busy and first == mechanism.limit and fits:
-            yield from self._pause(work + told.data_preparation)
+            yield from self._pause(work + drive.data_preparation)
             yield from mechanism.passed(end - self.write_behind - 1)
             mechanism.extend(end, self.now, self._ready(first, end, self.now))
             self._forget_overlapped(first, end)
@@ -292,38 +293,38 @@ class Controller:
             yield from self._interruptible()
             self._fill()
             self.acknowledged.clear()
-            moves, link = time + work, time + work + told.data_preparation
+            moves, link = time + work, time + work + drive.data_preparation
             if extra:
-                moves = time + told.extra_command + told.extra_seek_delay
-                link = time + told.extra_command + told.extra_disconnect_first + told.extra_pause
-                link += told.reselect_first + told.data_preparation
+                moves = time + drive.extra_command + drive.extra_seek_delay
+                link = time + drive.extra_command + drive.extra_disconnect_first + drive.extra_pause
+                link += drive.reselect_first + drive.data_preparation
             elif was_busy:
-                link = max(moves + told.disconnect_write, self.now) + told.reselect_first + told.data_preparation
+                link = max(moves + drive.disconnect_write, self.now) + drive.reselect_first + drive.data_preparation
             link = max(link, self.now)
             self.counters["destages"] += 1
             mechanism.begin(first, end, True, max(moves, self.now), self._ready(first, end, link))
             self.current = None
             self._forget_overlapped(first, end)
-            if not told.own_write_segment:
+            if not drive.own_write_segment:
                 self._keep_written(first, end)
             yield from self._pause(link - self.now)
         self.last_wrote, self.last_end = True, end
         yield from self._pause(crossing)
         if not buffered:
-            yield from self._pause(told.extra_disconnect_second if extra else told.disconnect_write)
+            yield from self._pause(drive.extra_disconnect_second if extra else drive.disconnect_write)
             yield from mechanism.passed(end - 1)
-            yield from self._pause(told.reselect_other if extra else told.reselect_first)
-        yield from self._pause(told.complete_write)
+            yield from self._pause(drive.reselect_other if extra else drive.reselect_first)
+        yield from self._pause(drive.complete_write)
         if buffered:
             self.acknowledged.append((request, first, end))
 
     def _ready(self, first: int, end: int, link: int) -> int:
         """When enough of a write that crosses from `link` on is in the buffer to begin on the media, so that the rest arrives in time."""
-        told, count = self.parameters, end - first
-        needed = max(1, count * round(told.write_start * SHARE_UNIT) // SHARE_UNIT)
-        if told.write_start_most:
-            needed = min(needed, told.write_start_most)
-        media = (count - 1) * told.rotation // self.geometry.locate(first).slots
+        drive, count = self.parameters, end - first
+        needed = max(1, count * round(drive.write_start * SHARE_UNIT) // SHARE_UNIT)
+        if drive.write_start_most:
+            needed = min(needed, drive.write_start_most)
+        media = (count - 1) * drive.rotation // self.geometry.locate(first).slots
         return max(link + self._crossing(needed, reading=False), link + self._crossing(count, reading=False) - media)
 
     def _forget_overlapped(self, first: int, end: int) -> None:
@@ -356,9 +357,9 @@ class Controller:
             yield from self.mechanism.passed(self.least - 1)
 
     def _crossing(self, sectors: int, *, reading: bool) -> int:
-        told = self.parameters
-        bus = max(told.bus_read if reading else told.bus_write, told.bulk_transfer)
-        return crossing_time(sectors, told.sector_size, told.link_rate, bus)
+        drive = self.parameters
+        bus = max(drive.bus_read if reading else drive.bus_write, drive.bulk_transfer)
+        return crossing_time(sectors, drive.sector_size, drive.link_rate, bus)
 
     def _count(self, direction: str, sectors: int) -> int:
         crossing = self._crossing(sectors, reading=direction == "read")
@@ -369,10 +370,4 @@ class Controller:
 
     def _pause(self, duration: int) -> Steps:
         if duration > 0:
-            yield delay(self.env, duration, self.priority)
-
-    def count(self) -> dict[str, int]:
-        """The counters, the mechanism's included."""
-        own = self.mechanism
-        moved = {"seeks": own.seek_count, "seek_time": own.seek_time, "seek_cylinders": own.seek_cylinders}
-        return {**self.counters, **moved, "waits": own.wait_count, "wait_time": own.wait_time}
+            yield delay(self.env, duration, OPERATIONS)

@@ -10,7 +10,7 @@ from flashsim.core.request import Integers
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.geometry import Geometry, Place
 from flashsim.hdd.state.layout import SLOT_UNIT
-from flashsim.hdd.state.rotation import passing, slots_ended
+from flashsim.hdd.state.transfer import passing, slots_ended
 
 Steps = Generator[simpy.Event, Any, None]
 
@@ -22,7 +22,13 @@ class Mechanism:
     """
 
     def __init__(
-        self, env: simpy.Environment, parameters: HddParameters, geometry: Geometry, seeks: Integers, priorities: tuple[int, int]
+        self,
+        env: simpy.Environment,
+        parameters: HddParameters,
+        geometry: Geometry,
+        seeks: Integers,
+        counters: dict[str, int],
+        priorities: tuple[int, int],
     ) -> None:
         self.env = env
         self.parameters = parameters
@@ -32,7 +38,7 @@ class Mechanism:
         self.writing = False
         self.arm = geometry.locate(0)
         self.passed_before = 0  # sectors of its track that passed whole while the stream waited for its first
-        self.seek_count = self.seek_time = self.seek_cylinders = self.wait_count = self.wait_time = 0
+        self.counters = counters
         self._own, self._waiters = priorities
         self._held = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
         self._passing = (0, 0, 0)  # the sectors (first, after the last) that pass since a time
@@ -70,12 +76,12 @@ class Mechanism:
         place = self.geometry.locate(self.next)
         move, distance = self._first_move(place), abs(place.cylinder - self.arm.cylinder)
         if distance:
-            self.seek_count += 1
-            self.seek_time += move
-            self.seek_cylinders += distance
+            self.counters["seeks"] += 1
+            self.counters["seek_time"] += move
+            self.counters["seek_cylinders"] += distance
         wait = self.wait_for(place, max(moves + move, ready))
-        self.wait_count += 1
-        self.wait_time += wait
+        self.counters["waits"] += 1
+        self.counters["wait_time"] += wait
         self.passed_before = min(self.next - place.first, wait * place.slots // self.parameters.rotation)
 
     def _first_move(self, place: Place) -> int:

@@ -119,10 +119,6 @@ class SsdEngine(CompiledEngine):
         )
 
     @property
-    def capacity(self) -> int:
-        return self.parameters.capacity
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from flashsim.core.host_specification import ARRIVALS
+from flashsim.core.host_specification import ARRIVALS, SpecifiedDevice
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
@@ -17,40 +15,19 @@ from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import waiting_entries
 
 
-class SsdSpecification(EventModel):
+class SsdSpecification(EventModel, SpecifiedDevice):
     """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes."""
 
     def __init__(self, parameters: SsdParameters) -> None:
         super().__init__(parameters)
-        self._unfinished: set[int] = set()
         self._refused = 0  # write commands that the caller knows to have been refused
-
-    @property
-    def capacity(self) -> int:
-        return self.parameters.capacity
-
-    @property
-    def now(self) -> int:
-        """The clock, ns."""
-        return int(self.env.now)
-
-    @property
-    def outstanding(self) -> int:
-        return self.host.outstanding
-
-    @property
-    def next_event(self) -> int:
-        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
-        return int(min(self.env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
         needed = ids_needed(self.state, requests, commands)
         if self.state.ids_left < needed:
             self._renumber(needed)
-        ids = self.host.append(requests, commands, at)
-        self._unfinished.update(ids.tolist())
-        return ids
+        return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
@@ -58,9 +35,7 @@ class SsdSpecification(EventModel):
         if self.state.control.refused > self._refused:
             self._refused = int(self.state.control.refused)
             raise self.state.read_only()
-        completions = self.host.collect()
-        self._unfinished.difference_update(completions["id"].tolist())
-        return completions
+        return self.host.collect()
 
     def _run(self, until: int, wait: int) -> None:
         queue = self.env._queue
@@ -108,9 +83,7 @@ class SsdSpecification(EventModel):
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power; see `flashsim.ssd.engine.drive.SsdEngine.power_cut`."""
         self._run(at, True)
-        self._unfinished.difference_update(self.host.collect()["id"].tolist())
-        lost = np.array(sorted(self._unfinished), np.int64)
-        self._unfinished.clear()
+        lost = self.host.unfinished
         arrived = self.buffer.arrived() if self.parameters.power_protected else []
         for die in self.dies:
             for operation in (*die.suspended, *die.at_work):
@@ -121,7 +94,7 @@ class SsdSpecification(EventModel):
         self._power_up(self.now)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds
-        self.host = self._host(self.host._next_id)
+        self.host.clear(self.env)
         recover(self.state)
         self.state.write_out(arrived)
         return PowerCut(self.now, lost)

@@ -64,13 +64,8 @@ class EventModel:
         self.timing = self.state.timing
         self._next_number = 0
         self._power_up(0)
-        self.host = self._host(0)
-
-    def _host(self, first_id: int) -> SpecifiedHost:
-        drive = self.parameters
-        return SpecifiedHost(
-            self.env, drive.queue_depth, self._admit, first_id, drive.queues, (drive.read_submission, drive.write_submission)
-        )
+        submission = (parameters.read_submission, parameters.write_submission)
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.queues, submission)
 
     def _power_up(self, now: int) -> None:
         self.env = simpy.Environment(initial_time=now)

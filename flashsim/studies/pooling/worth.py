@@ -18,8 +18,8 @@ from flashsim.core.preset_files import PresetFolder
 from flashsim.core.protocols import Progress
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_size
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, DISK, SSD, PoolSystem

@@ -9,7 +9,7 @@ import simpy
 
 from flashsim.core.host import arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
+from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedDevice, SpecifiedHost, delay
 from flashsim.core.request import SECTOR, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 
@@ -65,31 +65,13 @@ class FixedEngine:
             self.admitted.append(int(row.owner))
 
 
-class FixedSpecification:
+class FixedSpecification(SpecifiedDevice):
     """The specified host queue before the fixed device."""
 
     def __init__(self, depth: int, queues: int = 1) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.host = SpecifiedHost(self.env, depth, self._admit, queues=queues)
         self.admitted: list[int] = []
-
-    @property
-    def now(self) -> int:
-        return int(self.env.now)
-
-    @property
-    def outstanding(self) -> int:
-        return self.host.outstanding
-
-    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        return self.host.append(requests, commands, at)
-
-    def advance(self, until: int = NEVER) -> Completions:
-        while not self.host.completed and self.env.peek() <= until:
-            self.env.step()
-        if not self.host.completed and self.now < until < NEVER:
-            self.env.run(until=until)
-        return self.host.collect()
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         event = delay(self.env, service_time(offset, length), OPERATIONS + len(self.admitted))

@@ -18,8 +18,8 @@ from flashsim.core.units import MICROSECONDS, NEVER
 from flashsim.device.block_layer import split
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset, from_document
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.device.station.specification import StationSpecification
 from flashsim.ssd.setup.precondition import Precondition
 

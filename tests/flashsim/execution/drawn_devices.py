@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.model import CompiledModel, DeviceModel
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.device.station.specification import StationSpecification
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification

@@ -12,7 +12,7 @@ from flashsim.core.request import SECTOR, Completions, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.device.station.parameters import StationParameters
+from flashsim.device.station import StationParameters
 from flashsim.device.striping import Striping
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.machine import Machine

@@ -16,8 +16,8 @@ from flashsim.core.request import READ, Integers
 from flashsim.core.rng import generator
 from flashsim.core.state_table import State, state_of
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, NEVER
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
 from tests.flashsim.execution.clients_specification import SpecifiedSystem

@@ -14,8 +14,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
 from flashsim.core.transactions import SCANS, WRITES, Transactions, transactions
+from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
-from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
 

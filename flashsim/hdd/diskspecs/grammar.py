@@ -25,19 +25,19 @@ from flashsim.core.errors import DamagedFileError, MissingFileError
 from flashsim.hdd.diskspecs.block import Block, Listing, Place, Value, Word
 
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
-_MARKS = frozenset("={}[],")
+#: What is no word: marks, and the end of a file, which stands as an empty word behind its last line.
+_MARKS = ("", *"={}[],")
 #: Deeper nesting, of blocks or of sources, is no drive.
 _DEEPEST = 32
 
 
 @dataclass(frozen=True)
 class Component:
-    """A component in the topology, and what hangs on it."""
+    """A component of the topology, and those that it hangs on, outermost first."""
 
-    kind: str
+    kind: Word
     name: str
-    below: tuple[Component, ...]
-    at: Place
+    above: tuple[Component, ...]
 
 
 @dataclass
@@ -64,103 +64,96 @@ class _Parser:
         self.path, self.folder, self.document = path, folder, document
         self.inside = (*inside, path.resolve())
         document.files.append(path)
-        self._tokens = list(_tokens(path))
+        words = list(_words(path))
+        self._words = [*words, Word("", words[-1].at if words else Place(path, 1))]
         self._next = 0
 
     def statements(self) -> None:
-        while self._next < len(self._tokens):
+        while self._text():
             word = self._word("a statement")
             if word.text == "source":
-                self._sourced(self._word("a file name")).statements()
+                self._sourced().statements()
             elif word.text == "instantiate":
                 self._instantiate()
             elif word.text == "topology":
-                self.document.topology.append(self._component(0))
-            elif self._peek() == "{" or self._peek(1) == "{":
+                self._component(())
+            elif "{" in (self._text(), self._text(1)):
                 self.document.blocks.append(self._block(word, 0))
             else:
                 raise DamagedFileError(f"{word.at}: '{word.text}' begins no block, and is neither source, instantiate nor topology")
 
     def only_value(self) -> Value:
         value = self._value(0)
-        if self._next < len(self._tokens):
-            raise DamagedFileError(f"{self._place()}: only one block was expected, but '{self._peek()}' follows")
+        if self._text():
+            raise DamagedFileError(f"{self._at()}: only one block was expected, but '{self._text()}' follows")
         return value
 
     def _instantiate(self) -> None:
-        names = self._listing(0, self._word_or_mark("["))
+        names = self._listing(0)
         said = self._word("'as'")
         if said.text != "as":
             raise DamagedFileError(f"{said.at}: 'as' was expected, not '{said.text}'")
         kind = self._word("a block's name")
-        for name in _expanded(names):
-            self.document.instances[name] = kind
+        self.document.instances.update((name, kind) for name in _expanded(names))
 
-    def _component(self, depth: int) -> Component:
-        self._check_depth(depth)
-        kind, name = self._word("a kind of component"), self._word("a component's name")
-        self._word_or_mark("[")
-        below: list[Component] = []
-        while self._peek() != "]":
-            below.append(self._component(depth + 1))
-            if self._peek() == ",":
-                self._next += 1
-        self._next += 1
-        return Component(kind.text, name.text, tuple(below), kind.at)
+    def _component(self, above: tuple[Component, ...]) -> None:
+        self._check_depth(len(above))
+        component = Component(self._word("a kind of component"), self._word("a component's name").text, above)
+        self.document.topology.append(component)
+        self._mark("[")
+        while not self._skipped("]"):
+            self._component((*above, component))
+            self._skipped(",")
 
     def _block(self, kind: Word, depth: int) -> Block:
         self._check_depth(depth)
-        name = "" if self._peek() == "{" else self._word("a block's name").text
-        self._word_or_mark("{")
+        name = "" if self._text() == "{" else self._word("a block's name").text
+        self._mark("{")
         entries: dict[str, Value] = {}
-        while self._peek() != "}":
-            at = self._place()
-            key = self._key(kind)
+        inside = f"(in the {kind.text} of line {kind.at.line})"
+        while not self._skipped("}"):
+            at = self._at()
+            key = self._key(inside)
             if key in entries:
                 raise DamagedFileError(f"{at}: '{key}' is given twice in {kind.text}")
             entries[key] = self._value(depth)
-            if self._peek() not in (",", "}"):
-                raise DamagedFileError(f"{self._place()}: ',' or '}}' was expected after {key}, not '{self._peek()}'{self._of(kind)}")
-            if self._peek() == ",":
-                self._next += 1
-        self._next += 1
+            if not self._skipped(",") and self._text() != "}":
+                raise DamagedFileError(f"{self._at()}: ',' or '}}' was expected after {key}, not '{self._text()}' {inside}")
         return Block(kind.text, name, entries, kind.at)
 
-    def _key(self, kind: Word) -> str:
+    def _key(self, inside: str) -> str:
         words = []
-        while (text := self._peek()) != "=":
-            if text is None or text in _MARKS:
-                raise DamagedFileError(f"{self._place()}: {_end(text)} where 'key = value' was expected{self._of(kind)}")
-            words.append(text)
-            self._next += 1
+        while not self._skipped("="):
+            if self._text() in _MARKS:
+                raise DamagedFileError(f"{self._at()}: {self._met()} where 'key = value' was expected {inside}")
+            words.append(self._word("a key").text)
         if not words:
-            raise DamagedFileError(f"{self._place()}: '=' without a key{self._of(kind)}")
-        self._next += 1
+            raise DamagedFileError(f"{self._at()}: '=' without a key {inside}")
         return " ".join(words)
 
     def _value(self, depth: int) -> Value:
-        if self._peek() == "[":
-            return self._listing(depth + 1, self._word_or_mark("["))
+        if self._text() == "[":
+            return self._listing(depth + 1)
         word = self._word("a value")
-        if word.text == "source" and self._peek() not in ("{", None) and self._peek() not in _MARKS:
-            return self._sourced(self._word("a file name")).only_value()
-        if self._peek() == "{" or (self._peek(1) == "{" and self._peek() not in _MARKS):
+        if word.text == "source" and self._text() not in _MARKS:
+            return self._sourced().only_value()
+        if self._text() == "{" or (self._text(1) == "{" and self._text() not in _MARKS):
             return self._block(word, depth + 1)
         return word
 
-    def _listing(self, depth: int, at: Place) -> Listing:
+    def _listing(self, depth: int) -> Listing:
+        at = self._at()
+        self._mark("[")
         self._check_depth(depth)
         items: list[Value] = []
-        while self._peek() != "]":
+        while not self._skipped("]"):
             items.append(self._value(depth))
-            if self._peek() == ",":
-                self._next += 1
-            elif self._peek() is None:
-                raise DamagedFileError(f"{self._place()}: the file ends inside the list of line {at.line}")
-        self._next += 1
+            if not self._skipped(",") and not self._text():
+                raise DamagedFileError(f"{self._at()}: the file ends inside the list of line {at.line}")
         return Listing(tuple(items), at)
 
-    def _sourced(self, name: Word) -> _Parser:
+    def _sourced(self) -> _Parser:
+        name = self._word("a file name")
         candidates = [self.path.parent / name.text, self.folder / name.text]
         found = next((path for path in candidates if path.is_file()), None)
         if found is None:
@@ -169,41 +162,39 @@ class _Parser:
             raise DamagedFileError(f"{name.at}: {found.name} is sourced from within itself")
         return _Parser(found, self.folder, self.document, self.inside)
 
-    def _peek(self, ahead: int = 0) -> str | None:
-        place = self._next + ahead
-        return self._tokens[place][0] if place < len(self._tokens) else None
+    def _text(self, ahead: int = 0) -> str:
+        return self._words[min(self._next + ahead, len(self._words) - 1)].text
+
+    def _at(self) -> Place:
+        return self._words[self._next].at
+
+    def _met(self) -> str:
+        return f"'{self._text()}' stands" if self._text() else "the file ends"
 
     def _word(self, wanted: str) -> Word:
-        text, at = self._peek(), self._place()
-        if text is None or text in _MARKS:
-            raise DamagedFileError(f"{at}: {_end(text)} where {wanted} was expected")
+        if self._text() in _MARKS:
+            raise DamagedFileError(f"{self._at()}: {self._met()} where {wanted} was expected")
         self._next += 1
-        return Word(text, at)
+        return self._words[self._next - 1]
 
-    def _word_or_mark(self, mark: str) -> Place:
-        at = self._place()
-        if self._peek() != mark:
-            raise DamagedFileError(f"{at}: {_end(self._peek())} where '{mark}' was expected")
+    def _skipped(self, mark: str) -> bool:
+        """Whether a mark comes next; then it is behind."""
+        if self._text() != mark:
+            return False
         self._next += 1
-        return at
+        return True
 
-    def _place(self) -> Place:
-        line = self._tokens[min(self._next, len(self._tokens) - 1)][1] if self._tokens else 1
-        return Place(self.path, line)
-
-    def _of(self, kind: Word) -> str:
-        return f" (in the {kind.text} of line {kind.at.line})"
+    def _mark(self, mark: str) -> None:
+        if not self._skipped(mark):
+            raise DamagedFileError(f"{self._at()}: {self._met()} where '{mark}' was expected")
 
     def _check_depth(self, depth: int) -> None:
         if depth > _DEEPEST:
-            raise DamagedFileError(f"{self._place()}: more than {_DEEPEST} blocks inside each other")
+            raise DamagedFileError(f"{self._at()}: more than {_DEEPEST} blocks inside each other")
 
 
-def _end(text: str | None) -> str:
-    return "the file ends" if text is None else f"'{text}' stands"
-
-
-def _tokens(path: Path) -> Iterator[tuple[str, int]]:
+def _words(path: Path) -> Iterator[Word]:
+    """The words and marks of a file, without comments."""
     try:
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file")
@@ -213,32 +204,26 @@ def _tokens(path: Path) -> Iterator[tuple[str, int]]:
     if b"\0" in content:
         raise DamagedFileError(f"{path}:{content.count(bytes([10]), 0, content.index(0)) + 1}: no text, but binary data")
     line = 1
-    for match in _TOKEN.finditer(content.decode("utf-8", errors="replace")):
-        token = match.group()
+    for token in _TOKEN.findall(content.decode("utf-8", errors="replace")):
         if token == "\n":
             line += 1
         elif not token.startswith("#"):
-            yield token, line
+            yield Word(token, Place(path, line))
 
 
 def _expanded(names: Listing) -> Iterator[str]:
     """Names of a list, in which ``disk0 .. disk3`` stands for four."""
     words = [item for item in names.items if isinstance(item, Word)]
-    place = 0
-    while place < len(words):
-        first = words[place]
-        if place + 2 < len(words) and words[place + 1].text == "..":
-            yield from _span(first, words[place + 2])
-            place += 3
+    for place, word in enumerate(words):
+        if word.text == ".." and 0 < place < len(words) - 1:
+            yield from _between(words[place - 1], words[place + 1])
         else:
-            yield first.text
-            place += 1
+            yield word.text
 
 
-def _span(first: Word, last: Word) -> Iterator[str]:
-    parts = [re.fullmatch(r"(.*?)(\d+)", word.text) for word in (first, last)]
-    begin, end = parts
+def _between(first: Word, last: Word) -> Iterator[str]:
+    begin, end = (re.fullmatch(r"(.*?)(\d+)", word.text) for word in (first, last))
     if begin is None or end is None or begin[1] != end[1] or int(end[2]) - int(begin[2]) not in range(65_536):
         raise DamagedFileError(f"{first.at}: '{first.text} .. {last.text}' is no range of names")
-    for number in range(int(begin[2]), int(end[2]) + 1):
+    for number in range(int(begin[2]) + 1, int(end[2])):
         yield f"{begin[1]}{number}"

@@ -1,10 +1,16 @@
-"""The read segments of a drive's buffer: what is in them, which one serves a read or is taken, and how far read-ahead goes."""
+"""The drive's buffer: read segments, which one serves a read or is taken, how far read-ahead goes, and how data cross the link.
 
-from flashsim.core.kernel import inlined_kernel
+Data cross in time of link, bus and buffer, and not before they have come off the media.
+"""
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.records import RecordArray
+from flashsim.core.request import READ, WRITE
 from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.engine.stream import position, sector_end
-from flashsim.hdd.state.disk import READING, WRITING, Disk
-from flashsim.hdd.state.geometry import cylinder_end, extent_of, track_bounds
+from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, Disk
+from flashsim.hdd.state.geometry import cylinder_end, extent_of, piece_first, track_bounds
+from flashsim.hdd.state.transfer import crossing_time
 
 _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cylinder", "next-track"))
 
@@ -103,3 +109,64 @@ def read_limit(disk: Disk, end: int, segment_first: int) -> int:
     if bound == _CYLINDER:
         return max(end, min(limit, cylinder_end(disk.extents, end - 1, disk.control.heads)))
     return limit
+
+
+@inlined_kernel
+def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
+    """The controller's work on a command before anything else; of a read or write in parts, on all but the first besides."""
+    if control.command_size == 0 or operation not in (READ, WRITE):
+        return control.overhead
+    hit = control.read_hit[0] if operation == READ else control.write_hit[1]
+    further = (sectors + control.command_size - 1) // control.command_size - 1
+    return control.overhead + further * (control.overhead + hit)
+
+
+@inlined_kernel
+def crossing(disk: Disk, sectors: int, bus: int) -> int:
+    """How long sectors take over the link and a bus of `bus` ns a sector."""
+    return crossing_time(sectors, disk.control.sector_size, disk.control.link_rate, bus)
+
+
+@inlined_kernel
+def sectors_to_start(control: RecordArray, sectors: int) -> int:
+    """How many sectors of a read must be there before its transfer starts."""
+    share = sectors * control.read_start // SHARE_UNIT
+    return min(sectors, max(share, control.read_start_least))
+
+
+@lean_kernel
+def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
+    """When sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
+    bus = disk.control.bus_read
+    if disk.control.hold_reads == 0 and arrived < end:
+        return _read_out_in_parts(disk, first, end, arrived, link)
+    done = link + crossing(disk, end - first, bus)
+    sector = max(first, arrived)
+    while sector < end:
+        extent = extent_of(disk.extents, sector)
+        last = min(end, piece_first(disk.extents, extent, sector) + disk.extents[extent].held) - 1
+        done = max(done, sector_end(disk, sector) + crossing(disk, end - sector, bus))
+        done = max(done, sector_end(disk, last) + crossing(disk, end - last, bus))
+        sector = last + 1
+    return done
+
+
+@lean_kernel
+def _read_out_in_parts(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
+    """As `read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
+    bus = disk.control.bus_read
+    time = link
+    out = first
+    while out < end:
+        there = arrived
+        if disk.state.stream == READING:
+            there = max(arrived, position(disk, time, False))
+        there = min(there, end)
+        if there > out:
+            time += crossing(disk, there - out, bus)
+            out = there
+        else:
+            last = out + min(end - out, sectors_to_start(disk.control, end - first)) - 1
+            time = max(time + disk.control.disconnect_read[disk.state.after], sector_end(disk, last))
+            time += disk.control.reselect_first + disk.control.data_preparation
+    return time
