@@ -4,8 +4,8 @@ import ctypes
 import errno
 import fcntl
 import os
-import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -57,11 +57,8 @@ class MemoryContent:
 
     def read(self, offset: int, length: int) -> bytes:
         """See `Content.read`."""
-        parts = []
-        for number, begin, end in _pieces(offset, length):
-            chunk = self._chunks.get(number)
-            parts.append(bytes(end - begin) if chunk is None else chunk[begin:end])
-        return b"".join(parts)
+        nothing = bytes(CHUNK)
+        return b"".join(self._chunks.get(number, nothing)[begin:end] for number, begin, end in _pieces(offset, length))
 
     def write(self, offset: int, data: bytes) -> None:
         """See `Content.write`."""
@@ -78,13 +75,11 @@ class MemoryContent:
 
     def clear(self, offset: int, length: int) -> None:
         """See `Content.clear`."""
-        first, last = offset // CHUNK, (offset + length - 1) // CHUNK
-        if last - first > len(self._chunks):
-            numbers = [number for number in self._chunks if first <= number <= last]
-        else:
-            numbers = [number for number in range(first, last + 1) if number in self._chunks]
-        for number in numbers:
+        touched = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
+        for number in list(self._chunks) if len(touched) > len(self._chunks) else touched:
             begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
+            if number not in self._chunks or begin >= end:
+                continue
             if end - begin == CHUNK:
                 del self._chunks[number]
             else:
@@ -121,28 +116,26 @@ class FileContent:
 
     def __init__(self, path: Path, size: int, read_only: bool = False) -> None:
         self.path = path
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        if path.exists() and not path.is_file():
             raise RefusedError(f"content: {path} is no regular file")
         try:
             self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
             raise MissingFileError(f"content: cannot open {path}: {problem.strerror}") from problem
-        try:
-            fcntl.flock(self._file, (fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            held = os.fstat(self._file).st_size
-            if held > size:
-                raise CapacityError(f"content: {path} has {format_size(held)}, but the drive holds {format_size(size)}")
-            if not read_only:
-                os.ftruncate(self._file, size)
-        except BlockingIOError as problem:
-            self.close()
-            raise RefusedError(f"content: {path} is being served already") from problem
-        except OSError as problem:
-            self.close()
-            raise FlashsimError(f"content: {path} cannot be made {format_size(size)} long: {problem.strerror}") from problem
-        except FlashsimError:
-            self.close()
-            raise
+        with ExitStack() as unless_held:
+            unless_held.callback(self.close)
+            try:
+                fcntl.flock(self._file, (fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                held = os.fstat(self._file).st_size
+                if held > size:
+                    raise CapacityError(f"content: {path} has {format_size(held)}, but the drive holds {format_size(size)}")
+                if not read_only:
+                    os.ftruncate(self._file, size)
+            except BlockingIOError as problem:
+                raise RefusedError(f"content: {path} is being served already") from problem
+            except OSError as problem:
+                raise FlashsimError(f"content: {path} cannot be made {format_size(size)} long: {problem.strerror}") from problem
+            unless_held.pop_all()
 
     def extents(self) -> Iterator[tuple[int, int]]:
         """Offset and length of the parts that are no holes."""

@@ -1,22 +1,35 @@
-"""A drive with content: takes the requests of NBD clients, and tells which are done once they are due; its clock is handed in.
+"""A drive with content under a real clock: takes the requests of NBD clients, and tells which are done once they are due.
 
 Every request takes effect on the content whole, when it is taken and in that order, whoever sent it: a read that is taken after a write
 sees it, acknowledged or not.  That is more than the protocol asks.  In the simulated drive WRITE_ZEROES is a trim where the drive has one
 and the client allows a hole, or else a write; a trim that is forced to the media is followed by a flush.
+
+With a time scale F, simulated time passes F times slower than real time, which is handed in: a request that arrives R real nanoseconds
+after the start is submitted at R / F, and one that completes at S is due F * S after the start.  Between two calls the drive stands still,
+so it never runs ahead of what may still arrive.  With F = 0 nothing is imposed: requests that come together are submitted together, at once
+when all before them are done.
 """
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions
+from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content
-from flashsim.device.nbd.messages import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
-from flashsim.device.nbd.pacing import Pacer
+from flashsim.device.nbd.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 
 _OPERATIONS = {NbdCommand.READ: READ, NbdCommand.WRITE: WRITE, NbdCommand.FLUSH: FLUSH, NbdCommand.TRIM: TRIM}
+
+
+def check_scale(scale: float) -> None:
+    """Refuse a time scale that is negative, infinite, or no number."""
+    if not 0 <= scale < math.inf:
+        raise InvalidParameterError("time scale", f"{scale:g}", "it must be a number and at least 0 (0: no latency is imposed)")
 
 
 @dataclass(slots=True, eq=False)
@@ -65,22 +78,20 @@ class ServedDrive:
     ----------
     refused
         Requests that were answered with an error and never reached the simulated drive.
+    read_only_because
+        Why the drive takes no more writes, if that is so.
     """
 
     def __init__(self, device: Device, export: Export, content: Content, scale: float, start: int) -> None:
+        check_scale(scale)
         self.export, self.content = export, content
-        self.refused = 0
-        self._pacer = Pacer(device, scale, start)
-        self._device = device
+        self.refused, self.read_only_because = 0, ""
+        self._device, self._start, self._origin = device, start, device.now
+        self._scale = Fraction(scale)  # exact, so that what is due at a real time has completed by then
         self._taken = 0
         self._arrived: list[Served] = []  # since the last step
         self._inside: dict[int, Served] = {}  # by the id of each request of the simulated drive that is not done
         self._next = NEVER
-
-    @property
-    def read_only_because(self) -> str:
-        """Why the drive takes no more writes, if that is so."""
-        return self._pacer.refusal
 
     @property
     def outstanding(self) -> int:
@@ -100,12 +111,13 @@ class ServedDrive:
         if request.command == NbdCommand.WRITE_ZEROES and self.export.trim and not request.flags & CommandFlag.NO_HOLE:
             operation = TRIM
         flags = FORCE_UNIT_ACCESS if request.flags & CommandFlag.FUA else 0
+        number = -1 if error else self._taken
+        served = Served(number, stream, request.cookie, operation, flags, request.offset, request.length, received, error, data)
         if error:
             self.refused += 1
-            return Served(-1, stream, request.cookie, operation, flags, request.offset, request.length, received, error)
-        served = Served(self._taken, stream, request.cookie, operation, flags, request.offset, request.length, received, data=data)
-        self._taken += 1
-        self._arrived.append(served)
+        else:
+            self._taken += 1
+            self._arrived.append(served)
         return served
 
     def _affect(self, request: Request) -> bytes:
@@ -125,8 +137,10 @@ class ServedDrive:
             self._submit()
         elif now < self._next:
             return []
-        done = self._done(self._pacer.collect(now)) if self._inside else []
-        self._next = self._pacer.next()
+        # Without imposed latency, everything is done at once.
+        done = self._done(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
+        event = self._device.next_event if self._device.outstanding else NEVER
+        self._next = NEVER if event >= NEVER else self._real(event)
         return done
 
     def next(self) -> int:
@@ -137,7 +151,10 @@ class ServedDrive:
         """What was not done, after the simulated drive has done it in no real time."""
         if self._arrived:
             self._submit()
-        return self._done(self._pacer.finish()) if self._inside else []
+        parts = [self._advance()] if self._inside else []
+        while self._device.outstanding:
+            parts.append(self._advance())
+        return self._done(np.concatenate(parts)) if parts else []
 
     def _submit(self) -> None:
         rows: list[tuple[int, ...]] = []
@@ -151,7 +168,10 @@ class ServedDrive:
                 owners.append(served)
                 served.parts = 2
         self._arrived.clear()
-        ids = self._pacer.submit(np.array(rows, REQUEST), [owner.received for owner in owners])
+        at: int | Integers = self._device.now
+        if self._scale:
+            at = np.array([self._simulated(owner.received) for owner in owners], np.int64)
+        ids = self._device.submit(np.array(rows, REQUEST), at)
         self._inside.update(zip(ids.tolist(), owners, strict=True))
 
     def _done(self, completions: Completions) -> list[Served]:
@@ -160,10 +180,27 @@ class ServedDrive:
             served = self._inside.pop(number)
             if served.submitted < 0:
                 served.submitted, served.started = submitted, started
-            served.completed, served.due = completed, self._pacer.due(completed)
+            served.completed, served.due = completed, self._real(completed) if self._scale else None
             served.parts -= 1
             if not served.parts:
                 if served.operation == WRITE and self.read_only_because:
                     served.error = EIO  # perhaps it was still written
                 done.append(served)
         return done
+
+    def _simulated(self, real: int) -> int:
+        """The drive's time by then, no fraction of a nanosecond early; not before what it has reached."""
+        passed = (real - self._start) * self._scale.denominator // self._scale.numerator
+        return max(self._device.now, self._origin + passed)
+
+    def _real(self, simulated: int) -> int:
+        """The first real nanosecond by which the drive has reached a time."""
+        return self._start - (self._origin - simulated) * self._scale.numerator // self._scale.denominator
+
+    def _advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+        """Let simulated time pass; a drive that refuses writes from now on goes on with what else it has to do."""
+        try:
+            return self._device.advance(until, every=every)
+        except ReadOnlyDeviceError as problem:
+            self.read_only_because = str(problem)
+            return self._device.advance(until, every=every)

@@ -12,9 +12,8 @@ from time import monotonic_ns
 
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
-from flashsim.device.nbd.conversation import Conversation
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import MAXIMUM_BLOCK, NbdCommand, Request, reply
+from flashsim.device.nbd.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
 
 #: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
 MAXIMUM_CONNECTIONS = 128

@@ -13,7 +13,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.units import format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.device.nbd.pacing import check_scale
+from flashsim.device.nbd.drive import check_scale
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.operations.face import _fields as fields
 from flashsim.operations.face._fields import Count, Field, Flag, Name, Number, Target

@@ -19,7 +19,7 @@ from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import FileContent, MemoryContent
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import EIO, CommandFlag, Export, NbdCommand, Request
+from flashsim.device.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, keyed

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.device.nbd.conversation import Conversation
-from flashsim.device.nbd.messages import Export, Request, refusal
+from flashsim.device.nbd.protocol import Conversation, Export, Request, refusal
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.device.nbd_client import go, hello, option, option_replies, request
 
