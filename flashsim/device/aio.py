@@ -13,9 +13,9 @@ import struct
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter_ns, sleep
-from typing import Protocol
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import FLUSH, READ
@@ -23,15 +23,8 @@ from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.batch import Batch
 
 #: Numbers of io_setup, io_destroy, io_getevents and io_submit (Linux: arch/*/*/syscalls/syscall*.tbl and scripts/syscall.tbl).
-_COMMON = (0, 1, 4, 2)
-_CALLS = {
-    "x86_64": (206, 207, 208, 209),
-    "ppc64le": (227, 228, 229, 230),
-    "s390x": (243, 244, 245, 246),
-    "aarch64": _COMMON,
-    "loongarch64": _COMMON,
-    "riscv64": _COMMON,
-}
+_CALLS = {"x86_64": (206, 207, 208, 209), "ppc64le": (227, 228, 229, 230), "s390x": (243, 244, 245, 246)}
+_CALLS |= dict.fromkeys(("aarch64", "loongarch64", "riscv64"), (0, 1, 4, 2))
 
 #: Requests of one submission at most, so that none of those that complete in the meantime waits long for its time to be taken.
 AT_ONCE = 64
@@ -44,27 +37,10 @@ _LIMIT, _RESERVED = Path("/proc/sys/fs/aio-max-nr"), Path("/proc/sys/fs/aio-nr")
 _MOST_THREADS = 64
 
 
-class Queue(Protocol):
-    """Requests outstanding at a file.
-
-    After an error, or when a batch is given up, the queue must be closed: then nothing is outstanding any more.
-    """
-
-    TITLE: str
-    depth: int
-
-    def submit(self, batch: Batch, count: int) -> None:
-        """Submit the next `count` requests, or some of them; at most `depth` may be outstanding."""
-
-    def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
-        """Wait until `least` have completed, or for `timeout` ns; return how many did.  Signals end the wait."""
-
-    def close(self) -> None:
-        """Wait for what is outstanding, and free what the queue holds."""
-
-
 class KernelQueue:
     """Linux asynchronous I/O: it overlaps requests of files opened with O_DIRECT; others are served one by one while they are submitted.
+
+    After an error, or when a batch is given up, a queue must be closed: then nothing is outstanding any more.
 
     Parameters
     ----------
@@ -79,7 +55,8 @@ class KernelQueue:
         if sys.platform != "linux" or platform.machine() not in _CALLS or struct.calcsize("P") != 8:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         setup, self._destroy_call, self._reap_call, self._submit_call = _CALLS[platform.machine()]
-        self._call = _system_call()
+        self._call = ctypes.CDLL(None, use_errno=True)["syscall"]
+        self._call.argtypes, self._call.restype = [ctypes.c_long] * 6, ctypes.c_long
         context = ctypes.c_ulong(0)
         if self._call(setup, depth, ctypes.addressof(context), 0, 0, 0) < 0:
             raise _failure()
@@ -88,7 +65,7 @@ class KernelQueue:
         self._patience_at = ctypes.addressof(self._patience)
 
     def submit(self, batch: Batch, count: int) -> None:
-        """See `Queue.submit`."""
+        """Submit the next `count` requests, or some of them; at most `depth` may be outstanding."""
         at = perf_counter_ns()
         done = self._call(self._submit_call, self._context, count, batch.next_command, 0, 0)
         if done >= 0:
@@ -99,7 +76,7 @@ class KernelQueue:
             raise OSError(problem.errno, f"{problem.strerror}: {batch.describe(row)}", batch.file(row))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
-        """See `Queue.reap`."""
+        """Wait until `least` have completed, or for `timeout` ns; return how many did.  Signals end the wait."""
         patience = 0
         if timeout is not None:
             self._patience[0], self._patience[1] = divmod(max(timeout, 0), SECONDS)
@@ -114,16 +91,10 @@ class KernelQueue:
         return int(done)
 
     def close(self) -> None:
-        """See `Queue.close`."""
+        """Wait for what is outstanding, and free what the queue holds."""
         if self._context is not None:
             self._call(self._destroy_call, self._context, 0, 0, 0, 0)
             self._context = None
-
-
-def _system_call() -> Callable[..., int]:
-    call = ctypes.CDLL(None, use_errno=True)["syscall"]
-    call.argtypes, call.restype = [ctypes.c_long] * 6, ctypes.c_long
-    return call
 
 
 def _failure() -> OSError:
@@ -132,7 +103,7 @@ def _failure() -> OSError:
 
 
 class ThreadQueue:
-    """Threads that each read or write one request at a time."""
+    """Threads that each read or write one request at a time, where the kernel has no queue; otherwise as `KernelQueue`."""
 
     TITLE = "threads"
 
@@ -170,6 +141,9 @@ class ThreadQueue:
         self._pool.shutdown()
 
 
+Queue = KernelQueue | ThreadQueue
+
+
 def call(file: int, operation: int, memory: memoryview, offset: int) -> int:
     """Serve one request by a plain call; its result as the kernel tells it in an event."""
     try:
@@ -198,12 +172,10 @@ def check_outstanding(level: int) -> None:
 
 def open_queue(depth: int, *, threads: bool = False) -> Queue:
     """The queue of Linux, or threads, where it is refused or they are asked for."""
-    if threads:
-        return ThreadQueue(depth)
-    try:
-        return KernelQueue(depth)
-    except OSError:
-        return ThreadQueue(depth)
+    if not threads:
+        with suppress(OSError):
+            return KernelQueue(depth)
+    return ThreadQueue(depth)
 
 
 def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
@@ -255,13 +227,11 @@ def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | 
             look()
 
 
-def all_at_once(to: Queue, batch: Batch) -> None:
-    """Submit a batch in one call, or as much of it as the queue takes, and go back when the last request has completed (psync I/O)."""
-    in_sets(to, batch, len(batch))
-
-
 def in_sets(to: Queue, batch: Batch, level: int) -> None:
-    """Submit `level` requests of a batch in one call, wait until all of them have completed, and then submit the next ones."""
+    """Submit `level` requests of a batch in one call, or as many of them as the queue takes; once all have completed, the next ones.
+
+    With all requests of the batch as the level this is psync I/O.
+    """
     while batch.completed < len(batch):
         end = min(batch.completed + level, len(batch))
         while batch.completed < end:

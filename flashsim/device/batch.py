@@ -1,33 +1,32 @@
-"""Requests of files in the form in which Linux's asynchronous I/O takes them, and when each was submitted and had completed."""
+"""Requests of files in the form in which Linux's asynchronous I/O takes them, their times, and aligned memory for them."""
 
+import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
+from threading import local
 
 import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.request import FLUSH, OPERATIONS, Integers
-from flashsim.core.units import format_size
+from flashsim.core.units import MIB, format_size
+
+HUGE_PAGE = 2 * MIB
+#: Memory that is kept for the next transfer is at most so large.
+_MOST_KEPT = 64 * MIB
+
+Bytes = npt.NDArray[np.uint8]
 
 #: ``struct iocb`` and ``struct io_event`` (include/uapi/linux/aio_abi.h).
 _COMMAND = np.dtype(
-    [
-        ("data", np.uint64),
-        ("key", np.uint32),
-        ("rw_flags", np.uint32),
-        ("opcode", np.uint16),
-        ("priority", np.int16),
-        ("file", np.uint32),
-        ("buffer", np.uint64),
-        ("bytes", np.uint64),
-        ("offset", np.int64),
-        ("reserved", np.uint64),
-        ("flags", np.uint32),
-        ("notify", np.uint32),
-    ]
+    {
+        "names": ["data", "key", "rw_flags", "opcode", "priority", "file", "buffer", "bytes", "offset", "reserved", "flags", "notify"],
+        "formats": ["u8", "u4", "u4", "u2", "i2", "u4", "u8", "u8", "i8", "u8", "u4", "u4"],
+    }
 )
-_EVENT = np.dtype([("data", np.uint64), ("command", np.uint64), ("result", np.int64), ("second", np.int64)])
+_EVENT = np.dtype({"names": ["data", "command", "result", "second"], "formats": ["u8", "u8", "i8", "i8"]})
 #: IOCB_CMD_PREAD, IOCB_CMD_PWRITE and IOCB_CMD_FDSYNC, by operation; trims have none.
 _OPCODES = np.array([0, 1, 0, 3], np.uint16)
 
@@ -53,7 +52,7 @@ class Batch:
         operation: int | Integers,
         offset: Integers,
         length: Integers,
-        memory: npt.NDArray[np.uint8],
+        memory: Bytes,
         places: int | Integers = 0,
     ) -> None:
         count = len(offset)
@@ -95,9 +94,11 @@ class Batch:
         order = np.asarray(rows, np.uint64) * np.uint64(_COMMAND.itemsize) + np.uint64(self._base)
         self._order[self.submitted : self.submitted + len(rows)] = order
 
+    def _rows(self, order: npt.NDArray[np.uint64]) -> Integers:
+        return ((order - np.uint64(self._base)) // np.uint64(_COMMAND.itemsize)).astype(np.int64)
+
     def next_rows(self, count: int) -> list[int]:
-        chosen = self._order[self.submitted : self.submitted + count]
-        rows: list[int] = ((chosen - np.uint64(self._base)) // np.uint64(_COMMAND.itemsize)).tolist()
+        rows: list[int] = self._rows(self._order[self.submitted : self.submitted + count]).tolist()
         return rows
 
     def completions_since(self, count: int) -> list[tuple[int, int]]:
@@ -121,8 +122,7 @@ class Batch:
 
     def times(self) -> tuple[Integers, Integers]:
         """When each was submitted and had completed, ns of `time.perf_counter_ns`, shape (n,), once all have."""
-        rows = ((self._order - np.uint64(self._base)) // np.uint64(_COMMAND.itemsize)).astype(np.int64)
-        return _by_row(rows, self._submissions), _by_row(self.events["data"].astype(np.int64), self._completions)
+        return _by_row(self._rows(self._order), self._submissions), _by_row(self.events["data"].astype(np.int64), self._completions)
 
     def check(self) -> list[tuple[int, int]]:
         """The rows of requests that moved fewer bytes than they should, and how many."""
@@ -167,3 +167,36 @@ def _by_row(rows: Integers, stamps: list[tuple[int, int]]) -> Integers:
     counts, at = np.array(stamps, np.int64).reshape(-1, 2).T
     times[rows] = np.repeat(at, counts)
     return times
+
+
+def aligned_buffer(size: int) -> Bytes:
+    """Memory for direct I/O, shape (size,): it begins at a page of the operating system and is in place.
+
+    From 2 MiB on it lies on huge pages where the system has them.  A device is told each piece of physical memory apart, and for a virtual
+    disk a request of 1 MiB takes twice as long if its memory lies scattered over pages of 4 KiB.
+    """
+    huge = size >= HUGE_PAGE
+    room = mmap.mmap(-1, size + HUGE_PAGE if huge else max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = np.frombuffer(room, np.uint8)
+    if huge:
+        with suppress(AttributeError, OSError):  # this system has none, or refuses them
+            room.madvise(mmap.MADV_HUGEPAGE)
+        memory = memory[-memory.ctypes.data % HUGE_PAGE :]
+    memory = memory[:size]
+    memory[:: mmap.PAGESIZE] = 0
+    return memory
+
+
+class LastingMemory(local):
+    """Memory that a thread uses for one transfer after the other."""
+
+    def __init__(self) -> None:
+        self._kept = np.empty(0, np.uint8)
+
+    def take(self, size: int) -> Bytes:
+        """Memory of this thread, shape (size,); what it holds lasts until the next call."""
+        if size > _MOST_KEPT:
+            return aligned_buffer(size)
+        if size > len(self._kept):
+            self._kept = aligned_buffer(max(size, HUGE_PAGE))
+        return self._kept[:size]

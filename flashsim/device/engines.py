@@ -12,17 +12,12 @@ from flashsim.hdd.parameters import HddParameters
 
 #: The two witnesses of each kind of drive.
 MODELS = ("engine", "specification")
-_CLASSES = {
-    ("hdd", "engine"): ("flashsim.hdd.engine.drive", "HddEngine"),
-    ("hdd", "specification"): ("flashsim.hdd.specification.drive", "HddSpecification"),
-    ("ssd", "engine"): ("flashsim.ssd.engine.drive", "SsdEngine"),
-    ("ssd", "specification"): ("flashsim.ssd.specification.drive", "SsdSpecification"),
-    ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),
-    ("station", "specification"): ("flashsim.device.station.specification", "StationSpecification"),
-}
-_ARRAYS = {
-    "engine": ("flashsim.device.striped.engine", "StripedEngine"),
-    "specification": ("flashsim.device.striped.specification", "StripedSpecification"),
+#: The modules of each kind's models, in full, since kept results rest on every module that a source names; a class is named after both.
+_MODULES = {
+    "hdd": {"engine": "flashsim.hdd.engine.drive", "specification": "flashsim.hdd.specification.drive"},
+    "ssd": {"engine": "flashsim.ssd.engine.drive", "specification": "flashsim.ssd.specification.drive"},
+    "station": {"engine": "flashsim.device.station.engine", "specification": "flashsim.device.station.specification"},
+    "striped": {"engine": "flashsim.device.striped.engine", "specification": "flashsim.device.striped.specification"},
 }
 _TITLES = {"hdd": "disk", "ssd": "flash"}
 
@@ -31,9 +26,11 @@ def classes_of(preset: Preset, model: str) -> tuple[Any, Any]:
     """A preset's simulator, and that of an array of such, None of a single drive; what is not asked for is not loaded."""
     if model not in MODELS:
         raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
-    places = [_CLASSES[preset.kind, model], *([_ARRAYS[model]] if preset.array else [])]
-    drive, *array = [getattr(import_module(module), name) for module, name in places]
-    return drive, array[0] if array else None
+
+    def simulator(kind: str) -> Any:
+        return getattr(import_module(_MODULES[kind][model]), kind.title() + model.title())
+
+    return simulator(preset.kind), simulator("striped") if preset.array else None
 
 
 def check_policies(preset: Preset) -> None:
@@ -48,13 +45,11 @@ def check_policies(preset: Preset) -> None:
 
 def begin(preset: Preset, model: str = "engine") -> Compilation | None:
     """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
-    if model != "engine":
-        return None
-    return _begun(*_compiled_for(preset, model))
+    return _begun(*_compiled_for(preset)) if model == "engine" else None
 
 
 def parts_for(preset: Preset) -> list[Part]:
-    return parts_of(*_compiled_for(preset, "engine"))
+    return parts_of(*_compiled_for(preset))
 
 
 def finish(preset: Preset, model: str = "engine") -> None:
@@ -71,19 +66,21 @@ def all_parts() -> dict[str, list[Part]]:
     from flashsim.ssd.gc.base import VICTIM
     from flashsim.ssd.wear.base import LEVELS, OPENS
 
-    flash = [(policy, member) for policy in (TRANSLATE, VICTIM, OPENS, LEVELS) for member in policy.family.names()]
+    def parts(kind: str, *policies: Policy) -> list[Part]:
+        return parts_of([_MODULES[kind]["engine"]], [(policy, member) for policy in policies for member in policy.family.names()])
+
     return {
-        "flash drive": parts_of([_CLASSES["ssd", "engine"][0]], flash),
-        "disk": parts_of([_CLASSES["hdd", "engine"][0]], [(CHOOSE, member) for member in CHOOSE.family.names()]),
-        "station": parts_of([_CLASSES["station", "engine"][0]]),
-        "array": parts_of([_ARRAYS["engine"][0]]),
+        "flash drive": parts("ssd", TRANSLATE, VICTIM, OPENS, LEVELS),
+        "disk": parts("hdd", CHOOSE),
+        "station": parts("station"),
+        "array": parts("striped"),
         "compiled loop": parts_of(["flashsim.execution.closed_clients"]),
     }
 
 
-def _compiled_for(preset: Preset, model: str) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...]]:
-    arrays = (_ARRAYS[model][0],) if preset.array else ()
-    return (_CLASSES[preset.kind, model][0], *arrays), tuple(_policies(preset).items())
+def _compiled_for(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...]]:
+    kinds = [preset.kind, "striped"] if preset.array else [preset.kind]
+    return tuple(_MODULES[kind]["engine"] for kind in kinds), tuple(_policies(preset).items())
 
 
 @cache

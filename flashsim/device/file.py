@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter_ns
@@ -15,9 +16,8 @@ from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterE
 from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
 from flashsim.core.units import format_size
 from flashsim.device.access import check_readable, check_writable
-from flashsim.device.aio import Queue, all_at_once, call, check_outstanding, kernel_room, open_queue
-from flashsim.device.batch import Batch
-from flashsim.device.direct_memory import Bytes, LastingMemory, aligned_buffer
+from flashsim.device.aio import Queue, call, check_outstanding, in_sets, kernel_room, open_queue
+from flashsim.device.batch import Batch, Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)
 #: Requests that may be outstanding at once without being announced.
@@ -105,13 +105,11 @@ class RealDevice:
                 os.ftruncate(self._file, size)
                 self.size = size
             self.alignment = 1 if buffered else self._find_alignment()
-        except OSError as problem:
+        except (OSError, FlashsimError) as problem:
             self.close()
             self.remove_if_made()
-            raise self._refusal(problem) from problem
-        except FlashsimError:
-            self.close()
-            self.remove_if_made()
+            if isinstance(problem, OSError):
+                raise self._refusal(problem) from problem
             raise
         self._begin = perf_counter_ns()
 
@@ -162,7 +160,7 @@ class RealDevice:
             if operation == WRITE:
                 memory[:] = data
             work = self.prepare(operation, offsets, lengths, memory, ends - lengths)
-            completions["submitted"], completions["completed"] = self.serve(work, all_at_once, len(work))
+            completions["submitted"], completions["completed"] = self.serve(work, partial(in_sets, level=len(work)), len(work))
             if operation == READ:
                 data[:] = memory
         else:
@@ -229,8 +227,7 @@ class RealDevice:
         with self._lock:
             if self._queue is not None and level > self._queue.depth:
                 self._close_queue()
-            if self._queue is None:
-                self._queue = self._open_queue(level)
+            self._queue = self._queue or self._open_queue(level)
             try:
                 loop(self._queue, batch)
                 short = batch.check()
@@ -249,8 +246,7 @@ class RealDevice:
     @property
     def queue(self) -> Queue:
         """What batches go through: of Linux past the page cache, where a batch would be served one by one of threads."""
-        if self._queue is None:
-            self._queue = self._open_queue(1)
+        self._queue = self._queue or self._open_queue(1)
         return self._queue
 
     def _open_queue(self, level: int) -> Queue:

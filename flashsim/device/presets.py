@@ -12,9 +12,9 @@
     [energy]
     idle = { value = "60mW", source = "data sheet" }
 
-`[cited]` (optional) names figures that the drive shows when it is measured, and what it lasts (`flashsim.device.cited`), `[energy]`
+`[cited]` (optional) names figures that the drive shows when it is measured, and what it lasts (`flashsim.device.figures`), `[energy]`
 (optional, of an SSD) what it takes in energy (`flashsim.ssd.energy`), `[array]` (optional, of a disk) how many of them make one device
-(`flashsim.device.striping`).
+(`flashsim.device.striped`).
 """
 
 import dataclasses
@@ -26,10 +26,9 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParamet
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
-from flashsim.device.cited import CitedFigures
-from flashsim.device.nominal import Nominal, nominal_of
+from flashsim.device.figures import CitedFigures, Nominal, nominal_of
 from flashsim.device.station import StationParameters
-from flashsim.device.striping import Striping
+from flashsim.device.striped import Striping
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.energy import EnergyFigures
@@ -128,31 +127,29 @@ def load(name: str) -> Preset:
 
 def from_document(document: dict[str, Any], path: Path) -> Preset:
     """The preset that the content of a TOML file describes; errors name it as `path`."""
-    values = _section(document, "parameters", path)
-    cited, energies, array = (_section(document, title, path) if title in document else {} for title in ("cited", "energy", "array"))
+    titles = ("parameters", "cited", "energy", "array")
+    sections = {title: _section(document, title, path) if title in document or title == "parameters" else {} for title in titles}
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
-    if energies and kind != "ssd":
+    if sections["energy"] and kind != "ssd":
         raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")
-    if array and kind != "hdd":
+    if sections["array"] and kind != "hdd":
         raise DamagedFileError(f"device preset: {path} has [array], but only disks are striped")
-    check_members(f"device preset {path.name}", _values(values))
+    values = {title: {name: entry["value"] for name, entry in section.items()} for title, section in sections.items()}
+    sources = {title: {name: printable(str(entry["source"])) for name, entry in section.items()} for title, section in sections.items()}
+    check_members(f"device preset {path.name}", values["parameters"])
     try:
-        parameters = build(_KINDS[kind], _values(values))
-        figures = build(CitedFigures, _values(cited))
-        energy = build(EnergyFigures, _values(energies)) if "energy" in document else None
-        striping = build(Striping, _values(array)) if array else None
+        parameters = build(_KINDS[kind], values["parameters"])
+        cited = build(CitedFigures, values["cited"])
+        energy = build(EnergyFigures, values["energy"]) if "energy" in document else None
+        array = build(Striping, values["array"]) if sections["array"] else None
     except FlashsimError as problem:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
-    sources, cited_sources, energy_sources, array_sources = (
-        {name: printable(str(entry["source"])) for name, entry in section.items()} for section in (values, cited, energies, array)
-    )
     title, name = _text(document, "title", "", path), _text(document, "name", path.stem, path)
-    return Preset(
-        name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources, array=striping, array_sources=array_sources
-    )
+    own, *others = (sources[section] for section in titles)
+    return Preset(name, kind, title, parameters, own, cited, others[0], energy, others[1], array=array, array_sources=others[2])
 
 
 def _text(document: dict[str, Any], key: str, default: str, path: Path) -> str:
@@ -160,10 +157,6 @@ def _text(document: dict[str, Any], key: str, default: str, path: Path) -> str:
     if not isinstance(value, str):
         raise InvalidParameterError(f"device preset {path.name}: {key}", shortened(repr(value), 60), "it must be a text")
     return printable(value)
-
-
-def _values(section: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {name: entry["value"] for name, entry in section.items()}
 
 
 def _section(document: dict[str, Any], title: str, path: Path) -> dict[str, dict[str, Any]]:

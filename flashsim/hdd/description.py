@@ -1,7 +1,7 @@
 """What a hard disk drive is made of: the declared parameters of a drive, and the names that they choose among.
 
 Every field beyond the first group has a default that switches its part off, so that a simple drive stays a simple table.  What follows from
-the fields (`hdd.state`) and what they must fulfil together (`hdd.checks`) stand above; `hdd.parameters` puts all together.
+the fields (`hdd.state`) and what they must fulfil together (`hdd.parameters`) stand above.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from flashsim.core.model import CompiledModel
 from flashsim.core.parameters import count, switch
 from flashsim.core.units import KIB, SECONDS, format_size
 from flashsim.device import engines, presets
-from flashsim.device.part import part_of
+from flashsim.device.scaling import part_of
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
@@ -89,7 +89,7 @@ class PoolDevice:
         Of `flashsim.execution.pooled.system.PURPOSES`.
     text
         ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
-        TOML file, and one of so many parts of it (`flashsim.device.part`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
+        TOML file, and one of so many parts of it (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
         striped, as ``8xtoshiba-5400-320gb``.
     """
 

@@ -14,7 +14,7 @@ from flashsim.core.request import READ, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
-from flashsim.device.striping import Striping
+from flashsim.device.striped import Striping
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import array_of

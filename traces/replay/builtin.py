@@ -14,8 +14,7 @@ from flashsim.core.request import WRITE, Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device.aio import AT_ONCE, Queue, call_next, closed_loop, wait_until
-from flashsim.device.batch import Batch
-from flashsim.device.direct_memory import Bytes, aligned_buffer
+from flashsim.device.batch import Batch, Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
 from traces.file.schema import Batches
 from traces.replay.base import BACK, Observer, column, replayed

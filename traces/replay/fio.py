@@ -22,7 +22,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
-from flashsim.device.direct_memory import HUGE_PAGE
+from flashsim.device.batch import HUGE_PAGE
 from flashsim.device.file import RealDevice
 from traces.file.schema import Batches, make_batch
 from traces.format import fio_iolog, fio_iolog_v2

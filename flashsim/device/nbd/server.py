@@ -176,11 +176,6 @@ class Connection(asyncio.Protocol):
         self._bytes -= sum(map(_carried, answered))
         self.proceed()
 
-    def hang_up(self) -> None:
-        """Close the connection, once what was written has left."""
-        if self._transport:
-            self._transport.close()
-
     def abandon(self) -> None:
         if self._transport:
             self._transport.abort()
@@ -223,7 +218,7 @@ class Connection(asyncio.Protocol):
         if self._held or self._stuffed:
             self._transport.pause_reading()
         elif self._conversation.ended and not self._requests:
-            self.hang_up()
+            self._transport.close()  # once what was written has left
         else:
             self._transport.resume_reading()
 

@@ -19,11 +19,10 @@ from flashsim.core.policies import function_at
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
-from flashsim.device.striped import ANY_DEPTH, StripedDrives
-from flashsim.device.striping import Striping
+from flashsim.device.striped import ANY_DEPTH, StripedDrives, Striping
 from flashsim.hdd.engine import drive as disk
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.report import HddPowerCut
+from flashsim.hdd.state.disk import HddPowerCut
 
 #: What `advance` returns if a drive's tables are too short for the next request.
 _NO_ROOM = -1 << 40

@@ -1,6 +1,6 @@
 """The readable model of an array of equal disks: each drive is a device of its own, and all share the array's clock.
 
-Each drive gets its commands of a request (`device.striping`) as one request of its own, when that arrives; with the last of these the
+Each drive gets its commands of a request (`device.striped`) as one request of its own, when that arrives; with the last of these the
 request completes.  Arrivals come first, in order of time and id; of drives that do something at the same nanosecond, the first in the row.
 """
 
@@ -14,10 +14,9 @@ from flashsim.core.host_specification import HostRequest, SpecifiedDevice, Speci
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import COMMAND, Commands, Completions, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
-from flashsim.device.striped import ANY_DEPTH, StripedDrives
-from flashsim.device.striping import Striping
+from flashsim.device.striped import ANY_DEPTH, StripedDrives, Striping
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.report import HddPowerCut
+from flashsim.hdd.state.disk import HddPowerCut
 
 
 class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):

@@ -14,14 +14,12 @@ _EXTRA_DISCONNECT_BLOCKS = 10
 _MOST_BLOCKS, _MOST_SEGMENTS, _MOST_COMMANDS = 2**21, 2**16, 2**16
 
 _OVERHEADS = {
-    "read_hit_after_read": "Read hit over. after read",
-    "read_hit_after_write": "Read hit over. after write",
-    "read_miss_after_read": "Read miss over. after read",
-    "read_miss_after_write": "Read miss over. after write",
-    "write_hit_after_read": "Write hit over. after read",
-    "write_hit_after_write": "Write hit over. after write",
-    "write_miss_after_read": "Write miss over. after read",
-    "write_miss_after_write": "Write miss over. after write",
+    **{
+        f"{way}_{kind}_after_{before}": f"{way.title()} {kind} over. after {before}"
+        for way in ("read", "write")
+        for kind in ("hit", "miss")
+        for before in ("read", "write")
+    },
     "data_preparation": "Data preparation overhead",
     "complete_read": "Read completion overhead",
     "complete_write": "Write completion overhead",

@@ -20,14 +20,13 @@ from flashsim.core.records import RecordArray, empty_record, empty_table
 from flashsim.core.request import READ, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
-from flashsim.hdd import report
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
 from flashsim.hdd.engine import buffer
 from flashsim.hdd.engine.cache import serve
 from flashsim.hdd.engine.stream import arm_at, move_time, position
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE, CHOOSE, choose_of
-from flashsim.hdd.state.disk import CONTROL, COUNTERS, DISK, FIELDS, PAIRS, SEGMENT, SHARE_UNIT, STATE, WRITE_BEHIND, WRITING, Disk
+from flashsim.hdd.state import disk as tables
 from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT, extent_table
 from flashsim.hdd.state.seek import seek_curve
@@ -40,12 +39,12 @@ _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 #: What `choose` may answer that the engine cannot go on with.
 BAD_CHOICE = -2
 #: What a disk's loop works on: its host's queue, the disk, and its policies.
-ENGINE = types.Tuple((HOST_TABLES, DISK, VECTOR))
+ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)
 
 
 @inlined_kernel
-def _leave(disk: Disk, index: int) -> int:
+def _leave(disk: tables.Disk, index: int) -> int:
     command = disk.waiting[index]
     disk.state.waiting_count -= 1
     for place in range(index, disk.state.waiting_count):
@@ -53,9 +52,9 @@ def _leave(disk: Disk, index: int) -> int:
     return command
 
 
-@compiled_apart(HOST_TABLES, DISK, types.int64)
+@compiled_apart(HOST_TABLES, tables.DISK, types.int64)
 @lean_kernel
-def _list_candidates(host: Host, disk: Disk, count: int) -> int:
+def _list_candidates(host: Host, disk: tables.Disk, count: int) -> int:
     source, source_extent = arm_at(disk, host.scalars.now)
     for index in range(count):
         at = disk.waiting[index] - host.scalars.command_base
@@ -78,7 +77,7 @@ def _list_candidates(host: Host, disk: Disk, count: int) -> int:
 
 
 @spliced_kernel
-def admit(host: Host, disk: Disk, policies: Policies) -> int:
+def admit(host: Host, disk: tables.Disk, policies: Policies) -> int:
     """Take what the host dispatches, and start the next command if the drive is free; return 0, or BAD_CHOICE."""
     while True:
         queue = next_queue(host)
@@ -102,7 +101,7 @@ def admit(host: Host, disk: Disk, policies: Policies) -> int:
 
 
 @spliced_kernel
-def _begin_command(host: Host, disk: Disk, command: int) -> None:
+def _begin_command(host: Host, disk: tables.Disk, command: int) -> None:
     disk.before[0] = disk.state
     row = command - host.scalars.command_base
     first = host.commands[row].offset // disk.control.sector_size
@@ -116,7 +115,7 @@ def _begin_command(host: Host, disk: Disk, command: int) -> None:
 
 
 @spliced_kernel
-def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> int:
+def run(host: Host, disk: tables.Disk, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 
     Returns when something happens next, or a negative number.
@@ -151,19 +150,19 @@ def advance(table: State, until: int, wait: int) -> int:
 
 
 def control_of(parameters: HddParameters) -> RecordArray:
-    """CONTROL: the parameters in ns, sectors, and millionths of shares."""
-    values = {name: getattr(parameters, name) for name in FIELDS}
+    """tables.CONTROL: the parameters in ns, sectors, and millionths of shares."""
+    values = {name: getattr(parameters, name) for name in tables.FIELDS}
     for name in _SIZES:
         values[name] //= parameters.sector_size
     for name in _SHARES:
-        values[name] = round(values[name] * SHARE_UNIT)
+        values[name] = round(values[name] * tables.SHARE_UNIT)
     for name, known in _NAMES.items():
         values[name] = known.index(values[name])
     values["bus_read"] = max(parameters.bus_read, parameters.bulk_transfer)
     values["bus_write"] = max(parameters.bus_write, parameters.bulk_transfer)
-    control = empty_record(CONTROL)
-    for name in CONTROL.names or ():
-        control[name] = (values[f"{name}_after_read"], values[f"{name}_after_write"]) if name in PAIRS else int(values[name])
+    control = empty_record(tables.CONTROL)
+    for name in tables.CONTROL.names or ():
+        control[name] = (values[f"{name}_after_read"], values[f"{name}_after_write"]) if name in tables.PAIRS else int(values[name])
     return control
 
 
@@ -187,26 +186,26 @@ class HddEngine(CompiledEngine):
         super().__init__(HostQueue(parameters.queue_depth), advance, ENGINE)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
         writes = parameters.write_behind // parameters.sector_size + 2
-        self._disk = Disk(
+        self._disk = tables.Disk(
             control_of(parameters),
-            empty_record(STATE),
-            empty_table(1, STATE),
-            empty_record(COUNTERS),
+            empty_record(tables.STATE),
+            empty_table(1, tables.STATE),
+            empty_record(tables.COUNTERS),
             extent_table(parameters),
             seek_curve(parameters),
-            empty_table(parameters.segments, SEGMENT),
-            empty_table(writes, WRITE_BEHIND),
+            empty_table(parameters.segments, tables.SEGMENT),
+            empty_table(writes, tables.WRITE_BEHIND),
             np.zeros(parameters.queue_depth, np.int64),
             empty_table(parameters.queue_depth, CANDIDATE),
         )
         self._power_up()
 
     def _power_up(self) -> None:
-        state = empty_record(STATE)
+        state = empty_record(tables.STATE)
         state.current = state.active = -1
         state.direction = 1
         state.arm = self._disk.extents[0].track
-        self._disk = self._disk._replace(state=state, segments=empty_table(self.parameters.segments, SEGMENT))
+        self._disk = self._disk._replace(state=state, segments=empty_table(self.parameters.segments, tables.SEGMENT))
 
     @property
     def next_event(self) -> int:
@@ -240,22 +239,22 @@ class HddEngine(CompiledEngine):
         """The error for a scheduler that the engine cannot go on with."""
         return FlashsimError(f"{CHOOSE.family.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
 
-    def power_cut(self, at: int) -> report.HddPowerCut:
+    def power_cut(self, at: int) -> tables.HddPowerCut:
         """Run to `at`, then lose power: buffers and queues are emptied, and the arms park over the outermost track.
 
         Completions up to `at` that have not been returned by `advance` are not returned any more.
         """
         self.advance(at, every=True)
         host = self._host
-        cut = report.power_cut(at, host.unfinished.tolist(), self._unsettled(at))
+        cut = tables.power_cut(at, host.unfinished.tolist(), self._unsettled(at))
         host.clear()
         self._power_up()
         return cut
 
-    def _unsettled(self, at: int) -> list[report.Unsettled]:
+    def _unsettled(self, at: int) -> list[tables.Unsettled]:
         """Request, its tag, address and length of the writes in the buffer that are not wholly on the media at `at`."""
         disk = self._disk._replace(state=self._disk.before[0]) if self._disk.state.active >= 0 else self._disk
-        if disk.state.stream != WRITING:
+        if disk.state.stream != tables.WRITING:
             return []
         durable = position(disk, at, False)
         slots = (disk.state.ring_head + np.arange(disk.state.ring_count)) % len(disk.ring)
@@ -264,5 +263,5 @@ class HddEngine(CompiledEngine):
         return [(request, tag, first * size, (end - first) * size) for first, end, request, tag in left]
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the drive was made (`hdd.report.COUNTERS`); a command counts from the moment it starts."""
-        return report.statistics(dict(zip(report.COUNTERS, self._disk.counters.tolist(), strict=True)))
+        """Counters since the drive was made (`hdd.state.disk.COUNTERS`); a command counts from the moment it starts."""
+        return tables.statistics(dict(zip(tables.COUNTER_NAMES, self._disk.counters.tolist(), strict=True)))

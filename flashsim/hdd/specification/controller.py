@@ -12,13 +12,11 @@ import simpy
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host_specification import DISPATCH, OPERATIONS, HostRequest, delay
 from flashsim.core.records import empty_table
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
-from flashsim.hdd import report
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.mechanism import Mechanism, Steps
-from flashsim.hdd.state.disk import SHARE_UNIT
-from flashsim.hdd.state.geometry import Geometry
+from flashsim.hdd.state.disk import SHARE_UNIT, Unsettled
 from flashsim.hdd.state.transfer import crossing_time
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
@@ -37,19 +35,12 @@ class Controller:
     """Serves the commands of a drive, and counts in `counters`; calls `done` at the end of each command."""
 
     def __init__(
-        self,
-        env: simpy.Environment,
-        parameters: HddParameters,
-        geometry: Geometry,
-        seeks: Integers,
-        counters: dict[str, int],
-        done: Callable[[HostRequest], None],
+        self, env: simpy.Environment, parameters: HddParameters, counters: dict[str, int], done: Callable[[HostRequest], None]
     ) -> None:
         self.env = env
         self.parameters = parameters
-        self.geometry = geometry
-        # Of the events of one nanosecond the mechanism's come last: what the controller decides then still counts.
-        self.mechanism = Mechanism(env, parameters, geometry, seeks, counters, (OPERATIONS + 1, OPERATIONS))
+        self.mechanism = Mechanism(env, parameters, counters)
+        self.geometry = self.mechanism.geometry
         self.read_ahead, self.read_ahead_least, self.segment_size, self.write_behind = (
             size // parameters.sector_size
             for size in (parameters.read_ahead, parameters.read_ahead_least, parameters.segment_size, parameters.write_behind)
@@ -82,7 +73,7 @@ class Controller:
     def busy(self) -> bool:
         return self.mechanism.writing and not self.mechanism.resting
 
-    def unsettled(self) -> list[report.Unsettled]:
+    def unsettled(self) -> list[Unsettled]:
         """Request, its tag, address and length of the acknowledged writes that are not wholly on the media."""
         size, mechanism = self.parameters.sector_size, self.mechanism
         left = [one for one in self.acknowledged if mechanism.writing and one[2] > mechanism.position]

@@ -11,11 +11,9 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import HostRequest, SpecifiedDevice, SpecifiedHost
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
-from flashsim.hdd import report
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification.controller import Controller
-from flashsim.hdd.state.geometry import Geometry
-from flashsim.hdd.state.seek import seek_curve
+from flashsim.hdd.state.disk import COUNTER_NAMES, HddPowerCut, power_cut, statistics
 
 
 class HddSpecification(SpecifiedDevice):
@@ -23,14 +21,13 @@ class HddSpecification(SpecifiedDevice):
 
     def __init__(self, parameters: HddParameters) -> None:
         self.parameters = parameters
-        self._geometry, self._seeks = Geometry(parameters), seek_curve(parameters)
-        self._counters = dict.fromkeys(report.COUNTERS, 0)
+        self._counters = dict.fromkeys(COUNTER_NAMES, 0)
         self.env = simpy.Environment()
         self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit)
         self._power_up()
 
     def _power_up(self) -> None:
-        self._controller = Controller(self.env, self.parameters, self._geometry, self._seeks, self._counters, self.host.command_done)
+        self._controller = Controller(self.env, self.parameters, self._counters, self.host.command_done)
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         first = offset // self.parameters.sector_size
@@ -45,15 +42,15 @@ class HddSpecification(SpecifiedDevice):
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
         return super().advance(until, every=every, wait=wait)
 
-    def power_cut(self, at: int) -> report.HddPowerCut:
+    def power_cut(self, at: int) -> HddPowerCut:
         """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
-        cut = report.power_cut(at, self.host.unfinished.tolist(), self._controller.unsettled())
+        cut = power_cut(at, self.host.unfinished.tolist(), self._controller.unsettled())
         self.env = simpy.Environment(int(at))
         self.host.clear(self.env)
         self._power_up()
         return cut
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the drive was made (`hdd.report.COUNTERS`); each counts when it happens."""
-        return report.statistics(self._counters)
+        """Counters since the drive was made (`hdd.state.disk.COUNTERS`); each counts when it happens."""
+        return statistics(self._counters)

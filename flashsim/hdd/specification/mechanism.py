@@ -5,11 +5,11 @@ from typing import Any
 
 import simpy
 
-from flashsim.core.host_specification import delay
-from flashsim.core.request import Integers
+from flashsim.core.host_specification import OPERATIONS, delay
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.geometry import Geometry, Place
 from flashsim.hdd.state.layout import SLOT_UNIT
+from flashsim.hdd.state.seek import seek_curve
 from flashsim.hdd.state.transfer import passing, slots_ended
 
 Steps = Generator[simpy.Event, Any, None]
@@ -18,28 +18,18 @@ Steps = Generator[simpy.Event, Any, None]
 class Mechanism:
     """Transfers consecutive sectors from `next` up to `limit`, then rests; the controller may move the limit on or begin elsewhere.
 
-    `priorities` order its own events, and those that wait for it, among the events of one nanosecond.
+    Of the events of one nanosecond its own come last, after the controller's: what that decides then still counts.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        parameters: HddParameters,
-        geometry: Geometry,
-        seeks: Integers,
-        counters: dict[str, int],
-        priorities: tuple[int, int],
-    ) -> None:
+    def __init__(self, env: simpy.Environment, parameters: HddParameters, counters: dict[str, int]) -> None:
         self.env = env
         self.parameters = parameters
-        self.geometry = geometry
-        self.seeks = seeks
+        self.counters = counters
+        self.geometry, self.seeks = Geometry(parameters), seek_curve(parameters)
         self.next = self.limit = 0
         self.writing = False
-        self.arm = geometry.locate(0)
+        self.arm = self.geometry.locate(0)
         self.passed_before = 0  # sectors of its track that passed whole while the stream waited for its first
-        self.counters = counters
-        self._own, self._waiters = priorities
         self._held = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
         self._passing = (0, 0, 0)  # the sectors (first, after the last) that pass since a time
         self._passes = env.event()
@@ -112,7 +102,7 @@ class Mechanism:
         while self.position <= sector:
             first, end, since = self._passing
             if first <= sector < end:
-                yield delay(self.env, since + self._duration(first, sector + 1) - int(self.env.now), self._waiters)
+                yield delay(self.env, since + self._duration(first, sector + 1) - int(self.env.now), OPERATIONS)
             else:
                 yield self._passes
 
@@ -164,4 +154,4 @@ class Mechanism:
 
     def _pause(self, duration: int) -> Steps:
         if duration > 0:
-            yield delay(self.env, duration, self._own)
+            yield delay(self.env, duration, OPERATIONS + 1)

@@ -1,11 +1,14 @@
-"""The tables of a disk as kernels take them: its constants and state, where sectors lie, and what its buffer holds."""
+"""The tables of a disk as kernels take them, its constants, state and buffer, and what it reports: counters, and what a power cut took."""
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from flashsim.core.array_types import VECTOR
+from flashsim.core.model import PowerCut
 from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CANDIDATE
@@ -48,6 +51,7 @@ STATE = record_dtype(int64=_STREAM + _BUFFER + _COMMAND)
 COUNTERS = record_dtype(
     int64="reads writes flushes read_bytes written_bytes read_hits seeks seek_time seek_cylinders waits wait_time link_time destages"
 )
+COUNTER_NAMES = COUNTERS.names or ()
 #: A segment of the buffer: the sectors in it, and when it was last used.
 SEGMENT = record_dtype(int64="first end used")
 #: An acknowledged write that is not on the media.
@@ -86,3 +90,51 @@ DISK = types.NamedTuple(
     ),
     Disk,
 )  # fmt: skip
+
+
+#: A received write: its request, that one's tag, its address and length.
+Unsettled = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class HddPowerCut(PowerCut):
+    """What a power cut left behind.
+
+    A command never tears: one that is not wholly on the media is lost wholly.
+
+    Attributes
+    ----------
+    vanished
+        Ids of requests that had been acknowledged and of which a command was still only in the write-behind segment, ascending.
+    extents
+        Bytes (offset, length) of those commands, in the order written, shape (n, 2); of an array ascending, joined where they touch.
+    tags
+        Of the requests whose these commands are, shape (n,); of an array nothing.
+    """
+
+    vanished: Integers
+    extents: Integers
+    tags: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[Unsettled]) -> HddPowerCut:
+    """A `HddPowerCut`; `unsettled` are received writes that are not wholly on the media."""
+    unfinished = set(lost)
+    gone = [entry for entry in unsettled if entry[0] not in unfinished]
+    return HddPowerCut(
+        int(at),
+        np.array(sorted(unfinished), np.int64),
+        np.array(sorted({entry[0] for entry in gone}), np.int64),
+        np.array([entry[2:] for entry in gone], np.int64).reshape(-1, 2),
+        np.array([entry[1] for entry in gone], np.int64),
+    )
+
+
+def statistics(counters: Mapping[str, int]) -> dict[str, Any]:
+    seeks, waits = counters["seeks"], counters["waits"]
+    return {
+        **counters,
+        "mean_seek": counters["seek_time"] / seeks if seeks else 0.0,
+        "mean_seek_cylinders": counters["seek_cylinders"] / seeks if seeks else 0.0,
+        "mean_wait": counters["wait_time"] / waits if waits else 0.0,
+    }

@@ -71,30 +71,23 @@ class Zone(NamedTuple):
 
 def zones_of(parameters: DriveDescription) -> list[Zone]:
     """The zones.  A row without skews gets those that hide a head switch and a seek to the next cylinder, settling for a write included."""
-    found, cylinder = [], 0
+    zones, cylinder = [], 0
     single = int(seek_curve(parameters)[1]) if parameters.cylinders > 1 else 0
     if parameters.heads > 1:
         single = max(single, parameters.head_switch)
     for row in parameters.zones:
         cylinders, slots = int(row[0]), int(row[1])
+        track_skew, cylinder_skew, offset = (round(value * SLOT_UNIT) for value in row[2:5] or (0, 0, 0))
+        empty, spares, left_out = (int(value) for value in row[5:] or (0, 0, 0))
         if len(row) == 2:
-            skews = [
-                _slots(max(0, time + parameters.write_settle), slots, parameters.rotation) for time in (parameters.head_switch, single)
-            ]
-            rest, left_out = (0, 0), 0
-        else:
-            skews = [round(value * SLOT_UNIT) for value in row[2:5]]
-            rest, left_out = (int(row[5]), int(row[6])), int(row[7])
-        cylinder += left_out
-        offset = skews[2] if len(skews) > 2 else 0
-        found.append(Zone(cylinders, slots, skews[0], skews[1], offset, *rest, cylinder))
-        cylinder += cylinders
-    return found
-
-
-def _slots(duration: int, slots: int, rotation: int) -> int:
-    """The fewest whole slots that last at least `duration`."""
-    return -(-duration * slots // rotation) * SLOT_UNIT
+            # the fewest whole slots that last as long
+            track_skew, cylinder_skew = (
+                -(-max(0, time + parameters.write_settle) * slots // parameters.rotation) * SLOT_UNIT
+                for time in (parameters.head_switch, single)
+            )
+        zones.append(Zone(cylinders, slots, track_skew, cylinder_skew, offset, empty, spares, cylinder + left_out))
+        cylinder += left_out + cylinders
+    return zones
 
 
 def extents_of(parameters: DriveDescription) -> list[Extent]:
@@ -130,7 +123,7 @@ def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...
 def _runs(parameters: DriveDescription, number: int, zone: Zone) -> list[Run]:
     unit = zone.slots if parameters.sparing == "tracks" else 1
     slips = [unit * slip for (slip,) in _numbers(parameters.slips, number)]
-    runs = _without_first(list(_usable(parameters, zone, slips, unit)), zone.empty)
+    runs = _trimmed(list(_usable(parameters, zone, slips, unit)), zone.empty, True)
     for bad, spare in _numbers(parameters.defects, number):
         runs = list(_moved(runs, unit * bad, unit * spare, unit))
     return runs
@@ -150,52 +143,35 @@ def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: in
         yield 0, total
         return
     for start in range(0, total, size):
-        end = min(start + size, total)
+        end, front = min(start + size, total), "front" in scheme
         here = [slip for slip in slips if start <= slip < end]
         reserved = spares if end - start == size else 0  # a last range that is not whole has none
-        first, last = start, end
-        if "slip-on" in scheme or scheme == "end":
-            first, last = (start + reserved, end) if "front" in scheme else (start, end - reserved)
-        elif "front" in scheme:
-            first = _beyond(start, max(0, reserved - unit * len(here)), here, unit)
-        else:
-            last = _before(end, max(0, reserved - unit * len(here)), here, unit)
-        for slip in here:
-            if first <= slip < last:
-                if slip > first:
-                    yield first, slip - first
-                first = slip + unit
-        if last > first:
-            yield first, last - first
+        if "slip-on" in scheme:
+            start, end = (start + reserved, end) if front else (start, end - reserved)
+            reserved = 0
+        yield from _trimmed(list(_sound(start, end, here, unit)), max(0, reserved - unit * len(here)), front)
 
 
-def _before(end: int, count: int, slips: list[int], unit: int) -> int:
-    """The position that has `count` sound positions between itself and `end`."""
-    position = end - count
-    for slip in reversed(slips):
-        if slip >= position:
-            position -= unit
-    return position
-
-
-def _beyond(start: int, count: int, slips: list[int], unit: int) -> int:
-    """The position that has `count` sound positions between `start` and itself."""
-    position = start + count
+def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
+    """The runs between slips."""
     for slip in slips:
-        if slip < position:
-            position += unit
-    return position
+        if first <= slip < end:
+            if slip > first:
+                yield first, slip - first
+            first = slip + unit
+    if end > first:
+        yield first, end - first
 
 
-def _without_first(runs: list[Run], count: int) -> list[Run]:
-    """The runs without their first `count` positions (empty space)."""
+def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
+    """The runs without their first or last `count` positions."""
     left = []
-    for position, length in runs:
+    for position, length in runs if front else reversed(runs):
         cut = min(count, length)
         count -= cut
         if length > cut:
-            left.append((position + cut, length - cut))
-    return left
+            left.append((position + cut * front, length - cut))
+    return left if front else left[::-1]
 
 
 def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:

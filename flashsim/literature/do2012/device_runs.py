@@ -13,7 +13,7 @@ from flashsim.core.units import GIB, KIB, MICROSECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.engines import finish
-from flashsim.device.part import part_of
+from flashsim.device.scaling import part_of
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.system import DISK, SSD

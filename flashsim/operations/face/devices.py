@@ -8,7 +8,7 @@ import pandas as pd
 
 from flashsim.core.parameters import describe
 from flashsim.core.units import GB
-from flashsim.device import cited, engines, presets
+from flashsim.device import engines, figures, presets
 from flashsim.operations.face._fields import Name
 from flashsim.operations.face._operation import operation
 
@@ -51,7 +51,12 @@ def facts_of(chosen: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
         "array": _described(chosen.array, chosen.array_sources),
         "derived": {},
         "cited": {
-            name: {"value": value, "shown": cited.show(name, value), "meaning": cited.meaning(name), "source": chosen.cited_sources[name]}
+            name: {
+                "value": value,
+                "shown": figures.show(name, value),
+                "meaning": figures.meaning(name),
+                "source": chosen.cited_sources[name],
+            }
             for name, value in chosen.cited.given().items()
         },
         "energy": _described(chosen.energy, chosen.energy_sources),

@@ -198,7 +198,7 @@ class SsdEngine(CompiledEngine):
     def settle(self) -> None:
         """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
         if not self.outstanding:
-            self._run(NEVER, True)
+            self._run(NEVER, NEVER)
             self.state.empty_buffer()
             self._flow.engine.room = self.state.buffer.places
 
@@ -211,7 +211,7 @@ class SsdEngine(CompiledEngine):
 
         Completions up to `at` that were not yet collected are not returned any more: call ``advance(at, every=True)`` before to see them.
         """
-        self._run(at, True)
+        self._run(at, NEVER)
         lost = self._host.unfinished
         arrived = self._arrived() if self.parameters.power_protected else []
         self._finish_erases()

@@ -72,7 +72,7 @@ class SsdSpecification(EventModel, SpecifiedDevice):
     def settle(self) -> None:
         """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
         if not self.outstanding:
-            self._run(NEVER, True)
+            self._run(NEVER, NEVER)
             self.state.empty_buffer()
             self.buffer.room = self.parameters.buffer_pages
 
@@ -82,7 +82,7 @@ class SsdSpecification(EventModel, SpecifiedDevice):
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power; see `flashsim.ssd.engine.drive.SsdEngine.power_cut`."""
-        self._run(at, True)
+        self._run(at, NEVER)
         lost = self.host.unfinished
         arrived = self.buffer.arrived() if self.parameters.power_protected else []
         for die in self.dies:

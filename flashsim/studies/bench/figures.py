@@ -9,8 +9,8 @@ from flashsim.core.errors import UnknownNameError
 from flashsim.core.request import READ, SECTOR, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, SECONDS
-from flashsim.device.cited import MECHANICAL, NAMES
 from flashsim.device.device import Device
+from flashsim.device.figures import MECHANICAL, NAMES
 from flashsim.device.presets import Preset
 
 #: The largest command; larger than any request here, so that none is split.
@@ -47,7 +47,7 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
     Parameters
     ----------
     only
-        Names of `flashsim.device.cited.CitedFigures`; by default all that a drive of its kind has.
+        Names of `flashsim.device.figures.CitedFigures`; by default all that a drive of its kind has.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.scale import SymmetricalLogScale
 
 from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS, format_size
-from flashsim.device.cited import show
+from flashsim.device.figures import show
 from flashsim.studies.bench.figures import Figure
 from flashsim.studies.bench.uflip import Measured, shown_value
 from flashsim.studies.presentation.plots import BINARY, lines

@@ -14,8 +14,8 @@ from flashsim.core.rng import generator
 from flashsim.core.spans import Spans
 from flashsim.core.units import KIB, MIB, SECONDS, format_size
 from flashsim.device.aio import in_sets
+from flashsim.device.batch import aligned_buffer
 from flashsim.device.device import Device
-from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import RealDevice
 
 #: Requests of the random state: uFLIP writes sizes up to an erase block of its time.

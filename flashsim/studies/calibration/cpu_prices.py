@@ -32,9 +32,8 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB, MIB, NEVER, format_size
-from flashsim.device.aio import KernelQueue, all_at_once
-from flashsim.device.batch import Batch
-from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.aio import KernelQueue, in_sets
+from flashsim.device.batch import Batch, aligned_buffer
 from flashsim.execution.cpu import DEFAULT, KINDS, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work, Write
 from flashsim.storage.heap_file import heap_file
@@ -253,7 +252,7 @@ def _serve(file: int, memory: memoryview, size: int) -> None:
 def _serve_at_once(queue: KernelQueue, file: int, size: int) -> None:
     places, memory = np.arange(0, _AREA, _SETS * _SIZES[-1]), aligned_buffer(size)
     for number, operation in enumerate((READ, WRITE)):
-        all_at_once(queue, Batch(file, operation, places + number * _SIZES[-1], np.full(len(places), size), memory))
+        in_sets(queue, Batch(file, operation, places + number * _SIZES[-1], np.full(len(places), size), memory), len(places))
 
 
 @dataclass(frozen=True)

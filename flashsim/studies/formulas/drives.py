@@ -8,7 +8,7 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
-from flashsim.device.nominal import streaming_rate
+from flashsim.device.figures import streaming_rate
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.layout import zones_of

@@ -17,7 +17,7 @@ from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completi
 from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
 from flashsim.device.access import check_readable
 from flashsim.device.aio import check_outstanding
-from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
 from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
 from traces.file.excerpt import Source, requests_of

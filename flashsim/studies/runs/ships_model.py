@@ -1,7 +1,7 @@
 """A ship's model of a join: relations and memory of a part, on drives and under a file system that shrink with them.
 
 What a run then takes is nearly that part of what the large one takes, by phase and device: requests are as many, and each of them takes
-the part (`flashsim.device.miniature`).  Two things are set right that would not follow: memory is divided as for the large relations, and
+the part (`flashsim.device.scaling`).  Two things are set right that would not follow: memory is divided as for the large relations, and
 sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
 """
 
@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, replace
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.device.miniature import LEAST, STEP, miniature
 from flashsim.device.presets import Preset
+from flashsim.device.scaling import LEAST, STEP, miniature
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
 from models.allocation.buffers import FUDGE, Allocation, NestedLoopsAllocation, check, exact

@@ -19,8 +19,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.device import aio
 from flashsim.device.aio import KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
-from flashsim.device.batch import Batch
-from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.batch import Batch, aligned_buffer
 from flashsim.device.file import RealDevice
 
 SIZE = 1 << 18

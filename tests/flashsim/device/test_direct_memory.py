@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from flashsim.core.units import MIB
-from flashsim.device.direct_memory import LastingMemory, aligned_buffer
+from flashsim.device.batch import LastingMemory, aligned_buffer
 
 
 def test_buffers_are_aligned_to_pages_and_large_ones_to_huge_pages() -> None:

@@ -13,8 +13,8 @@ from flashsim.core.units import KIB, MIB
 from flashsim.device import presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.device import Device
-from flashsim.device.miniature import STEP, miniature
 from flashsim.device.presets import Preset
+from flashsim.device.scaling import STEP, miniature
 
 DISK, FLASH = "toshiba-5400-320gb", "ocz-core-60gb"
 SCALE = 8 * STEP

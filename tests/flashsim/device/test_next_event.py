@@ -9,7 +9,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, Completions, make_requests
 from flashsim.core.units import NEVER
-from flashsim.device.striping import Striping
+from flashsim.device.striped import Striping
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine

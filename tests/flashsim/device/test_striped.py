@@ -20,8 +20,8 @@ from flashsim.device import presets
 from flashsim.device.block_layer import split as split_by_size
 from flashsim.device.device import Device
 from flashsim.device.presets import from_document
+from flashsim.device.striped import Striping
 from flashsim.device.striped.specification import StripedSpecification
-from flashsim.device.striping import Striping
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, array_of, deep_drive, random_workload, serve, serve_in_pieces, small_drive

@@ -13,7 +13,7 @@ from flashsim.core.rng import generator
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.station import StationParameters
-from flashsim.device.striping import Striping
+from flashsim.device.striped import Striping
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import (

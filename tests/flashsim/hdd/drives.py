@@ -12,9 +12,9 @@ from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
+from flashsim.device.striped import Striping
 from flashsim.device.striped.engine import StripedEngine
 from flashsim.device.striped.specification import StripedSpecification
-from flashsim.device.striping import Striping
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.parameters import HddParameters

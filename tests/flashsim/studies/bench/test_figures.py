@@ -11,7 +11,7 @@ import pytest
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import KIB, MIB, transfer_time
 from flashsim.device import presets
-from flashsim.device.cited import NAMES
+from flashsim.device.figures import NAMES
 from flashsim.studies.bench.figures import figures
 from tests.flashsim.conftest import Run
 

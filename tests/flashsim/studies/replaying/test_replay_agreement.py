@@ -12,7 +12,7 @@ import pytest
 
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS
-from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import RealDevice
 from flashsim.studies.replaying.device_report import DeviceReport
 from traces.file.schema import make_batch
