@@ -12,9 +12,9 @@ import pytest
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.device.file import RealDevice
-from traces.file.schema import make_batch
+from traces.file.schema import column, make_batch
 from traces.replay import ENGINES
-from traces.replay.base import Engine, column, load_engine
+from traces.replay.base import Engine, load_engine
 
 SIZE = 1 << 20
 BLOCK = 4096

@@ -14,7 +14,7 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from traces.file.excerpt import Excerpt, requests_of
 from traces.file.schema import SCHEMA, make_batch
 from traces.format.base import load_writable
-from traces.summary.clock import Clock
+from traces.summary.histogram import Clock
 
 
 @pytest.fixture

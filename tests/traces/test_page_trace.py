@@ -133,7 +133,7 @@ def test_columns_of_a_csv_may_be_named(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "csv", "line 1: no column is"),
         ("page,Page\n1,2\n", "csv", None),
         ("page,page\n1,2\n", "csv", "line 1: two columns have the same name"),
-        ("\0" * 24, "oracle-general", "record 0: its next access is not ahead"),
+        ("\0" * 24, "oracle-general", "record 0 at byte 0: its next access is not ahead"),
     ],
 )
 def test_a_file_that_is_none_is_one_line(text: str, name: str | None, message: str | None, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from scipy import stats
 from flashsim.core.request import Integers
 from flashsim.storage.source import open_source
 from traces.references import generated
-from traces.references._zipf import Zipf, scattered
+from traces.references.base import Zipf, scattered
 from traces.references.tpch import Stream as Tpch
 from traces.references.tpch import _mixed
 from traces.references.ycsb import _hashed

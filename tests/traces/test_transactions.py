@@ -17,9 +17,9 @@ from traces.references import generated
 from traces.transactions import scaled, working_set, workload
 from traces.transactions import tpc_c as tpcc
 from traces.transactions import tpc_h as tpch
-from traces.transactions._tpc_c_layout import layout
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
 from traces.transactions._tpc_h_plans import ORDERS
+from traces.transactions.tpc_c import layout
 from traces.transactions.tpc_e import MIX
 
 #: Standard errors by which a mean may be off.

@@ -1,6 +1,5 @@
 """Turn a trace into another format, and say what did not fit."""
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,27 +8,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 from traces.file.excerpt import Source, recognised
+from traces.file.recording import complete_file
 from traces.file.schema import SCHEMA, Batches, default, unknown_columns
-from traces.format.base import WritableFormat, left_out, load_writable
+from traces.format.base import WritableFormat, load_format, load_writable
 
 
 @dataclass
 class Conversion:
-    """What a conversion did.
+    """The result of a conversion.
 
     Parameters
     ----------
     requests
-        How many there were.
+        Requests that were converted.
     dropped
         Columns with content that the target does not hold.
     rounded
         Whether the target holds coarser times.
     left_out
-        What files of the source's format may hold that no trace does (`traces.format.base.left_out`).
+        What files of the source's format may hold that no trace does (`traces.format.base.Format.LEAVES_OUT`).
     labels_lost, label_lost
         Requests whose label the target does not hold although it holds others, and the first such label.
     filled
@@ -45,49 +44,43 @@ class Conversion:
     filled: dict[str, str] = field(default_factory=dict)
 
     def lines(self, to: str) -> list[str]:
-        """What was lost on the way to a format, one line each."""
-        told = [f"what a trace does not keep of such files: {self.left_out}"] if self.left_out else []
+        """The losses on the way to a format, one line each."""
+        lines = [f"what a trace does not keep of such files: {self.left_out}"] if self.left_out else []
         if self.dropped:
-            told.append(f"{to} does not hold: {', '.join(self.dropped)}")
+            lines.append(f"{to} does not hold: {', '.join(self.dropped)}")
         if self.labels_lost:
-            told.append(f"{to} does not hold the labels of {self.labels_lost:,} requests, such as {self.label_lost!r}")
-        told += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.filled.items()]
-        return told + ([f"{to} holds coarser times: they were rounded down"] if self.rounded else [])
+            lines.append(f"{to} does not hold the labels of {self.labels_lost:,} requests, such as {self.label_lost!r}")
+        lines += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.filled.items()]
+        return lines + ([f"{to} holds coarser times: they were rounded down"] if self.rounded else [])
 
 
 def convert(source: Source, target: str | Path, to: str, progress: Progress | None = None) -> Conversion:
     """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete."""
-    member, target, whole = load_writable(to), Path(target), recognised(source)
-    told = Conversion(left_out=left_out(whole.format or ""))
-    partial = target.with_name(f".{target.name}.{os.getpid()}.converting")
-    try:
-        member.write(_watched(whole.batches(), told, member, progress), partial)
-        os.replace(partial, target)
-    except OSError as problem:
-        raise FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem
-    finally:
-        partial.unlink(missing_ok=True)
-    told.dropped = [name for name in SCHEMA.names if name in told.dropped]
-    return told
+    member, whole = load_writable(to), recognised(source)
+    conversion = Conversion(left_out=load_format(whole.format or "").LEAVES_OUT)
+    with complete_file(Path(target)) as partial:
+        member.write(_watched(whole.batches(), conversion, member, progress), partial)
+    conversion.dropped = [name for name in SCHEMA.names if name in conversion.dropped]
+    return conversion
 
 
-def _watched(batches: Batches, told: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
+def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
     for batch in batches:
         for name in SCHEMA.names:
             values = batch.column(name)
             if name in member.FILLS and values.null_count:
-                told.filled[name] = member.FILLS[name]
+                conversion.filled[name] = member.FILLS[name]
             if name == "label" and name in member.CARRIES:
-                _note_labels(values, member.LABELS, told)
-            elif name != "id" and name not in member.CARRIES | {*told.dropped} and _has_content(name, values):
-                told.dropped.append(name)
+                _note_labels(values, member.LABELS, conversion)
+            elif name != "id" and name not in member.CARRIES | {*conversion.dropped} and _has_content(name, values):
+                conversion.dropped.append(name)
         if "operation" in unknown_columns(batch.schema) & member.CARRIES and not member.KEEPS_UNKNOWN:
-            told.filled["operation"] = "reads"
+            conversion.filled["operation"] = "reads"
         times = batch.column("arrival").drop_null().to_numpy(zero_copy_only=False)
-        told.rounded |= member.RESOLUTION > 1 and bool(np.any(times % member.RESOLUTION))
-        told.requests += batch.num_rows
+        conversion.rounded |= member.RESOLUTION > 1 and bool(np.any(times % member.RESOLUTION))
+        conversion.requests += batch.num_rows
         if progress:
-            progress(told.requests, told.requests)
+            progress(conversion.requests, conversion.requests)
         yield batch
 
 
@@ -99,11 +92,11 @@ def _has_content(name: str, values: pa.Array) -> bool:
     return empty is None or bool(pc.any(pc.not_equal(plain, empty)).as_py())
 
 
-def _note_labels(labels: pa.DictionaryArray, held: str, told: Conversion) -> None:
-    lost = [bool(label) and not re.fullmatch(held, label) for label in labels.dictionary.to_pylist()]
+def _note_labels(labels: pa.DictionaryArray, pattern: str, conversion: Conversion) -> None:
+    lost = [bool(label) and not re.fullmatch(pattern, label) for label in labels.dictionary.to_pylist()]
     if any(lost):
         rows = pc.fill_null(pa.array(lost).take(labels.indices), False)
         count = int(pc.sum(rows).as_py() or 0)
-        if count and not told.labels_lost:
-            told.label_lost = str(labels[pc.index(rows, True).as_py()].as_py())
-        told.labels_lost += count
+        if count and not conversion.labels_lost:
+            conversion.label_lost = str(labels[pc.index(rows, True).as_py()].as_py())
+        conversion.labels_lost += count

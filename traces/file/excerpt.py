@@ -1,4 +1,4 @@
-"""A trace as it is wanted: of a format that is recognised or named, all of it or some devices and a stretch of time, at any speed."""
+"""A part of a trace: of a format that is recognised or named, all of it or some devices and a stretch of time, at any speed."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core import errors, units
 from flashsim.core.request import Integers
-from flashsim.core.units import NEVER, format_duration, parse_duration
 from traces.file.schema import SCHEMA, Batches, make_batch, unknown_columns
 from traces.format.base import read_trace, recognise
 
@@ -38,7 +37,7 @@ class Excerpt:
     window
         How long it lasts, ns; None: to the end.
     speed
-        How many times as fast requests arrive, and programs think; latencies that were recorded stay.
+        The factor by which requests arrive, and programs think, faster; latencies that were recorded stay.
     """
 
     path: str | Path
@@ -50,14 +49,14 @@ class Excerpt:
 
     def __post_init__(self) -> None:
         if self.start < 0:
-            raise InvalidParameterError("start", format_duration(self.start), "it must not be negative")
+            raise errors.InvalidParameterError("start", units.format_duration(self.start), "it must not be negative")
         if self.window is not None and self.window <= 0:
-            raise InvalidParameterError("window", format_duration(self.window), "it must be longer than 0")
+            raise errors.InvalidParameterError("window", units.format_duration(self.window), "it must be longer than 0")
         if not (math.isfinite(self.speed) and _SLOWEST <= self.speed <= _FASTEST):
-            raise InvalidParameterError("speed", self.speed, f"it must be in [{_SLOWEST:g}, {_FASTEST:g}]")
+            raise errors.InvalidParameterError("speed", self.speed, f"it must be in [{_SLOWEST:g}, {_FASTEST:g}]")
         for device in self.devices:
             if not 0 <= device < 1 << 15:
-                raise InvalidParameterError("device number", device, f"it must be in [0, {(1 << 15) - 1}]")
+                raise errors.InvalidParameterError("device number", device, f"it must be in [0, {(1 << 15) - 1}]")
 
     @property
     def name(self) -> str:
@@ -89,10 +88,10 @@ def excerpt(
     """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``."""
     if columns is not None:
         if format_name not in (None, "csv"):
-            raise InvalidParameterError("columns", repr(columns[:40]), f"{format_name} has its own; they are of --format csv")
+            raise errors.InvalidParameterError("columns", repr(columns[:40]), f"{format_name} has its own; they are of --format csv")
         format_name = f"csv:{columns}"
     numbers = (device_number,) if isinstance(device_number, int) else tuple(device_number or ())
-    begin, lasts = (parse_duration(text, name) if text else None for text, name in ((start, "start"), (window, "window")))
+    begin, lasts = (units.parse_duration(text, name) if text else None for text, name in ((start, "start"), (window, "window")))
     return Excerpt(path, format_name, numbers, begin or 0, lasts, speed)
 
 
@@ -116,11 +115,11 @@ def path_of(source: Source) -> Path:
 
 
 class _Cutting:
-    """The work under way: what is known of the requests so far."""
+    """An excerpt in the making, and the state after the requests so far."""
 
     def __init__(self, excerpt: Excerpt) -> None:
         self._excerpt = excerpt
-        self._end = NEVER if excerpt.window is None else excerpt.start + excerpt.window
+        self._end = units.NEVER if excerpt.window is None else excerpt.start + excerpt.window
         self._origin: int | None = None
         self._latest = 0
         self._numbers = np.zeros(0, np.int64)  # new numbers of the last requests, -1 of those that were left out
@@ -130,7 +129,7 @@ class _Cutting:
     def cut(self, batches: Batches) -> Batches:
         for batch in batches:
             rows = self._chosen(batch) if batch.num_rows else np.zeros(0, np.int64)
-            columns: dict[str, Any] = {name: batch.column(name).take(pa.array(rows)) for name in SCHEMA.names if name != "id"}
+            columns: dict[str, Any] = {name: batch.column(name).take(pa.array(rows)) for name in SCHEMA.names}
             if not self._excerpt.whole:
                 columns |= self._waits(batch, rows)
             if self._excerpt.speed != 1:
@@ -140,41 +139,37 @@ class _Cutting:
             self._seen += batch.num_rows
             self._kept += len(rows)
         if not self._kept and self._seen:
-            raise InvalidParameterError("excerpt", self._asked(), f"none of {self._seen:,} requests is in it{self._there()}")
+            devices = f"{', '.join(map(str, sorted(self._devices)[:20]))}{' and more' if len(self._devices) > 20 else ''}"
+            there = f"the trace is of {devices}" if self._excerpt.devices else f"the last comes at {units.format_duration(self._latest)}"
+            raise errors.InvalidParameterError("excerpt", self._name(), f"none of {self._seen:,} requests is in it; {there}")
 
-    def _asked(self) -> str:
+    def _name(self) -> str:
         parts = [f"device {', '.join(map(str, sorted(self._excerpt.devices)))}"] if self._excerpt.devices else []
         if self._excerpt.timed:
-            until = "the end" if self._end == NEVER else format_duration(self._end)
-            parts.append(f"from {format_duration(self._excerpt.start)} to {until}")
+            until = "the end" if self._end == units.NEVER else units.format_duration(self._end)
+            parts.append(f"from {units.format_duration(self._excerpt.start)} to {until}")
         return " ".join(parts)
-
-    def _there(self) -> str:
-        if self._excerpt.devices:
-            named = ", ".join(map(str, sorted(self._devices)[:20]))
-            return f"; the trace is of {named}{' and more' if len(self._devices) > 20 else ''}"
-        return f"; the last comes at {format_duration(self._latest)}"
 
     def _chosen(self, batch: pa.RecordBatch) -> Integers:
         """The rows that are wanted; a request whose time is not known counts with the latest before it."""
-        wanted = np.ones(batch.num_rows, np.bool_)
+        chosen = np.ones(batch.num_rows, np.bool_)
         if self._excerpt.devices:
             device = batch.column("device").to_numpy()
             self._devices.update(np.unique(device).tolist())
-            wanted &= np.isin(device, list(self._excerpt.devices))
+            chosen &= np.isin(device, list(self._excerpt.devices))
         arrival = batch.column("arrival")
         if self._origin is None:
             if self._excerpt.timed and not arrival[0].is_valid:
-                raise InvalidParameterError("start", self._asked(), "the trace does not say when its first request arrived")
+                raise errors.InvalidParameterError("start", self._name(), "the trace does not say when its first request arrived")
             self._origin = int(arrival[0].as_py() or 0)
         if self._excerpt.timed:
             since = arrival.fill_null(self._origin).to_numpy() - self._origin
             if arrival.null_count:
                 latest = np.maximum(np.maximum.accumulate(since), self._latest)
                 since = np.where(_valid(arrival), since, latest)
-            wanted &= (since >= self._excerpt.start) & (since < self._end)
+            chosen &= (since >= self._excerpt.start) & (since < self._end)
             self._latest = max(self._latest, int(since.max()))
-        return np.flatnonzero(wanted)
+        return np.flatnonzero(chosen)
 
     def _waits(self, batch: pa.RecordBatch, rows: Integers) -> dict[str, Any]:
         numbers = np.full(batch.num_rows, -1)
@@ -186,7 +181,7 @@ class _Cutting:
         if far.any():
             row = int(np.argmax(far))
             waits = f"request {self._seen + rows[row]} waits for {dependency[row]}"
-            raise InvalidParameterError("dependency", waits, f"in an excerpt it may be {_BACK} back at most")
+            raise errors.InvalidParameterError("dependency", waits, f"in an excerpt it may be {_BACK} back at most")
         dependency = np.where(dependency >= 0, known[np.maximum(dependency - begin, 0)], -1)
         return {"dependency": dependency, "think": np.where(dependency >= 0, batch.column("think").to_numpy()[rows], 0)}
 
@@ -194,8 +189,8 @@ class _Cutting:
         speed, origin = self._excerpt.speed, self._origin or 0
         since, think = columns["arrival"].fill_null(origin).to_numpy() - origin, np.asarray(columns["think"])
         most = max(abs(since).max(initial=0), think.max(initial=0)) / speed
-        if most >= NEVER // 4:
-            raise InvalidParameterError("speed", speed, f"the trace would take more than {format_duration(NEVER // 4)}")
+        if most >= units.NEVER // 4:
+            raise errors.InvalidParameterError("speed", speed, f"the trace would take more than {units.format_duration(units.NEVER // 4)}")
         earlier = since - np.rint(since / speed).astype(np.int64)
         moved = {name: np.maximum(columns[name].fill_null(0).to_numpy() - earlier, 0) for name in ("arrival", "started", "completed")}
         times = {name: pa.array(values, pa.int64(), mask=~_valid(columns[name])) for name, values in moved.items()}

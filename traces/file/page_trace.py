@@ -1,27 +1,25 @@
 """References to pages in any trace that can be read: of pages (`traces.page_format`), or of requests to devices, whose pages they touch."""
 
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core import errors, units
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE, Integers
-from flashsim.core.transactions import BATCH, ReferenceBatches, References
-from flashsim.core.units import KIB, MIB, format_size
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.file.excerpt import Excerpt, Source, recognised
-from traces.file.schema import unknown_columns
+from traces.file.recording import complete_file
+from traces.file.schema import column, unknown_columns
 from traces.format.base import FORMATS, candidates
 from traces.page_format.base import PAGE_FORMATS, load_page_format
-from traces.references.base import expanded
+from traces.references.base import expanded, pieces
 
 #: Pages of a database, and what requests to devices are split into where nobody says.
-PAGE_SIZE = 4 * KIB
-_LEAST_PAGE, _LARGEST_PAGE = 512, 64 * MIB
+PAGE_SIZE = 4 * units.KIB
+_LEAST_PAGE, _LARGEST_PAGE = 512, 64 * units.MIB
 #: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each of 4 KiB.
 _DEVICE_SHIFT = 48
 
@@ -46,10 +44,10 @@ class PageTrace:
 
     def __post_init__(self) -> None:
         if self.page_format and not self.excerpt.whole:
-            raise InvalidParameterError("excerpt", self.name, "a trace of pages has neither devices nor times to choose by")
+            raise errors.InvalidParameterError("excerpt", self.name, "a trace of pages has neither devices nor times to choose by")
         if not _LEAST_PAGE <= self.page_size <= _LARGEST_PAGE:
-            bound = f"it must be in [{format_size(_LEAST_PAGE)}, {format_size(_LARGEST_PAGE)}]"
-            raise InvalidParameterError("page size", format_size(self.page_size), bound)
+            bound = f"it must be in [{units.format_size(_LEAST_PAGE)}, {units.format_size(_LARGEST_PAGE)}]"
+            raise errors.InvalidParameterError("page size", units.format_size(self.page_size), bound)
 
     @property
     def name(self) -> str:
@@ -62,7 +60,7 @@ class PageTrace:
             empty &= len(batch.pages) == 0
             yield from pieces(batch)
         if empty:
-            raise DamagedFileError(f"trace: {self.excerpt.path} refers to no page")
+            raise errors.DamagedFileError(f"trace: {self.excerpt.path} refers to no page")
 
     def _batches(self) -> ReferenceBatches:
         path = Path(self.excerpt.path)
@@ -72,12 +70,12 @@ class PageTrace:
         try:
             yield from load_page_format(self.page_format).references(path)
         except OSError as problem:
-            raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
+            raise errors.DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
 
 
 def _of_requests(excerpt: Excerpt, page_size: int) -> ReferenceBatches:
     for batch in excerpt.batches():
-        device, operation, offset, length = (batch.column(name).to_numpy() for name in ("device", "operation", "offset", "length"))
+        device, operation, offset, length = (column(batch, name) for name in ("device", "operation", "offset", "length"))
         touching = (operation == READ) | (operation == WRITE)
         begin, counts = pages_touched(device.astype(np.int64), offset, np.where(touching, length, 0), page_size)
         known = "operation" not in unknown_columns(batch.schema)
@@ -97,41 +95,36 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     A name that formats of pages and of requests share (csv, oracle-general, parquet) means the first where the content is of that kind.
     """
     excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
-    path, name = Path(excerpt.path), excerpt.format
+    path, name = Path(excerpt.path), excerpt.format or ""
     if not path.is_file():
-        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+        raise errors.MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+    own, of_requests = PAGE_FORMATS.names(), FORMATS.names()
     try:
-        found = [each for each in PAGE_FORMATS.names() if name in (None, each) and PAGE_FORMATS.load(each).recognise(path)]
+        fitting = [each for each in own if name in ("", each) and PAGE_FORMATS.load(each).recognise(path)]
     except OSError as problem:
-        raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    found = [each for each in found if not PAGE_FORMATS.load(each).GENERIC] or found
-    if len(found) > 1:
-        raise DamagedFileError(f"trace: {path} could be {' or '.join(found)}; name it with --format")
-    kind, _, columns = (name or "").partition(":")
+        raise errors.MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
+    fitting = [each for each in fitting if not PAGE_FORMATS.load(each).GENERIC] or fitting
+    if len(fitting) > 1:
+        raise errors.DamagedFileError(f"trace: {path} could be {' or '.join(fitting)}; name it with --format")
+    kind, _, columns = name.partition(":")
     if kind == "csv" and re.match(r"\s*(page|write)\s*=", columns):
-        load_page_format(f"{name}")
-        found = [f"{name}"]
-    of_requests = FORMATS.names()
-    own = kind.endswith(".py")
-    if not found and (PAGE_FORMATS.is_defined_in(Path(kind)) if own else kind in set(PAGE_FORMATS.names()) - set(of_requests)):
-        found = [kind]
-    if not found and kind and not own and kind not in of_requests:
-        raise UnknownNameError("trace format", kind, {*PAGE_FORMATS.names(), *of_requests})
-    if not found and not kind and not candidates(path):
-        known = f"known are {', '.join(sorted({*PAGE_FORMATS.names(), *of_requests}))}; which column of a table is what, --columns says"
-        raise DamagedFileError(f"trace: {path} has no format that can be told: {known}")
-    return PageTrace(excerpt if found else recognised(excerpt), page_size, found[0] if found else None)
-
-
-def pieces(batch: References) -> Iterator[References]:
-    for begin in range(0, len(batch.pages), BATCH):
-        part = slice(begin, begin + BATCH)
-        yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
+        load_page_format(name)
+        return PageTrace(excerpt, page_size, name)
+    if not fitting and (PAGE_FORMATS.is_defined_in(Path(kind)) if kind.endswith(".py") else kind in {*own} - {*of_requests}):
+        fitting = [kind]
+    if fitting:
+        return PageTrace(excerpt, page_size, fitting[0])
+    if kind and not kind.endswith(".py") and kind not in of_requests:
+        raise errors.UnknownNameError("trace format", kind, {*own, *of_requests})
+    if not kind and not candidates(path):
+        known = f"known are {', '.join(sorted({*own, *of_requests}))}; which column of a table is what, --columns says"
+        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: {known}")
+    return PageTrace(recognised(excerpt), page_size)
 
 
 def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
     """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are."""
-    member, target, written = PAGE_FORMATS.load(to), Path(path), 0
+    written = 0
 
     def counted() -> ReferenceBatches:
         nonlocal written
@@ -141,12 +134,6 @@ def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progr
             if progress:
                 progress(written, written)
 
-    partial = target.with_name(f".{target.name}.{os.getpid()}.keeping")
-    try:
-        member.write(counted(), partial)
-        os.replace(partial, target)
-    except OSError as problem:
-        raise FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem
-    finally:
-        partial.unlink(missing_ok=True)
+    with complete_file(Path(path)) as partial:
+        PAGE_FORMATS.load(to).write(counted(), partial)
     return written

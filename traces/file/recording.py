@@ -1,7 +1,8 @@
 """Record what a driver does into a trace file, in constant memory; the file appears under its name only once it is complete."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -10,16 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashsim.core.errors import FlashsimError
+from flashsim.core import errors, units
 from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Integers, Requests
-from flashsim.core.units import NEVER
 from traces.file import schema
 
 #: How far before a request the one that it waits for may be: twice as far is what a replay takes (`traces.replay.base.BACK`).
 _BACK = 1 << 15
 #: Requests held before they are written as one row group.
 _ROW_GROUP = 1 << 18
+
+
+@contextmanager
+def complete_file(target: Path) -> Iterator[Path]:
+    """A path to write to; what is there in the end appears under the name of `target`, or nothing does where an error leaves the context.
+
+    Raises
+    ------
+    FlashsimError
+        It cannot be written.
+    """
+    partial = target.with_name(f".{target.name}.{os.getpid()}.writing")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except OSError as problem:
+        raise errors.FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 class ParquetWriter:
@@ -42,7 +61,7 @@ class ParquetWriter:
             full = schema.schema_with(dict(provenance or {}), unknown)
             self._writer = pq.ParquetWriter(self._partial, full, compression="zstd", write_page_checksum=True)
         except OSError as problem:
-            raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
+            raise errors.FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
 
@@ -59,7 +78,7 @@ class ParquetWriter:
             try:
                 self._writer.write_table(table.replace_schema_metadata(self._writer.schema.metadata))
             except OSError as problem:
-                raise FlashsimError(f"trace: cannot write {self.path}: {problem}") from problem
+                raise errors.FlashsimError(f"trace: cannot write {self.path}: {problem}") from problem
         self._pending, self._pending_rows = [], 0
 
     def close(self) -> None:
@@ -112,9 +131,8 @@ class ParquetRecorder(ParquetWriter):
         first = requests["dependency"] < 0
         dependency = np.where(first, self._awaited if after is None else after, requests["dependency"] + self._next_id)
         think = requests["think"].astype(np.int64)
-        columns: dict[str, Any] = {
-            name: requests[name] for name in ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag")
-        }
+        names = ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag")
+        columns: dict[str, Any] = {name: requests[name] for name in names}
         if completions is None:
             self._awaited = int(ids[-1]) if count else self._awaited
         else:
@@ -124,8 +142,8 @@ class ParquetRecorder(ParquetWriter):
             if count:
                 last = int(np.argmax(completions["completed"]))
                 self._awaited, self._awaited_until = int(ids[last]), int(completions["completed"][last])
-        names = label if isinstance(label, str) else pa.array(label, pa.string()).dictionary_encode()
-        self.write(schema.make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, names))
+        labels = label if isinstance(label, str) else pa.array(label, pa.string()).dictionary_encode()
+        self.write(schema.make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, labels))
         self._next_id += count
 
 
@@ -146,8 +164,7 @@ class CausedRequests:
     """
 
     def __init__(self, writer: ParquetWriter, labels: Sequence[str], devices: Sequence[int]) -> None:
-        self._writer, self._labels, self._devices = writer, labels, np.array(devices)
-        self._named = np.array([bool(label) for label in labels])
+        self._writer, self._has_label, self._devices = writer, np.array([bool(label) for label in labels]), np.array(devices)
         self._names = pa.array(labels, pa.string())
         self._written = 0
         self._numbers = self._completed = np.zeros(0, np.int64)  # of the last requests
@@ -165,21 +182,20 @@ class CausedRequests:
         """
         for begin in range(0, len(rows), _BACK):
             piece = rows[begin : begin + _BACK]
-            kept = np.flatnonzero(self._named[piece[:, 1]])
-            self._write(first + begin + kept, piece[kept])
+            labelled = np.flatnonzero(self._has_label[piece[:, 1]])
+            self._write(first + begin + labelled, piece[labelled])
 
     def _write(self, numbers: Integers, rows: Integers) -> None:
         arrival, device, operation, offset, length, cause, completed = rows.T
         self._numbers = np.concatenate([self._numbers, numbers])
         self._completed = np.concatenate([self._completed, completed])
         place = np.searchsorted(self._numbers, cause)
-        far = (cause >= 0) & ((place == len(self._numbers)) | (self._numbers[np.minimum(place, len(self._numbers) - 1)] != cause))
+        far = (cause >= 0) & (np.append(self._numbers, -1)[place] != cause)
         place[cause < 0] = -1
         if far.any():
-            ends = np.where(self._completed < 0, NEVER, self._completed)
+            ends = np.where(self._completed < 0, units.NEVER, self._completed)
             order = np.argsort(ends, kind="stable")
-            last = np.searchsorted(ends[order], arrival[far], "right") - 1
-            place[far] = np.where(last >= 0, order[last], -1)
+            place[far] = np.append(-1, order)[np.searchsorted(ends[order], arrival[far], "right")]
         oldest = self._written - (len(self._numbers) - len(numbers))
         columns: dict[str, Any] = {"arrival": arrival, "device": self._devices[device], "operation": operation, "offset": offset}
         columns |= {"length": length, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}

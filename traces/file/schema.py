@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -37,32 +38,26 @@ _VERSION_KEY = b"flashsim.trace.version"
 _PROVENANCE_KEY = b"flashsim.provenance"
 _UNKNOWN_KEY = b"flashsim.trace.unknown"
 
-SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.int64(), nullable=False),
-        pa.field("device", pa.int16(), nullable=False),
-        pa.field("operation", pa.int8(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("length", pa.int64(), nullable=False),
-        pa.field("stream", pa.int16(), nullable=False),
-        pa.field("priority", pa.int8(), nullable=False),
-        pa.field("flags", pa.int16(), nullable=False),
-        pa.field("tag", pa.int64(), nullable=False),
-        pa.field("dependency", pa.int64(), nullable=False),
-        pa.field("think", pa.int64(), nullable=False),
-        pa.field("arrival", pa.int64()),
-        pa.field("started", pa.int64()),
-        pa.field("completed", pa.int64()),
-        pa.field("label", pa.dictionary(pa.int32(), pa.string())),
-    ]
-)
+_KNOWN = {
+    "id": "int64",
+    "device": "int16",
+    "operation": "int8",
+    "offset": "int64",
+    "length": "int64",
+    "stream": "int16",
+    "priority": "int8",
+}
+_KNOWN |= {"flags": "int16", "tag": "int64", "dependency": "int64", "think": "int64"}
+_FIELDS = [pa.field(name, kind, nullable=False) for name, kind in _KNOWN.items()]
+_FIELDS += [pa.field(name, "int64") for name in ("arrival", "started", "completed")]
+SCHEMA = pa.schema([*_FIELDS, pa.field("label", pa.dictionary(pa.int32(), pa.string()))])
 
 #: Record batches of the schema.
 Batches = Iterator[pa.RecordBatch]
 
 
 def default(column: str) -> int | None:
-    """What a column holds where nothing is known; None stands for null."""
+    """The value of a column where nothing is known; None stands for null."""
     if SCHEMA.field(column).nullable:
         return None
     return -1 if column == "dependency" else 0
@@ -88,39 +83,37 @@ def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "", unkn
     [7, 8]
     """
     count = len(columns["offset"])
+    if isinstance(label, str):
+        label = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([label]))
+    given = {**columns, "id": np.arange(first, first + count), "label": label.cast(SCHEMA.field("label").type)}
     arrays = []
     for field in SCHEMA:
-        value = columns.get(field.name)
-        if field.name == "id":
-            value = np.arange(first, first + count)
-        elif field.name == "label":
-            same = (
-                pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([label])) if isinstance(label, str) else None
-            )
-            arrays.append(label.cast(field.type) if same is None else same)
-            continue
-        elif value is None and field.nullable:
-            value = pa.nulls(count, field.type)
-        elif value is None:
-            value = np.full(count, default(field.name))
+        value = given.get(field.name)
+        if value is None:
+            value = pa.nulls(count, field.type) if field.nullable else np.full(count, default(field.name))
         arrays.append(value if isinstance(value, pa.Array) and value.type == field.type else pa.array(value, field.type))
-    return pa.record_batch(arrays, schema=SCHEMA.with_metadata(_told_unknown(unknown)))
+    return pa.record_batch(arrays, schema=SCHEMA.with_metadata(_unknown_metadata(unknown)))
+
+
+def column(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:
+    """A column of numbers without nulls, shape (n,)."""
+    return batch.column(name).to_numpy(zero_copy_only=False)
 
 
 def schema_with(provenance: dict[str, Any], unknown: Collection[str] = ()) -> pa.Schema:
     """The schema, carrying its version, where the trace comes from, and what that did not tell."""
-    told = {_VERSION_KEY: str(VERSION).encode(), _PROVENANCE_KEY: json.dumps(provenance).encode()}
-    return SCHEMA.with_metadata(told | (_told_unknown(unknown) or {}))
+    metadata = {_VERSION_KEY: str(VERSION).encode(), _PROVENANCE_KEY: json.dumps(provenance).encode()}
+    return SCHEMA.with_metadata(metadata | _unknown_metadata(unknown))
 
 
-def _told_unknown(unknown: Collection[str]) -> dict[bytes, bytes] | None:
-    return {_UNKNOWN_KEY: ",".join(sorted(unknown)).encode()} if unknown else None
+def _unknown_metadata(unknown: Collection[str]) -> dict[bytes, bytes]:
+    return {_UNKNOWN_KEY: ",".join(sorted(unknown)).encode()} if unknown else {}
 
 
 def unknown_columns(schema: pa.Schema) -> frozenset[str]:
     """Columns that the source of a trace did not tell, such as ``operation``, and that hold what stands for it."""
-    told = (schema.metadata or {}).get(_UNKNOWN_KEY, b"").decode(errors="replace")
-    return frozenset(told.split(",")) & set(SCHEMA.names)
+    names = (schema.metadata or {}).get(_UNKNOWN_KEY, b"").decode(errors="replace")
+    return frozenset(names.split(",")) & set(SCHEMA.names)
 
 
 def open_trace(path: str | Path) -> pq.ParquetFile:
@@ -133,11 +126,11 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
         raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
     except pa.ArrowException as problem:
         raise DamagedFileError(f"trace: {path} is no Parquet file or is damaged: {problem}".split("\n", 1)[0]) from problem
-    found = (file.schema_arrow.metadata or {}).get(_VERSION_KEY)
-    if found is None:
+    version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY)
+    if version is None:
         raise DamagedFileError(f"trace: {path} is a Parquet file, but no flashsim trace")
-    if found != str(VERSION).encode():
-        raise DamagedFileError(f"trace: {path} has schema version {found.decode(errors='replace')}, but this flashsim reads {VERSION}")
+    if version != str(VERSION).encode():
+        raise DamagedFileError(f"trace: {path} has schema version {version.decode(errors='replace')}, but this flashsim reads {VERSION}")
     if file.schema_arrow.names != SCHEMA.names or file.schema_arrow.types != SCHEMA.types:
         raise DamagedFileError(f"trace: {path} has not the columns of the schema")
     return file

@@ -1,4 +1,4 @@
-"""What blktrace's binary streams and blkparse's text share: events of a block device, and the requests that they tell of.
+"""The common ground of blktrace's binary streams and blkparse's text: events of a block device, and the requests that they tell of.
 
 A request is queued (Q), issued to its driver (D) and completed (C).  Here it is what the driver was given: its D makes it, the earliest
 open Q of the same device and extent says when it arrived (without one, as after a merge, it arrives with its D), and the next C of that
@@ -21,7 +21,7 @@ from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParam
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
-from traces.file.schema import Batches, make_batch
+from traces.file.schema import Batches, column, make_batch
 from traces.format import _text
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
@@ -29,21 +29,10 @@ LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, comm
 #: What the examples of both formats hold: operation, offset, length and arrival of each request.
 EXAMPLE = [(READ, 4096, 4096, 1000), (WRITE, 4096 * SECTOR, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]
 
-QUEUED, ISSUED, COMPLETED = (ord(action) for action in "QDC")
+QUEUED, ISSUED, COMPLETED = b"QDC"
 #: `device` is ``major << 20 | minor`` as in the kernel; `arrival` and `completed` are filled in by pairing, -1 where nothing is known.
-EVENT = np.dtype(
-    [
-        ("time", np.int64),
-        ("device", np.int64),
-        ("action", np.int64),
-        ("operation", np.int64),
-        ("flags", np.int64),
-        ("offset", np.int64),
-        ("length", np.int64),
-        ("arrival", np.int64),
-        ("completed", np.int64),
-    ]
-)
+_FIELDS = ("time", "device", "action", "operation", "flags", "offset", "length", "arrival", "completed")
+EVENT = np.dtype([(name, np.int64) for name in _FIELDS])
 Events = npt.NDArray[Any]
 
 #: A device that has no label is written with this major number, one of those that Linux keeps for local use, and its number as minor.
@@ -87,19 +76,19 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
     A Q or C more than a window of events away from its D is not found.
     """
     issue = ISSUED if any((batch["action"] == ISSUED).any() for batch in events()) else QUEUED
-    first, devices = 0, _Devices(path)
-    waiting = held = new_events(0)
+    first, numbers = 0, dict[int, int]()
+    waiting = issued = new_events(0)
     for batch in chain(_in_order(events()), [new_events(0)]):
-        both = joined([waiting, held, batch])
+        both = joined([waiting, issued, batch])
         _pair(both, issue, *_tables(len(both)))
-        done, new = both[len(waiting) : len(waiting) + len(held)], both[len(waiting) + len(held) :]
-        if len(done):
-            yield _batch(done, first, devices, issue)
-            first += len(done)
-        held = new.take(np.flatnonzero(new["action"] == issue))
+        paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
+        if len(paired):
+            yield _batch(paired, path, first, numbers, issue)
+            first += len(paired)
+        issued = new.take(np.flatnonzero(new["action"] == issue))
         waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0))) if issue == ISSUED else waiting
-    if len(held):
-        yield _batch(held, first, devices, issue)
+    if len(issued):
+        yield _batch(issued, path, first, numbers, issue)
 
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
@@ -202,30 +191,18 @@ def _pair(events: Events, issue: int, table: Integers, following: Integers) -> N
                 events[opened]["completed"] = events[row]["time"]
 
 
-class _Devices:
-    """Numbers of devices: those of the local major number are their minor, others are numbered in order of appearance, after those."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._numbers: dict[int, int] = {}
-
-    def number(self, device: int) -> int:
-        if device not in self._numbers:
-            local = device // _MINORS == _LOCAL_MAJOR
-            self._numbers[device] = device % _MINORS if local else max(self._numbers.values(), default=-1) + 1
-            if self._numbers[device] >= 1 << 15:
-                raise DamagedFileError(f"trace: {self._path} is of more devices than a trace holds")
-        return self._numbers[device]
-
-
-def _batch(events: Events, first: int, devices: _Devices, issue: int) -> pa.RecordBatch:
-    numbers, where = np.unique(events["device"], return_inverse=True)
-    device = np.array([devices.number(int(number)) for number in numbers])[where]
-    names = ["" if number // _MINORS == _LOCAL_MAJOR else f"{number // _MINORS},{number % _MINORS}" for number in numbers.tolist()]
+def _batch(events: Events, path: Path, first: int, numbers: dict[int, int], issue: int) -> pa.RecordBatch:
+    """Requests of events; devices of the local major number have their minor as number, and no label."""
+    kernels, where = np.unique(events["device"], return_inverse=True)
+    own = [number % _MINORS if number // _MINORS == _LOCAL_MAJOR else None for number in kernels.tolist()]
+    device = np.array([_text.number_of(number, of_it, numbers) for number, of_it in zip(kernels.tolist(), own, strict=True)])
+    if len(device) and device.max() >= 1 << 15:
+        raise DamagedFileError(f"trace: {path} is of more devices than a trace holds")
+    names = [f"{number // _MINORS},{number % _MINORS}" if of_it is None else "" for number, of_it in zip(kernels, own, strict=True)]
     labels = pa.DictionaryArray.from_arrays(pa.array(where.astype(np.int32)), pa.array(names))
     columns: dict[str, Any] = {name: events[name].copy() for name in ("operation", "offset", "length", "flags", "arrival")}
     completed = events["completed"].copy()
-    columns |= {"device": device, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
+    columns |= {"device": device[where], "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
     return make_batch(columns | ({"started": events["time"].copy()} if issue == ISSUED else {}), first, labels)
 
 
@@ -243,7 +220,7 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         started = known == 0 if started is None else started
         if known not in (0, batch.num_rows) or started != (known == 0):
             raise InvalidParameterError("started", "known of some requests only", f"{name} holds it of all requests or of none")
-        new.append(_told(batch, name))
+        new.append(_events(batch, name))
         requests += batch.num_rows
         if requests < _WINDOW:
             continue
@@ -251,9 +228,8 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         _check_order(pending, written, name)
         ready = int(np.searchsorted(pending["time"], reach))
         if len(pending) - ready > _MOST_HELD:
-            raise InvalidParameterError(
-                "arrival", f"{_MOST_HELD // 2:,} requests open", f"{name} is written in order of time, holding fewer"
-            )
+            fewer = f"{name} is written in order of time, holding fewer"
+            raise InvalidParameterError("arrival", f"{_MOST_HELD // 2:,} requests open", fewer)
         reach = max(int(batch["time"].max(where=batch["action"] == QUEUED, initial=reach)) for batch in new)
         yield pending[:ready]
         written = int(pending["time"][ready - 1]) if ready else written
@@ -268,30 +244,25 @@ def _check_order(pending: Events, written: int, name: str) -> None:
         raise InvalidParameterError("arrival", f"{pending['time'][0]} ns", f"{name} takes times that go back by at most {_WINDOW} requests")
 
 
-def _told(batch: pa.RecordBatch, name: str) -> Events:
+def _events(batch: pa.RecordBatch, name: str) -> Events:
     arrival = _text.arrivals(batch, name)
-    started, completed = (pc.fill_null(batch.column(column), -1).to_numpy() for column in ("started", "completed"))
-    operation, flags = _text.column(batch, "operation"), _text.column(batch, "flags")
+    started, completed = (pc.fill_null(batch.column(name), -1).to_numpy() for name in ("started", "completed"))
+    operation, flags = column(batch, "operation"), column(batch, "flags")
     if np.any(flags & ~FORCE_UNIT_ACCESS):
         raise InvalidParameterError("flags", int(flags.max()), f"{name} holds {FORCE_UNIT_ACCESS} (force unit access) only")
     wrong = (arrival < 0) | ((started >= 0) & (started < arrival)) | ((completed >= 0) & (completed < np.maximum(arrival, started)))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InvalidParameterError(
-            "times", f"{arrival[row]}, {started[row]}, {completed[row]} ns", f"{name} needs arrival, start and completion in this order"
-        )
+    why = f"{name} needs arrival, start and completion in this order"
+    _text.refuse(wrong, "times", lambda row: f"{arrival[row]}, {started[row]}, {completed[row]} ns", why)
     lengths = _text.whole(batch, "length", SECTOR, name) * SECTOR
     empty = (lengths == 0) != (operation == FLUSH)
-    if empty.any():
-        row = int(np.argmax(empty))
-        raise InvalidParameterError("length", f"{lengths[row]} B of a {OPERATIONS[operation[row]]}", f"in {name} flushes alone have none")
+    _text.refuse(empty, "length", lambda row: f"{lengths[row]} B of a {OPERATIONS[operation[row]]}", f"in {name} flushes alone have none")
     events = np.zeros(3 * batch.num_rows, EVENT)
     events["action"] = np.repeat([QUEUED, ISSUED, COMPLETED], batch.num_rows)
     events["time"] = np.concatenate([arrival, started, completed])
     columns = {"device": _numbers(batch, name), "operation": operation, "flags": flags, "length": lengths}
     columns["offset"] = np.where(operation == FLUSH, 0, _text.whole(batch, "offset", SECTOR, name) * SECTOR)
-    for column, values in columns.items():
-        events[column] = np.tile(values, 3)
+    for field, values in columns.items():
+        events[field] = np.tile(values, 3)
     known = events["time"] >= 0
     return events if known.all() else events.take(np.flatnonzero(known))
 
@@ -299,12 +270,13 @@ def _told(batch: pa.RecordBatch, name: str) -> Events:
 def _numbers(batch: pa.RecordBatch, name: str) -> Integers:
     """Device numbers of the kernel: a label ``major,minor`` as it says, of other requests the device on the local major."""
     labels = batch.column("label")
-    told = []
+    kernels = []
     for label in labels.dictionary.to_pylist():
         match = _MAJOR_MINOR.fullmatch(label or "")
-        told.append(int(match[1]) << 20 | int(match[2]) if match and int(match[1]) < 1 << 12 and int(match[2]) < _MINORS else -1)
-    device = _text.column(batch, "device").astype(np.int64)
+        fits = match is not None and int(match[1]) < 1 << 12 and int(match[2]) < _MINORS
+        kernels.append(int(match[1]) << 20 | int(match[2]) if match and fits else -1)
+    device = column(batch, "device").astype(np.int64)
     if (device < 0).any():
         raise InvalidParameterError("device", int(device.min()), f"{name} takes numbers from 0")
-    numbers = np.append(told, -1).astype(np.int64)[pc.fill_null(labels.indices, len(told)).to_numpy(zero_copy_only=False)]
+    numbers = np.append(kernels, -1).astype(np.int64)[pc.fill_null(labels.indices, len(kernels)).to_numpy(zero_copy_only=False)]
     return np.where(numbers >= 0, numbers, (_LOCAL_MAJOR << 20) + device)

@@ -22,7 +22,7 @@ Such a format is a ``NAME.toml`` in this folder:
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core import errors, units
 from flashsim.core.request import OPERATIONS, Integers
-from flashsim.core.units import NEVER
 from traces.file.schema import Batches, make_batch
 from traces.format import _text
-from traces.format.base import Example, WritableFormat
+from traces.format.base import WritableFormat, table_example
 
 _DEVICES = 1 << 15
 #: Columns of the schema, by what a column of text holds.
@@ -56,7 +55,7 @@ class Column:
     holds
         time, completed, latency, offset, length, operation, device or label.
     unit
-        Of its numbers, ns or bytes.
+        The unit of its numbers, ns or bytes.
     decimals
         Whether they may have fractions.
     from_first
@@ -80,7 +79,7 @@ class Column:
 
     @property
     def type(self) -> pa.DataType:
-        """What the column is parsed as."""
+        """The type that the column is parsed as."""
         return pa.string() if self.holds in ("operation", "label") else _text.DECIMAL if self.decimals else pa.int64()
 
 
@@ -108,33 +107,33 @@ class Reader:
         for holds, column in columns.items():
             if holds not in ("completed", "latency", "label"):
                 lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is {self._unknown or 'empty'}")
-        found: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
-        lines.refuse(found["offset"] + found["length"] >= NEVER, "the request ends beyond any device")
+        values: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
+        lines.refuse(values["offset"] + values["length"] >= units.NEVER, "the request ends beyond any device")
         if "time" in columns:
-            found["arrival"] = self._arrivals(lines, columns["time"])
-        for holds, begin in (("completed", 0), ("latency", found.get("arrival"))):
-            if holds in columns and begin is not None and "completed" not in found:
+            values["arrival"] = self._arrivals(lines, columns["time"])
+        for holds, begin in (("completed", 0), ("latency", values.get("arrival"))):
+            if holds in columns and begin is not None and "completed" not in values:
                 times, known = _times(lines, columns[holds])
-                lines.refuse(known & (times >= NEVER - begin), f"{columns[holds].name} is too large")
-                found["completed"] = pa.array(times + begin, pa.int64(), mask=~known)
+                lines.refuse(known & (times >= units.NEVER - begin), f"{columns[holds].name} is too large")
+                values["completed"] = pa.array(times + begin, pa.int64(), mask=~known)
         label: Any = ""
         if "label" in columns:
-            label, found["device"] = self._labels_and_places(lines, columns["label"])
+            label, values["device"] = self._labels_and_places(lines, columns["label"])
         if "device" in columns:
-            found["device"] = lines.numbers(columns["device"].name)
-        if "device" in found:
-            lines.refuse((found["device"] < 0) | (found["device"] >= _DEVICES), f"its device must be in [0, {_DEVICES})")
+            values["device"] = lines.numbers(columns["device"].name)
+        if "device" in values:
+            lines.refuse((values["device"] < 0) | (values["device"] >= _DEVICES), f"its device must be in [0, {_DEVICES})")
         if "operation" in columns:
-            found["operation"] = _operations(lines, columns["operation"])
-        self._first += len(found["offset"])
-        return make_batch(found, self._first - len(found["offset"]), label, () if "operation" in columns else ("operation",))
+            values["operation"] = _operations(lines, columns["operation"])
+        self._first += len(values["offset"])
+        return make_batch(values, self._first - len(values["offset"]), label, () if "operation" in columns else ("operation",))
 
     def _arrivals(self, lines: _text.Lines, column: Column) -> Integers:
         if not column.from_first:
             return _times(lines, column)[0]
         times = lines.numbers(column.name)
         self._begin = int(times[0]) if self._begin is None else self._begin
-        far = (times < self._begin) | (times - self._begin >= NEVER // column.unit)
+        far = (times < self._begin) | (times - self._begin >= units.NEVER // column.unit)
         lines.refuse(far, f"{column.name} is before that of the first line, or far after it")
         return (times - self._begin) * column.unit
 
@@ -153,9 +152,9 @@ def _whole(lines: _text.Lines, column: Column) -> Integers:
         return lines.scaled(column.name, column.unit)
     exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
     lines.refuse(pc.not_equal(pc.floor(exact), exact).to_numpy(), f"{column.name} must be whole bytes")
-    least, most = (pa.scalar(Decimal(bound), exact.type) for bound in (0, NEVER))
+    least, most = (pa.scalar(Decimal(bound), exact.type) for bound in (0, units.NEVER))
     beyond = pc.or_(pc.less(exact, least), pc.greater_equal(exact, most)).to_numpy()
-    lines.refuse(beyond, f"{column.name} must be in [0, {NEVER} B)")
+    lines.refuse(beyond, f"{column.name} must be in [0, {units.NEVER} B)")
     return exact.cast(pa.int64()).to_numpy()
 
 
@@ -169,9 +168,9 @@ def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
 
 def _operations(lines: _text.Lines, column: Column) -> Integers:
     texts = lines.table.column(column.name).combine_chunks().dictionary_encode()
-    found = np.array([column.operation(text) for text in texts.dictionary.to_pylist()], np.int64)[texts.indices.to_numpy()]
-    lines.refuse(found < 0, f"{column.name} {column.wrong}")
-    return found
+    operations = np.array([column.operation(text) for text in texts.dictionary.to_pylist()], np.int64)[texts.indices.to_numpy()]
+    lines.refuse(operations < 0, f"{column.name} {column.wrong}")
+    return operations
 
 
 class ColumnsOfText(WritableFormat):
@@ -179,9 +178,7 @@ class ColumnsOfText(WritableFormat):
 
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         self.TITLE, self.LEAVES_OUT, self.LABELS = table["title"], table.get("leaves_out", ""), table.get("labels", ".*")
-        requests = [(OPERATIONS.index(operation), *numbers) for operation, *numbers in table["requests"]]
-        self.EXAMPLE = Example(table["example"].encode(), requests)
-        self._name, self._table = name, table
+        self._name, self._table, self.EXAMPLE = name, table, table_example(table)
         self._separator, self._unknown = table["separator"], table.get("unknown", "")
         self._columns, self._words = list[Column](), dict[int, str]()
         for row in table["columns"]:
@@ -205,11 +202,8 @@ class ColumnsOfText(WritableFormat):
             return True
         words = [line.split()[self._columns.index(self._time)] for line in _text.head(path, _JUDGED) if line]
         times = [float(word) for word in words if re.fullmatch(rb"\d+(\.\d*)?", word)]
-        return (
-            any(b"." in word for word in words)
-            or len(times) < 2
-            or max(times) - min(times) < self._table["longest_pause"] * (len(times) - 1)
-        )
+        has_fractions = any(b"." in word for word in words)
+        return has_fractions or len(times) < 2 or max(times) - min(times) < self._table["longest_pause"] * (len(times) - 1)
 
     def read(self, path: Path) -> Batches:
         """See `traces.format.base.Format.read`."""
@@ -251,17 +245,17 @@ class ColumnsOfText(WritableFormat):
         named = pc.not_equal(label, "")
         for text in pc.unique(label.filter(named)).to_pylist():
             if not re.fullmatch(self.LABELS, text):
-                raise InvalidParameterError("label", repr(text), f"{self._name} holds only labels that fit {self.LABELS!r}")
+                raise errors.InvalidParameterError("label", repr(text), f"{self._name} holds only labels that fit {self.LABELS!r}")
         return pc.if_else(named, label, self._table.get("label", batch.column("device").cast(pa.string())))
 
 
 def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> Column:
     """A column of a table, whose words are operations."""
 
-    def by_bit(word: str) -> int:
+    def operation(word: str) -> int:
+        if not row.get("bit"):
+            return means.get(word, -1)
         return means[str(int(word, 16) & 1)] if re.fullmatch("[0-9a-fA-F]{1,15}", word) else -1
 
-    column = Column(**{key: value for key, value in row.items() if key not in ("words", "bit")})
-    if row.get("bit"):
-        return replace(column, operation=by_bit, wrong="must be hexadecimal")
-    return replace(column, operation=lambda word: means.get(word, -1), wrong=f"must be one of {', '.join(means)}")
+    wrong = "must be hexadecimal" if row.get("bit") else f"must be one of {', '.join(means)}"
+    return Column(**{key: value for key, value in row.items() if key not in ("words", "bit")}, operation=operation, wrong=wrong)

@@ -1,103 +1,139 @@
-"""What both versions of fio's I/O log share: actions, files and their numbers."""
+"""fio's I/O logs: lines of a file's name, an action, offset and length in bytes, and of version 3 a time in microseconds before them.
+
+Each version is a ``NAME.toml`` in this folder: ``title``, ``leaves_out``, ``version``, and ``example`` and ``requests`` as in
+`traces.format._columns`.  In version 2, ``filename wait microseconds 0`` says how long after the wait before.  fio 3.33 writes and
+replays the times of version 3 in microseconds; its manual of that version says milliseconds.
+
+Sync and datasync are flushes.  A file ``deviceN`` is device N without a label; of others the name is the label.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core import errors, units
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers
-from traces.file.schema import Batches
+from traces.file.schema import Batches, make_batch
 from traces.format import _text
-
-CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
-#: Names of files are paths.
-LABELS = r"/.*"
+from traces.format.base import WritableFormat, table_example
 
 #: Requests first, so that an action's place among them tells the operation; then what manages files, then `wait`.
-ACTIONS = ["read", "write", "trim", "sync", "datasync", "add", "open", "close", "wait"]
-WAIT = ACTIONS.index("wait")
+_ACTIONS = ["read", "write", "trim", "sync", "datasync", "add", "open", "close", "wait"]
+_WAIT = _ACTIONS.index("wait")
 _OPERATIONS = np.array([READ, WRITE, TRIM, FLUSH, FLUSH])
 _NAMES = {READ: "read", WRITE: "write", TRIM: "trim", FLUSH: "sync"}
-#: Lines that manage files lack offset and length.
 _PLAIN = re.compile(r"device(0|[1-9]\d{0,8})")
+#: Lines that manage files lack offset and length.
 _SHORT = re.compile(rb" (add|open|close)$", re.MULTILINE)
 
 
-def begins_with(path: Path, version: int) -> bool:
-    """Whether the first line names that version."""
-    return _text.head(path)[:1] == [b"fio version %d iolog" % version]
+class IOLog(WritableFormat):
+    """A version of the I/O log."""
+
+    CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
+    LABELS = r"/.*"  # names of files are paths
+    RESOLUTION = units.MICROSECONDS
+
+    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
+        self.TITLE, self.LEAVES_OUT, self.EXAMPLE = table["title"], table["leaves_out"], table_example(table)
+        self._name, self._is_stamped = name, table["version"] == 3
+        self.FILLS = {"arrival": "0"} if self._is_stamped else {}
+        self._title = b"fio version %d iolog" % table["version"]
+
+    def recognise(self, path: Path) -> bool:
+        """The first line names the version."""
+        return _text.head(path)[:1] == [self._title]
+
+    def read(self, path: Path) -> Batches:
+        """Version 2: a request arrives at the sum of the waits before it; in a file without waits, nothing is timed."""
+        timed = self._is_stamped or any(b" wait " in data for *_, data in _text.chunks(path))
+        numbers: dict[str, int] = {}
+        first = now = 0
+        for lines in self._lines(path):
+            actions = lines.choice("action", _ACTIONS[: _WAIT + (not self._is_stamped)])
+            if not self._is_stamped:
+                times = now + np.cumsum(np.where(actions == _WAIT, lines.scaled("offset", units.MICROSECONDS), 0))
+                lines.refuse(times < now, "the waits sum up to more than a trace holds")
+                now = int(times[-1])
+            rows = np.flatnonzero(actions < len(_OPERATIONS))
+            device, labels = _files(lines, numbers)
+            columns: dict[str, Any] = lines.extents("offset", "length") | {"device": device}
+            if timed:
+                columns["arrival"] = lines.scaled("time", units.MICROSECONDS) if self._is_stamped else times
+            columns = {name: values[rows] for name, values in columns.items()}
+            yield make_batch(columns | {"operation": _OPERATIONS[actions[rows]]}, first, labels.take(pa.array(rows)))
+            first += len(rows)
+
+    def _lines(self, path: Path) -> Iterator[_text.Lines]:
+        """The lines after the first one, those of files with offset and length 0."""
+        types = {"time": pa.int64()} if self._is_stamped else {}
+        types |= {"filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
+        for first, _, data in _text.chunks(path):
+            title, _, body = data.partition(b"\n") if first == 1 else (self._title, b"", data)
+            if title.strip() != self._title:
+                raise errors.DamagedFileError(f"trace: {path}, line 1: it must be '{self._title.decode()}'")
+            if body:
+                yield _text.parse(path, first + (first == 1), _SHORT.sub(rb" \1 0 0", body), types, " ")
+
+    def write(self, batches: Batches, path: Path) -> None:
+        """Header, each file's `add` and `open` before its first request, requests, and at the end each file's `close`.
+
+        The file of a request is its label, where that is a path, or else ``deviceN``.  Times are rounded down to microseconds; of a trace
+        without times they are 0, and in version 2 there are no waits.
+        """
+        known: dict[str, None] = {}
+        now, is_begun = 0, False
+        with path.open("wb") as file:
+            file.write(self._title + b"\n")
+            for batch in batches:
+                label = pc.fill_null(batch.column("label").cast(pa.string()), "")
+                device = pc.binary_join_element_wise("device", batch.column("device").cast(pa.string()), "")
+                files = pc.if_else(pc.starts_with(label, "/"), label, device)
+                stamp = f"{now} " if self._is_stamped else ""
+                for entry in pc.unique(files).to_pylist():
+                    if re.search(r"\s", entry):
+                        raise errors.InvalidParameterError("label", repr(entry), f"{self._name} holds no file names with blanks")
+                    if entry not in known:
+                        known[entry] = None
+                        file.write(f"{stamp}{entry} add\n{stamp}{entry} open\n".encode())
+                columns = [files, _text.operations(batch, _NAMES, self._name), batch.column("offset"), batch.column("length")]
+                is_timed = batch.column("arrival").null_count < batch.num_rows
+                times = _text.arrivals(batch, self._name) // units.MICROSECONDS if is_timed else np.zeros(batch.num_rows, np.int64)
+                if self._is_stamped:
+                    columns = [times, *columns]
+                elif is_timed:
+                    times = np.maximum.accumulate(np.maximum(times, now))
+                    columns = _with_waits(columns, np.diff(times, prepend=now), is_begun)
+                    is_begun = True
+                now = int(times[-1]) if is_timed or (self._is_stamped and batch.num_rows) else now
+                _text.write_table(file, columns, " ")
+            stamp = f"{now} " if self._is_stamped else ""
+            file.writelines(f"{stamp}{entry} close\n".encode() for entry in known)
 
 
-def read(path: Path, version: int, columns: Mapping[str, pa.DataType]) -> Iterator[_text.Lines]:
-    """The lines after the first one, those of files with offset and length 0."""
-    for first, _, data in _text.chunks(path):
-        body = data
-        if first == 1:
-            title, _, body = data.partition(b"\n")
-            if title.strip() != b"fio version %d iolog" % version:
-                raise DamagedFileError(f"trace: {path}, line 1: it must be 'fio version {version} iolog'")
-        if body:
-            yield _text.parse(path, first + (first == 1), _SHORT.sub(rb" \1 0 0", body), columns, " ")
+def _files(lines: _text.Lines, numbers: dict[str, int]) -> tuple[Integers, pa.DictionaryArray]:
+    """Devices and labels of lines, shape (n,) each."""
+    labels = lines.table.column("filename").combine_chunks().dictionary_encode()
+    device, names = [], []
+    for name in labels.dictionary.to_pylist():
+        plain = _PLAIN.fullmatch(name)
+        device.append(_text.number_of(name, int(plain[1]) if plain else None, numbers))
+        names.append("" if plain else name)
+    each = np.array(device, np.int64)[labels.indices.to_numpy()]
+    lines.refuse(each >= 1 << 15, f"it is of the {1 << 15}th file, and a trace holds fewer")
+    return each, pa.DictionaryArray.from_arrays(labels.indices, pa.array(names))
 
 
-class Files:
-    """Numbers of files: ``deviceN`` is N and has no label; others are numbered in order of appearance, after those."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def requests(self, lines: _text.Lines, actions: Integers) -> tuple[dict[str, Any], pa.Array, Integers]:
-        """Columns and labels of the lines that are requests, and the rows they are."""
-        rows = np.flatnonzero(actions < len(_OPERATIONS))
-        labels = lines.table.column("filename").combine_chunks().dictionary_encode()
-        names = labels.dictionary.to_pylist()
-        device = np.array([self._number(name) for name in names], np.int64)[labels.indices.to_numpy()]
-        labels = pa.DictionaryArray.from_arrays(labels.indices, pa.array(["" if _PLAIN.fullmatch(name) else name for name in names]))
-        lines.refuse(device >= 1 << 15, f"it is of the {1 << 15}th file, and a trace holds fewer")
-        extents = lines.extents("offset", "length")
-        columns = {name: values[rows] for name, values in extents.items()}
-        return columns | {"device": device[rows], "operation": _OPERATIONS[actions[rows]]}, labels.take(pa.array(rows)), rows
-
-    def _number(self, name: str) -> int:
-        if name not in self._numbers:
-            plain = _PLAIN.fullmatch(name)
-            self._numbers[name] = int(plain[1]) if plain else max(self._numbers.values(), default=-1) + 1
-        return self._numbers[name]
-
-
-def write(
-    batches: Batches, path: Path, version: int, time_columns: Callable[[pa.RecordBatch, list[Any]], list[Any]], stamp: bool, name: str
-) -> None:
-    """Header, each file's `add` and `open` before its first request, requests, and at the end each file's `close`.
-
-    `time_columns` puts the times to a batch's columns.  The file of a request is its label, where that is a path, or else ``deviceN``.
-    """
-    known: dict[str, None] = {}
-    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
-    begin, end = ("0 " if stamp else ""), 0
-    with path.open("wb") as file:
-        file.write(b"fio version %d iolog\n" % version)
-        for batch in batches:
-            label = pc.fill_null(batch.column("label").cast(pa.string()), "")
-            device = pc.binary_join_element_wise("device", batch.column("device").cast(pa.string()), "")
-            files = pc.if_else(pc.starts_with(label, "/"), label, device)
-            for entry in pc.unique(files).to_pylist():
-                if re.search(r"\s", entry):
-                    raise InvalidParameterError("label", repr(entry), f"{name} holds no file names with blanks")
-                if entry not in known:
-                    known[entry] = None
-                    begin = f"{end} " if stamp else ""
-                    file.write(f"{begin}{entry} add\n{begin}{entry} open\n".encode())
-            action = _text.operations(batch, _NAMES, name)
-            columns = time_columns(batch, [files, action, batch.column("offset"), batch.column("length")])
-            _text.write_table(file, columns, options)
-            if stamp and batch.num_rows:
-                end = int(columns[0][-1])
-        stop = f"{end} " if stamp else ""
-        file.writelines(f"{stop}{entry} close\n".encode() for entry in known)
+def _with_waits(columns: list[Any], waits: Integers, is_begun: bool) -> list[Any]:
+    """The same lines with a line before each that waits, and before the first of all, so that the file says it has times."""
+    paused = waits > 0
+    paused[0] |= not is_begun
+    rows = np.repeat(np.arange(len(waits)), 1 + paused)
+    is_wait = np.diff(rows, append=len(waits)) == 0
+    files, actions, offset, length = (column.take(pa.array(rows)) for column in columns)
+    return [files, pc.if_else(pa.array(is_wait), "wait", actions), np.where(is_wait, waits[rows], offset), np.where(is_wait, 0, length)]

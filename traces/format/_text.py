@@ -1,4 +1,4 @@
-"""What formats with a request a line share: chunks of whole lines, columns by Arrow's CSV reader, and errors that name the line."""
+"""The common parts of formats with a request a line: chunks of whole lines, columns by Arrow's CSV reader, errors that name the line."""
 
 import re
 import sys
@@ -17,8 +17,8 @@ import pyarrow.csv
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.units import NEVER
-from traces.file.schema import Batches
-from traces.format._packed import open_bytes
+from traces.file.schema import Batches, column
+from traces.format import _records
 
 _CHUNK = 8 << 20
 _HEAD = 1 << 16
@@ -27,13 +27,13 @@ _HEAD_LINES = 16
 #: Times with decimals, of which more than are kept.
 DECIMAL = pa.decimal128(38, 15)
 
-Bools = npt.NDArray[np.bool_]
-Bytes = npt.NDArray[np.uint8]
+Bools = _records.Bools
+Bytes = _records.Bytes
 
 
 def head(path: Path, most: int = _HEAD_LINES) -> list[bytes]:
     """The first lines of a file, without what ends them, as far as they are in its first 64 KiB; none of a file that is no text."""
-    with open_bytes(path) as file:
+    with _records.open_bytes(path) as file:
         begin = file.read(_HEAD)
     lines = begin.splitlines()
     if len(lines) > 1 and len(begin) == _HEAD:
@@ -53,7 +53,7 @@ def chunks(path: Path) -> Iterator[tuple[int, int, bytes]]:
     What comes after the last line end, if anything, comes alone.
     """
     line, at, rest = 1, 0, b""
-    with open_bytes(path) as file:
+    with _records.open_bytes(path) as file:
         while block := file.read(_CHUNK):
             cut = block.rfind(b"\n") + 1
             if not cut and len(rest) > _CHUNK:
@@ -87,9 +87,9 @@ class Lines:
 
     def choice(self, name: str, values: list[str]) -> Integers:
         """A column of words as their places in `values`, shape (n,)."""
-        found = pc.index_in(self.table.column(name), pa.array(values)).combine_chunks()
-        self.refuse(found.is_null().to_numpy(zero_copy_only=False), f"{name} must be one of {', '.join(values)}")
-        return found.cast(pa.int64()).to_numpy()
+        places = pc.index_in(self.table.column(name), pa.array(values)).combine_chunks()
+        self.refuse(places.is_null().to_numpy(zero_copy_only=False), f"{name} must be one of {', '.join(values)}")
+        return places.cast(pa.int64()).to_numpy()
 
     def scaled(self, name: str, unit: int) -> Integers:
         """A column of whole numbers, not negative, times `unit`."""
@@ -163,24 +163,18 @@ def read_words(path: Path, columns: Mapping[str, pa.DataType]) -> Iterator[Lines
         yield parse(path, first, plain, columns, " ")
 
 
-def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str, header: bytes = b"") -> None:
+def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str) -> None:
     """Write a line a request, from the columns that `columns` makes of each batch."""
-    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
     with path.open("wb") as file:
-        file.write(header)
         for batch in batches:
-            write_table(file, columns(batch), options)
+            write_table(file, columns(batch), delimiter)
 
 
-def write_table(file: BinaryIO, columns: list[Any], options: pyarrow.csv.WriteOptions) -> None:
+def write_table(file: BinaryIO, columns: list[Any], delimiter: str = ",") -> None:
     """Append lines of the given columns, each of shape (n,)."""
     if len(columns[0]):
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
         pyarrow.csv.write_csv(pa.table(columns, names=[str(number) for number in range(len(columns))]), file, options)
-
-
-def column(batch: pa.RecordBatch, name: str) -> Integers:
-    """A column of numbers without nulls, shape (n,)."""
-    return batch.column(name).to_numpy(zero_copy_only=False)
 
 
 def arrivals(batch: pa.RecordBatch, name: str) -> Integers:
@@ -191,21 +185,32 @@ def arrivals(batch: pa.RecordBatch, name: str) -> Integers:
 
 
 def operations(batch: pa.RecordBatch, known: Mapping[int, Any], name: str) -> pa.Array:
-    """What a format writes for each operation, shape (n,)."""
-    found = column(batch, "operation")
-    unknown = np.setdiff1d(found, list(known))
+    """The words of a format for the operations of a batch, shape (n,)."""
+    values = column(batch, "operation")
+    unknown = np.setdiff1d(values, list(known))
     if len(unknown):
         raise InvalidParameterError("operation", OPERATIONS[unknown[0]], f"{name} holds only {', '.join(OPERATIONS[key] for key in known)}")
-    return pa.array(list(known.values())).take(pc.index_in(pa.array(found.astype(np.int64)), pa.array(list(known), pa.int64())))
+    return pa.array(list(known.values())).take(pc.index_in(pa.array(values.astype(np.int64)), pa.array(list(known), pa.int64())))
 
 
 def whole(batch: pa.RecordBatch, names: str, unit: int, name: str) -> Integers:
     """A column of bytes in units."""
     values = column(batch, names)
-    ragged = values % unit != 0
-    if ragged.any():
-        raise InvalidParameterError(names, f"{values[np.argmax(ragged)]} B", f"{name} counts in {unit} B")
+    refuse(values % unit != 0, names, lambda row: f"{values[row]} B", f"{name} counts in {unit} B")
     return values // unit
+
+
+def refuse(bad: Bools, name: str, shown: Callable[[int], Any], why: str) -> None:
+    """Raise an `InvalidParameterError` that shows the first bad value of a request to be written, if there is any."""
+    if bad.any():
+        raise InvalidParameterError(name, shown(int(np.argmax(bad))), why)
+
+
+def number_of(name: Any, own: int | None, numbers: dict[Any, int]) -> int:
+    """The number of a device or file: its own, if its name has one; others are numbered in order of appearance, after those so far."""
+    if name not in numbers:
+        numbers[name] = max(numbers.values(), default=-1) + 1 if own is None else own
+    return numbers[name]
 
 
 def decimals(values: Integers, unit: int) -> pa.Array:

@@ -1,4 +1,4 @@
-"""What every trace format provides, and how the format of a file is found out.
+"""The contract of trace formats, and the recognition of a file's format.
 
 A member follows `Format`, and one that can be written `WritableFormat`; batches are of `traces.file.schema.SCHEMA`, in constant memory.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family, optional
+from flashsim.core.request import OPERATIONS
 from traces.file.schema import Batches
 
 
@@ -54,7 +56,22 @@ class Format(Protocol):
         raise InvalidParameterError("trace format", repr(options), "only formats with columns of any name, such as csv, take options")
 
 
-FORMATS = Family("traces.format", "trace format", Format, tables="traces.format._columns:ColumnsOfText")
+#: What reads the formats that tables describe, by the ``reader`` that a table names, or columns.
+_READERS = {"columns": ("traces.format._columns", "ColumnsOfText"), "fio": ("traces.format._fio", "IOLog")}
+
+FORMATS = Family("traces.format", "trace format", Format, tables="traces.format.base:from_table")
+
+
+def from_table(name: str, table: Mapping[str, Any]) -> Format:
+    """The format that a ``NAME.toml`` in this folder describes."""
+    module, reader = _READERS[table.get("reader", "columns")]
+    member: Format = getattr(import_module(module), reader)(name, table)
+    return member
+
+
+def table_example(table: Mapping[str, Any]) -> Example:
+    """The ``example`` of a table, and its ``requests``: operation, offset, length and arrival (ns)."""
+    return Example(table["example"].encode(), [(OPERATIONS.index(operation), *numbers) for operation, *numbers in table["requests"]])
 
 
 class WritableFormat(Format, Protocol):
@@ -87,11 +104,6 @@ def load_format(name: str) -> Format:
 def formats() -> dict[str, Format]:
     """All members by name."""
     return {name: load_format(name) for name in FORMATS.names()}
-
-
-def left_out(name: str) -> str:
-    """What files of a format may hold that the schema does not; empty where it holds everything."""
-    return load_format(name).LEAVES_OUT
 
 
 def writable() -> list[str]:
@@ -134,10 +146,10 @@ def candidates(path: str | Path) -> list[str]:
     if not path.is_file():
         raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
     try:
-        found = [name for name, member in formats().items() if member.recognise(path)]
+        names = [name for name, member in formats().items() if member.recognise(path)]
     except OSError as problem:
         raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    return [name for name in found if not load_format(name).GENERIC] or found
+    return [name for name in names if not load_format(name).GENERIC] or names
 
 
 def recognise(path: str | Path) -> str:
@@ -150,14 +162,12 @@ def recognise(path: str | Path) -> str:
     DamagedFileError
         No format fits, or more than one.
     """
-    found = candidates(path)
-    if len(found) > 1:
-        named = " or ".join(found)
-        raise DamagedFileError(f"trace: {path} has no format that can be told: it could be {named}; name it with --format")
-    if not found:
+    names = candidates(path)
+    if len(names) != 1:
         known = f"known are {', '.join(FORMATS.names())}; which column of a table is what, --columns says"
-        raise DamagedFileError(f"trace: {path} has no format that can be told: {known}")
-    return found[0]
+        why = f"it could be {' or '.join(names)}; name it with --format" if names else known
+        raise DamagedFileError(f"trace: {path} has no format that can be told: {why}")
+    return names[0]
 
 
 def read_trace(path: str | Path, name: str | None = None) -> Batches:

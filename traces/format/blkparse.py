@@ -1,4 +1,4 @@
-"""What blkparse prints by default: ``major,minor cpu sequence seconds pid action rwbs sector + sectors [process]``.
+"""Lines as blkparse prints them by default: ``major,minor cpu sequence seconds pid action rwbs sector + sectors [process]``.
 
 Events become requests as `traces.format._block_events` says.  A summary at the end is left out.  What is written is what blkparse prints
 of the same trace in blktrace's binary format, if its first event is at 0: blkparse counts times from there.
@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core import errors, units
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.core.units import NEVER, SECONDS
 from traces.file.schema import Batches
 from traces.format import _block_events, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
-from traces.format._text import Bytes
+from traces.format._records import Bytes
 from traces.format.base import Example
 
 TITLE = "blkparse text"
@@ -31,17 +30,16 @@ _BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+[A-Zm][ \t]+
 # What a scanned line tells, by column.
 _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
 _COLUMNS = 8
-# How a scan ends: at the end of the text, at a summary, at a line that is no event, at a number that is too large.
-_WHOLE, _SUMMARY, _NO_EVENT, _TOO_LARGE = range(4)
-_BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ZERO = (ord(letter) for letter in " \t\n,.+[0")
-#: What begins a line after the events, and the parts of a line that are always the same.
-_SUMMARIES = tuple(np.frombuffer(text, np.uint8) for text in (b"CPU", b"Total (", b"Input file "))
+# How a scan ends: at the end of the text, at a line that is no event, at a number that is too large.
+_WHOLE, _NO_EVENT, _TOO_LARGE = range(3)
+_BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ROUND, _ZERO, _A, _Z, _M, _D, _F, _W = b" \t\n,.+[(0AZmDFW"
+#: The begin of a line after the events, and the parts of a line that are always the same.
+_SUMMARIES = (b"CPU", b"Total (", b"Input file ")
 _PROCESSOR, _PROCESS, _PLUS_SIGN, _BETWEEN, _NONE, _END, _END_OF_COMPLETION = (
     np.frombuffer(text, np.uint8) for text in (b"  0 ", b"     0  ", b" + ", b" ", b"0 ", b"[(null)]\n", b"[0]\n")
 )
 #: A whole line fits; numbers are of at most 20 digits, and device, action and name of fewer letters.
 _LONGEST_LINE = 160
-_A, _Z, _M, _D, _F, _W, _ROUND = (ord(letter) for letter in "AZmDFW(")
 EXAMPLE = Example(
     (
         b"  8,0    3        1     0.000000000   697  G   R 8 + 8 [fio]\n"
@@ -72,15 +70,16 @@ def _events(path: Path) -> Iterator[Events]:
     for first, begin, data in _text.chunks(path):
         text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
         rows = np.empty((data.count(b"\n") + 1, _COLUMNS), np.int64)
-        count, line, how = _scan(text, rows)
-        if how == _NO_EVENT and not data.endswith(b"\n") and _is_begun(data):
+        count, line, at, how = _scan(text, rows)
+        is_summary = how == _NO_EVENT and data.startswith(_SUMMARIES, at)
+        if how == _NO_EVENT and not is_summary and not data.endswith(b"\n") and _is_begun(data):
             _block_events.cut_short(path, f"line {first}", begin, first - 1)
             return
-        if how in (_NO_EVENT, _TOO_LARGE):
+        if how != _WHOLE and not is_summary:
             what = "it is no event that blkparse prints" if how == _NO_EVENT else "a number is too large"
-            raise DamagedFileError(f"trace: {path}, line {first + line}: {what}")
-        yield _told(rows[:count])
-        if how == _SUMMARY:
+            raise errors.DamagedFileError(f"trace: {path}, line {first + line}: {what}")
+        yield _decoded(rows[:count])
+        if is_summary:
             return
 
 
@@ -89,7 +88,7 @@ def _is_begun(line: bytes) -> bool:
     return re.fullmatch(rb"[\s\d,.]*([A-Zm](\s.*)?)?", line) is not None
 
 
-def _told(rows: Integers) -> Events:
+def _decoded(rows: Integers) -> Events:
     events = _block_events.new_events(len(rows))
     for column, field in (("time", _TIME), ("action", _ACTION), ("flags", _FLAGS)):
         events[column] = rows[:, field]
@@ -111,14 +110,14 @@ def _number(text: Bytes, at: int) -> tuple[int, int]:
     """A number and where it ends, at its begin if there is none; one that is too large stays at `NEVER`."""
     value = 0
     while _ZERO <= text[at] <= _ZERO + 9:
-        value = min(NEVER, value * 10 + int(text[at]) - _ZERO) if value < NEVER // 10 else NEVER
+        value = min(units.NEVER, value * 10 + int(text[at]) - _ZERO) if value < units.NEVER // 10 else units.NEVER
         at += 1
     return value, at
 
 
 @lean_kernel
-def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int]:
-    """Fill in a row an event Q, D or C; return their number, the number of lines before the end, and how it ended.
+def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int, int]:
+    """Fill in a row an event Q, D or C; return their number, the number of lines before the end, where that is, and how it ended.
 
     The text ends with a line end, which no loop crosses.
     """
@@ -128,13 +127,13 @@ def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int]:
         if text[at] != _LINE_END:
             how, wanted = _event(text, at, rows[count])
             if how != _WHOLE:
-                return count, line, how
+                return count, line, at, how
             count += wanted
         while text[at] != _LINE_END:
             at += 1
         at += 1
         line += 1
-    return count, line, _WHOLE
+    return count, line, at, _WHOLE
 
 
 @lean_kernel
@@ -142,9 +141,7 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     """Read a line; return how it ends, and whether it is an event that is wanted."""
     begin = at
     row[_MAJOR], at = _number(text, at)
-    if at == begin:
-        return (_SUMMARY if _is_summary(text, at) else _NO_EVENT), False
-    if text[at] != _COMMA:
+    if at == begin or text[at] != _COMMA:
         return _NO_EVENT, False
     row[_MINOR], at = _number(text, at + 1)
     seconds = fraction = 0
@@ -166,9 +163,9 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     at = _blanks(text, blank + 1) if text[blank] != _LINE_END else blank
     if blank == at or at == blank + 1 or not (_A <= action <= _Z or action == _M):
         return _NO_EVENT, False
-    if max(row[_MAJOR], row[_MINOR]) >= 1 << 20 or seconds >= NEVER // SECONDS:
+    if max(row[_MAJOR], row[_MINOR]) >= 1 << 20 or seconds >= units.NEVER // units.SECONDS:
         return _TOO_LARGE, False
-    row[_TIME], row[_ACTION] = seconds * SECONDS + fraction, action
+    row[_TIME], row[_ACTION] = seconds * units.SECONDS + fraction, action
     if action != QUEUED and action != ISSUED and action != COMPLETED:
         return _WHOLE, False
     return _extent(text, at, row)
@@ -195,7 +192,7 @@ def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     sectors, at = _number(text, blank)
     if blank == place + 1 or at == blank or _blanks(text, at) == at:
         return _NO_EVENT, False
-    if sectors >= 1 << 32 or sector >= NEVER // SECTOR - (1 << 32):
+    if sectors >= 1 << 32 or sector >= units.NEVER // SECTOR - (1 << 32):
         return _TOO_LARGE, False
     if sectors > 0:
         row[_SECTOR], row[_SECTORS] = sector, sectors
@@ -216,18 +213,6 @@ def _kind(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
             known = True
         at += 1
     return at, flushes
-
-
-@lean_kernel
-def _is_summary(text: Bytes, at: int) -> bool:
-    """Whether a line begins with CPU, Total or Input file, as what follows the events does."""
-    for word in _SUMMARIES:
-        same = True
-        for place in range(word.shape[0]):
-            same = same and text[min(at + place, text.shape[0] - 1)] == word[place]
-        if same:
-            return True
-    return False
 
 
 def write(batches: Batches, path: Path) -> None:
@@ -258,9 +243,9 @@ def _print(events: Events, count: int, letters: Bytes, out: Bytes) -> int:
         at = _text_at(out, max(end, at + 4), _PROCESSOR)
         at = _put(out, at, (count + row + 1) & 0xFFFFFFFF, 8, _BLANK)
         out[at] = _BLANK
-        at = _put(out, at + 1, event["time"] // SECONDS, 5, _BLANK)
+        at = _put(out, at + 1, event["time"] // units.SECONDS, 5, _BLANK)
         out[at] = _POINT
-        at = _text_at(out, _put(out, at + 1, event["time"] % SECONDS, 9, _ZERO), _PROCESS)
+        at = _text_at(out, _put(out, at + 1, event["time"] % units.SECONDS, 9, _ZERO), _PROCESS)
         out[at], out[at + 1] = event["action"], _BLANK
         for place in range(3):
             out[at + 2 + place] = letters[event["operation"], event["flags"] & FORCE_UNIT_ACCESS, place]

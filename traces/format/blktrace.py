@@ -22,16 +22,15 @@ place in time by at most a block of 8 MiB is put there.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Literal
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core import errors, units
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.core.units import NEVER
 from traces.file.schema import Batches
-from traces.format import _block_events, _packed, _text
+from traces.format import _block_events, _records
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
 from traces.format.base import Example
 
@@ -41,14 +40,12 @@ LEAVES_OUT = _block_events.LEAVES_OUT
 LABELS = _block_events.LABELS
 RESOLUTION = 1
 
+Order = Literal["little", "big"]
 _MAGIC, _VERSION = 0x65617400, 7
-_FIELDS = (
-    [("magic", "u4"), ("sequence", "u4"), ("time", "u8"), ("sector", "u8"), ("bytes", "u4")]
-    + [(name, "u4") for name in ("action", "pid", "device", "cpu")]
-    + [("error", "u2"), ("pdu_len", "u2")]
-)
-_RECORD = {order: np.dtype([(name, order + kind) for name, kind in _FIELDS]) for order in "<>"}
-_SIZE = _RECORD["<"].itemsize
+_FIELDS = {"magic": "u4", "sequence": "u4", "time": "u8", "sector": "u8", "bytes": "u4", "action": "u4", "pid": "u4", "device": "u4"}
+_FIELDS |= {"cpu": "u4", "error": "u2", "pdu_len": "u2"}
+_RECORD = {order: np.dtype([(name, sign + kind) for name, kind in _FIELDS.items()]) for order, sign in (("little", "<"), ("big", ">"))}
+_SIZE = _RECORD["little"].itemsize
 _PAYLOAD_AT = 46
 
 # Actions (blktrace_api.h, enum blktrace_act) and categories (enum blktrace_cat), the latter above the lower 16 bits.
@@ -75,7 +72,7 @@ EXAMPLE = Example(
                 ]
             )
         ],
-        _RECORD["<"],
+        _RECORD["little"],
     ).tobytes(),
     _block_events.EXAMPLE,
 )
@@ -83,16 +80,15 @@ EXAMPLE = Example(
 
 def recognise(path: Path) -> bool:
     """The first record's magic number, in either byte order."""
-    with _packed.open_bytes(path) as file:
+    with _records.open_bytes(path) as file:
         return _order(file.read(4)) is not None
 
 
-def _order(begin: bytes) -> str | None:
+def _order(begin: bytes) -> Order | None:
     """The byte order of a file, by its first bytes; None of another file."""
-    for order, named in (("<", "little"), (">", "big")):
-        if len(begin) >= 4 and int.from_bytes(begin[:4], "little" if named == "little" else "big") & 0xFFFFFF00 == _MAGIC:
-            return order
-    return None
+    orders: tuple[Order, ...] = ("little", "big")
+    fitting = (order for order in orders if len(begin) >= 4 and int.from_bytes(begin[:4], order) & 0xFFFFFF00 == _MAGIC)
+    return next(fitting, None)
 
 
 def read(path: Path) -> Batches:
@@ -105,8 +101,8 @@ def _processors(path: Path) -> list[Path]:
     if not match:
         return [path]
     names = [(_PROCESSOR.fullmatch(other.name), other) for other in path.parent.iterdir()]
-    found = {int(named[2]): other for named, other in names if named and named[1] == match[1] and other.is_file()}
-    return [found[number] for number in sorted(found) if found[number].stat().st_size or found[number] == path]
+    files = {int(named[2]): other for named, other in names if named and named[1] == match[1] and other.is_file()}
+    return [file for _, file in sorted(files.items()) if file.stat().st_size or file == path]
 
 
 def _merged(paths: list[Path]) -> Iterator[Events]:
@@ -122,7 +118,7 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
             while not ended[number] and not len(held[number]):
                 batch = next(source, None)
                 ended[number], held[number] = batch is None, held[number] if batch is None else batch
-        limit = min((int(held[number]["time"].max()) for number, end in enumerate(ended) if not end), default=NEVER)
+        limit = min((int(held[number]["time"].max()) for number, end in enumerate(ended) if not end), default=units.NEVER)
         taken = [events["time"] <= limit for events in held]
         yield _block_events.sorted_events(_block_events.joined([events[chosen] for events, chosen in zip(held, taken, strict=True)]))
         held = [events[~chosen] for events, chosen in zip(held, taken, strict=True)]
@@ -130,39 +126,31 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
 
 def _events(path: Path) -> Iterator[Events]:
     """The events Q, D and C of a file."""
-    with _packed.open_bytes(path) as file:
+    with _records.open_bytes(path) as file:
         begin = file.read(4)
         order = _order(begin)
         if order is None:
-            raise DamagedFileError(f"trace: {path}, record 0 at byte 0: it does not begin with blktrace's number")
+            raise errors.DamagedFileError(f"trace: {path}, record 0 at byte 0: it does not begin with blktrace's number")
         data, at, first = begin, 0, 0
         while block := file.read(_BLOCK):
             data += block
             places = np.empty(len(data) // _SIZE, np.int64)
-            count, used, fault = _places(np.frombuffer(data, np.uint8), order == "<", places)
+            count, used, fault = _places(np.frombuffer(data, np.uint8), order == "little", places)
             if fault:
-                _refuse_version(path, first + count, at + used, data[used : used + 4], order)
+                number = int.from_bytes(data[used : used + 4], order)
+                is_record = number & 0xFFFFFF00 == _MAGIC
+                what = f"version {number & 0xFF}, but {_VERSION} is read" if is_record else "no record begins there"
+                raise errors.DamagedFileError(f"trace: {path}, record {first + count} at byte {at + used}: {what}")
             yield _decoded(path, first, at, data, places[:count], order)
             data, at, first = data[used:], at + used, first + count
-        if data and _record_follows(data, order):
-            raise DamagedFileError(f"trace: {path}, record {first} at byte {at}: its payload is longer than the file")
+        if (_MAGIC | _VERSION).to_bytes(4, order) in data[_SIZE:]:  # records follow: it is damaged rather than cut short
+            raise errors.DamagedFileError(f"trace: {path}, record {first} at byte {at}: its payload is longer than the file")
         if data:
             _block_events.cut_short(path, f"record {first}", at, first)
 
 
-def _record_follows(rest: bytes, order: str) -> bool:
-    """Whether records follow the last one, which is not whole: then it is damaged rather than cut short."""
-    return (_MAGIC | _VERSION).to_bytes(4, "little" if order == "<" else "big") in rest[_SIZE:]
-
-
-def _refuse_version(path: Path, record: int, at: int, begin: bytes, order: str) -> None:
-    number = int.from_bytes(begin, "little" if order == "<" else "big")
-    what = f"version {number & 0xFF}, but {_VERSION} is read" if number & 0xFFFFFF00 == _MAGIC else "no record begins there"
-    raise DamagedFileError(f"trace: {path}, record {record} at byte {at}: {what}")
-
-
 @lean_kernel
-def _places(data: _text.Bytes, little: bool, places: Integers) -> tuple[int, int, bool]:
+def _places(data: _records.Bytes, little: bool, places: Integers) -> tuple[int, int, bool]:
     """Fill in where whole records begin; return their number, where the next one begins, and whether that is none of this version."""
     at = count = 0
     while at + _SIZE <= data.shape[0]:
@@ -181,7 +169,7 @@ def _places(data: _text.Bytes, little: bool, places: Integers) -> tuple[int, int
     return count, at, False
 
 
-def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, order: str) -> Events:
+def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, order: Order) -> Events:
     """The events among the records that begin at `places`."""
     packed = len(places) and places[-1] == (len(places) - 1) * _SIZE
     every = np.frombuffer(data, np.uint8)
@@ -191,14 +179,12 @@ def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, ord
     known = np.isin(action, list(_ACTIONS)) & (category & (_NOTIFY | _COMMAND) == 0)
     rows, records, category = np.flatnonzero(known), records[known], category[known]
     bare = (records["bytes"] == 0) & (category & _FLUSH != 0)
-    bad = (records["time"] >= NEVER) | (~bare & (records["sector"] >= (NEVER - (1 << 32)) // SECTOR))
+    bad = (records["time"] >= units.NEVER) | (~bare & (records["sector"] >= (units.NEVER - (1 << 32)) // SECTOR))
     if bad.any():
         row = int(rows[np.argmax(bad)])
-        raise DamagedFileError(f"trace: {path}, record {first + row} at byte {at + places[row]}: its time or sector is too large")
+        raise errors.DamagedFileError(f"trace: {path}, record {first + row} at byte {at + places[row]}: its time or sector is too large")
     events = _block_events.new_events(len(records))
-    letters = np.zeros(max(_ACTIONS) + 1, np.int64)
-    letters[list(_ACTIONS)] = list(_ACTIONS.values())
-    events["action"] = letters[action[known]]
+    events["action"] = np.select([action[known] == number for number in _ACTIONS], list(_ACTIONS.values()))
     events["operation"] = np.select([bare, category & _DISCARD != 0, category & _WRITE != 0], [FLUSH, TRIM, WRITE], READ)
     events["flags"] = np.where(category & _FUA != 0, FORCE_UNIT_ACCESS, 0)
     events["offset"] = np.where(bare, 0, records["sector"]).astype(np.int64) * SECTOR
@@ -214,21 +200,17 @@ def write(batches: Batches, path: Path) -> None:
     count = 0
     with path.open("wb") as file:
         for events in _block_events.events_of(batches, "blktrace"):
-            _write(file, events, kinds, count)
+            if (events["length"] >= 1 << 32).any():
+                raise errors.InvalidParameterError("length", f"{events['length'].max()} B", "blktrace holds lengths below 4 GiB")
+            records = np.zeros(len(events), _RECORD["little"])
+            records["magic"] = _MAGIC | _VERSION
+            records["sequence"] = (np.arange(count, count + len(events)) + 1) & 0xFFFFFFFF
+            records["sector"] = events["offset"] // SECTOR
+            for column, field in (("time", "time"), ("length", "bytes"), ("device", "device")):
+                records[field] = events[column]
+            category = kinds[events["operation"]] | np.where(events["flags"] & FORCE_UNIT_ACCESS, _FUA, 0)
+            for number, letter in _ACTIONS.items():
+                of_it = events["action"] == letter
+                records["action"][of_it] = (category[of_it] | _CATEGORY_OF[letter]) << 16 | number
+            file.write(records.tobytes())
             count += len(events)
-
-
-def _write(file: BinaryIO, events: Events, kinds: Integers, count: int) -> None:
-    records = np.zeros(len(events), _RECORD["<"])
-    if (events["length"] >= 1 << 32).any():
-        raise InvalidParameterError("length", f"{events['length'].max()} B", "blktrace holds lengths below 4 GiB")
-    records["magic"] = _MAGIC | _VERSION
-    records["sequence"] = (np.arange(count, count + len(events)) + 1) & 0xFFFFFFFF
-    records["sector"] = events["offset"] // SECTOR
-    for column, field in (("time", "time"), ("length", "bytes"), ("device", "device")):
-        records[field] = events[column]
-    category = kinds[events["operation"]] | np.where(events["flags"] & FORCE_UNIT_ACCESS, _FUA, 0)
-    for number, letter in _ACTIONS.items():
-        of_it = events["action"] == letter
-        records["action"][of_it] = (category[of_it] | _CATEGORY_OF[letter]) << 16 | number
-    file.write(records.tobytes())

@@ -7,7 +7,6 @@ unit, or, of the operation, the words for reads and writes.  In a file without a
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,10 +43,8 @@ _NAMES = {
 _ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
 #: Plain names that say their unit.
 _IN_SECTORS = frozenset(["lba", "lbn", "sector", "start_sector", "sector_number", "sectors", "nsectors", "sector_count"])
-_WORDS = {
-    READ: "r read rs ra rd", WRITE: "w write ws wr", TRIM: "d discard trim unmap", FLUSH: "f flush sync fsync",
-}  # fmt: skip
-_OF_WORD = {word: operation for operation, words in _WORDS.items() for word in words.split()}
+_WORDS = dict.fromkeys(("r", "read", "rs", "ra", "rd"), READ) | dict.fromkeys(("w", "write", "ws", "wr"), WRITE)
+_WORDS |= dict.fromkeys(("d", "discard", "trim", "unmap"), TRIM) | dict.fromkeys(("f", "flush", "sync", "fsync"), FLUSH)
 _DELIMITERS = ",;\t|"
 
 
@@ -57,12 +54,7 @@ def recognise(path: Path) -> bool:
     if len(lines) < 2:
         return False
     delimiter, names = header(lines[0])
-    found = {role for name in names if (role := _guess(name)[0])}
-    return {"offset", "length"} <= found and lines[1].count(delimiter) == len(names) - 1
-
-
-def read(path: Path) -> Batches:
-    return _NamedColumns().read(path)
+    return {"offset", "length"} <= {_guess(name)[0] for name in names} and lines[1].count(delimiter) == len(names) - 1
 
 
 def configured(options: str) -> Format:
@@ -86,36 +78,28 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
     if role == "operation":
         given = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
         wrong = f"is no operation ({'/'.join(given or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
-        return Column(name, role, operation=partial(_operation, given), wrong=wrong)
+        by_word = (lambda word: given.get(word.strip(), -1)) if given else (lambda word: _WORDS.get(word.strip().lower(), -1))
+        return Column(name, role, operation=by_word, wrong=wrong)
     if role in ("device", "label"):
         return Column(name, role)
     known = _TIMES if role in ("time", "completed", "latency") else _SIZES
-    if unit.lower() in known:
-        return _of_numbers(name, role, known[unit.lower()])
-    if known is _SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit) and parse_size(unit, f"unit of {role}"):
-        return _of_numbers(name, role, parse_size(unit))
-    more = ", 4KiB" if known is _SIZES else ""
-    raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
-
-
-def _of_numbers(name: str, role: str, unit: int) -> Column:
-    """A column of times, or of sizes, which are whole numbers unless their unit is larger than a sector."""
-    return Column(name, role, unit, decimals=role not in ("offset", "length") or unit > SECTOR)
-
-
-def _operation(given: Mapping[str, int], word: str) -> int:
-    """What a request does, by words that were given or usual ones."""
-    return given.get(word.strip(), -1) if given else _OF_WORD.get(word.strip().lower(), -1)
+    scale = known.get(unit.lower(), 0)
+    if not scale and known is _SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
+        scale = parse_size(unit, f"unit of {role}")
+    if not scale:
+        more = ", 4KiB" if known is _SIZES else ""
+        raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
+    return Column(name, role, scale, decimals=known is _TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
 
 
 def header(line: str) -> tuple[str, list[str]]:
-    """What separates fields, and the names in a first line."""
+    """The separator of fields, and the names in a first line."""
     delimiter = max(_DELIMITERS, key=line.count)
     return delimiter, [name.strip().strip("\"'").strip() for name in line.lstrip("\ufeff").split(delimiter)]
 
 
 def _guess(name: str) -> tuple[str, str]:
-    """What a column of that name holds, and its unit; empty where the name does not say."""
+    """The role of a column of that name, and its unit; empty where the name does not say."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if plain in _ROLES:
         return _ROLES[plain], "sectors" if plain in _IN_SECTORS else "bytes" if _ROLES[plain] in ("offset", "length") else ""
@@ -124,16 +108,13 @@ def _guess(name: str) -> tuple[str, str]:
     return (role, unit) if unit in (_SIZES if role in ("offset", "length") else _TIMES) else ("", "")
 
 
-class _NamedColumns:
-    """A `Format` of files whose columns are what their names and the user say."""
+class _NamedColumns(Format):
+    """Files whose columns are what their names and the user say."""
 
-    TITLE: str = TITLE
-    LEAVES_OUT: str = LEAVES_OUT
-    EXAMPLE: Example | None = None
-    GENERIC: bool = True
+    GENERIC = True
 
-    def __init__(self, columns: dict[str, Column] | None = None) -> None:
-        self._given = columns or {}
+    def __init__(self, columns: Mapping[str, Column] | None = None) -> None:
+        self.TITLE, self.LEAVES_OUT, self._given = TITLE, LEAVES_OUT, dict(columns or {})
 
     def recognise(self, path: Path) -> bool:
         return recognise(path)
@@ -149,10 +130,10 @@ class _NamedColumns:
             if number == 1:
                 title, _, rest = body.partition(b"\n")
                 delimiter, names = header(title.decode(errors="replace"))
-                if not any(re.fullmatch(r"-?[\d.]+", name) for name in names):
-                    body, number = rest, 2
-                else:
+                if any(re.fullmatch(r"-?[\d.]+", name) for name in names):
                     names = [str(place) for place in range(1, len(names) + 1)]
+                else:
+                    body, number = rest, 2
                 columns = list(self._roles(path, names).values())
                 reader = Reader(columns)
             if body:
@@ -180,3 +161,6 @@ class _NamedColumns:
             if role not in columns:
                 raise DamagedFileError(f"trace: {path}, line 1: no column is the {role}; name one with --columns {role}=NAME:UNIT")
         return columns
+
+
+read = _NamedColumns().read

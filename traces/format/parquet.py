@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core import errors, units
 from flashsim.core.request import OPERATIONS
-from flashsim.core.units import NEVER
 from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, Batches, open_trace, provenance_of, unknown_columns
 from traces.format._text import Bools
@@ -21,7 +20,7 @@ KEEPS_UNKNOWN = True
 
 #: Where the values of a column end; they begin at 0.
 _BOUNDS = {"operation": len(OPERATIONS), "device": 1 << 15}
-_BOUNDS |= dict.fromkeys(("offset", "length", "think", "arrival", "started", "completed"), NEVER)
+_BOUNDS |= dict.fromkeys(("offset", "length", "think", "arrival", "started", "completed"), units.NEVER)
 
 
 def recognise(path: Path) -> bool:
@@ -39,7 +38,7 @@ def read(path: Path) -> Batches:
             yield batch
             first += batch.num_rows
     except (OSError, pa.ArrowException) as problem:
-        raise DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
+        raise errors.DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
 
 
 def _batches(file: pq.ParquetFile) -> Batches:
@@ -54,14 +53,14 @@ def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
         if len(values) and (values.min() < 0 or values.max() >= end):
             _refuse(path, batch, first, name, (values < 0) | (values >= end))
     offset, length, dependency = (batch.column(name).to_numpy() for name in ("offset", "length", "dependency"))
-    _refuse(path, batch, first, "length", offset + length >= NEVER)
+    _refuse(path, batch, first, "length", offset + length >= units.NEVER)
     _refuse(path, batch, first, "dependency", (dependency < -1) | (dependency >= np.arange(first, first + batch.num_rows)))
 
 
 def _refuse(path: Path, batch: pa.RecordBatch, first: int, name: str, bad: Bools) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise DamagedFileError(f"trace: {path}, request {first + row}: its {name} is {batch.column(name)[row].as_py()}")
+        raise errors.DamagedFileError(f"trace: {path}, request {first + row}: its {name} is {batch.column(name)[row].as_py()}")
 
 
 def write(batches: Batches, path: Path) -> None:

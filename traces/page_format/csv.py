@@ -1,7 +1,7 @@
 """Tables of references with a header: the column page, id, key or object, and where there is one, operation or write.
 
-Ids are whole numbers of 64 bits, or words, which are hashed (`traces.page_format._ids`).  A reference writes where its operation is a word
-such as write, set, put, update, insert or delete, or where the column write holds 1, true or yes.
+Ids are whole numbers of 64 bits, or words, which are hashed (`traces.page_format.base.Parser`).  A reference writes where its operation is
+a word such as write, set, put, update, insert or delete, or where the column write holds 1, true or yes.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
-from traces.page_format import _ids
-from traces.page_format.base import PageExample, PageFormat
+from traces.page_format.base import PageExample, PageFormat, Parser
 
 TITLE = "CSV with a column page, id, key or object"
 EXAMPLE = PageExample(
@@ -28,16 +27,6 @@ _OPERATIONS = ("write", "is_write", "operation", "op", "rw", "type")
 _READS = "r read get gets scan select 0 false no"
 _WRITES = "w write set put add replace cas append prepend incr decr update insert upsert delete rmw 1 true yes"
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
-
-
-def recognise(path: Path) -> bool:
-    """The first line names a column of ids, and it is no trace of requests."""
-    return _NamedColumns().recognise(path)
-
-
-def references(path: Path) -> ReferenceBatches:
-    """Ids, and which references write if a column says so."""
-    return _NamedColumns().references(path)
 
 
 def configured(options: str) -> PageFormat:
@@ -53,30 +42,31 @@ def configured(options: str) -> PageFormat:
     return _NamedColumns(columns["page"], name, means)
 
 
-class _NamedColumns:
-    """A `PageFormat` of files whose columns are what their names, or the user, say; what is not given is found by its name."""
+class _NamedColumns(PageFormat):
+    """Files whose columns are what their names, or the user, say; what is not given is found by its name."""
 
-    TITLE: str = TITLE
-    EXAMPLE: PageExample | None = None
-    GENERIC: bool = False
+    TITLE = TITLE
 
     def __init__(self, page: str = "", write: str = "", means: Mapping[str, bool] = _MEANS) -> None:
         self._page, self._write, self._means = page, write, means
 
+    def configured(self, options: str) -> PageFormat:
+        return configured(options)
+
     def _columns(self, line: str) -> tuple[str, list[str], str | None, str | None]:
-        """What separates fields, the names in a first line, that of the ids, and that of what is done with them."""
+        """The separator of fields, the names in a first line, that of the ids, and that of the operations."""
         delimiter, names = requests.header(line)
         plain = {name.lower().replace(" ", "_"): name for name in reversed(names)}
         ids = self._page or next((plain[name] for name in _IDS if name in plain), None)
         return delimiter, names, ids, self._write or next((plain[name] for name in _OPERATIONS if name in plain and not self._page), None)
 
     def recognise(self, path: Path) -> bool:
-        """See `recognise`."""
+        """The first line names a column of ids, and it is no trace of requests."""
         lines = _text.head(path)
         return bool(lines) and self._columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
 
     def references(self, path: Path) -> ReferenceBatches:
-        """See `references`."""
+        """Ids, and which references write if a column says so."""
         parser = None
         for number, _, data in _text.chunks(path):
             body = data.replace(b'"', b"")
@@ -89,7 +79,7 @@ class _NamedColumns:
                 if ids not in names or operations not in {*names, None}:
                     why = "no column is page, id, key or object" if ids is None else f"no column is {operations if ids in names else ids}"
                     raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with --columns page=NAME,write=NAME")
-                parser = _ids.Parser(path, ids, names, delimiter)
+                parser = Parser(path, ids, names, delimiter)
             if body:
                 lines = parser.lines(number, body)
                 lines.refuse(parser.blank(lines), f"{ids} is empty")
@@ -98,14 +88,9 @@ class _NamedColumns:
     def _writes(self, lines: _text.Lines, column: str) -> _text.Bools:
         words = pc.utf8_trim_whitespace(lines.table.column(column)).combine_chunks().dictionary_encode()
         means = [self._means.get(word.lower(), -1) for word in words.dictionary.to_pylist()]
-        found = np.array(means, np.int8)[words.indices.to_numpy()]
-        lines.refuse(found < 0, f"{column} must be one of {', '.join(self._means)}")
-        return found > 0
+        writes = np.array(means, np.int8)[words.indices.to_numpy()]
+        lines.refuse(writes < 0, f"{column} must be one of {', '.join(self._means)}")
+        return writes > 0
 
-    def configured(self, options: str) -> PageFormat:
-        """See `configured`."""
-        return configured(options)
 
-    def write(self, batches: ReferenceBatches, path: Path) -> None:
-        """See `PageFormat.write`."""
-        PageFormat.write(self, batches, path)
+recognise, references = _NamedColumns().recognise, _NamedColumns().references

@@ -1,17 +1,14 @@
 """One id a line, as the authors of LIRS keep their traces; lines that begin with a star are break points and mean nothing.
 
-An id is a whole number of 64 bits, or a word, which is hashed (`traces.page_format._ids`).
+An id is a whole number of 64 bits, or a word, which is hashed (`traces.page_format.base.Parser`).
 """
 
 import re
 from pathlib import Path
 
-import pyarrow.csv
-
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.format import _packed, _text
-from traces.page_format import _ids
-from traces.page_format.base import PageExample
+from traces.format import _records, _text
+from traces.page_format.base import PageExample, Parser
 
 TITLE = "an id a line (LIRS)"
 GENERIC = True
@@ -26,12 +23,12 @@ def recognise(path: Path) -> bool:
     """Every one of the first lines is one word, or means nothing."""
     if lines := _text.head(path):
         return all(re.fullmatch(rb"\*.*|[^\s,;|\x00-\x1f]{0,1000}", line) for line in lines)
-    with _packed.open_bytes(path) as file:
+    with _records.open_bytes(path) as file:
         return not file.read(1)
 
 
 def references(path: Path) -> ReferenceBatches:
-    parser = _ids.Parser(path, "id", ["id"])
+    parser = Parser(path, "id", ["id"])
     for first, _, data in _text.chunks(path):
         body = _STARS.sub(b"", data) if b"*" in data else data
         body = body.removeprefix(_MARK) if first == 1 else body
@@ -44,7 +41,6 @@ def references(path: Path) -> ReferenceBatches:
 
 
 def write(batches: ReferenceBatches, path: Path) -> None:
-    options = pyarrow.csv.WriteOptions(include_header=False)
     with path.open("wb") as file:
         for batch in batches:
-            _text.write_table(file, [batch.pages], options)
+            _text.write_table(file, [batch.pages])

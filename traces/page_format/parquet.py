@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from traces.file.schema import SCHEMA
-from traces.page_format import _ids
+from traces.page_format.base import as_ids
 
 TITLE = "references (Parquet)"
 
@@ -37,9 +37,9 @@ def references(path: Path) -> ReferenceBatches:
             ids = next((name for name in _IDS if name in file.schema_arrow.names), None)
             if ids is None:
                 raise DamagedFileError(f"trace: {path} has no column page, id, key or object")
-            told = [name for name in ("write",) if name in file.schema_arrow.names]
+            columns = [name for name in (ids, "write") if name in file.schema_arrow.names]
             for group in range(file.num_row_groups):
-                for batch in file.iter_batches(BATCH, row_groups=[group], columns=[ids, *told]):
+                for batch in file.iter_batches(BATCH, row_groups=[group], columns=columns):
                     yield _references(path, batch, ids, row)
                     row += batch.num_rows
     except (OSError, pa.ArrowException) as problem:
@@ -54,7 +54,7 @@ def _references(path: Path, batch: pa.RecordBatch, ids: str, row: int) -> Refere
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
         raise DamagedFileError(f"trace: {path}: {ids} is of type {kind}, but ids are whole numbers or words")
     known = "write" in batch.schema.names and not batch.column("write").null_count
-    return References(_ids.as_ids(pages), batch.column("write").cast(pa.bool_()).to_numpy(zero_copy_only=False) if known else None)
+    return References(as_ids(pages), batch.column("write").cast(pa.bool_()).to_numpy(zero_copy_only=False) if known else None)
 
 
 def write(batches: ReferenceBatches, path: Path) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from flashsim.core.parameters import count, number
 from flashsim.core.request import Integers
-from traces.references._zipf import Zipf, scattered
-from traces.references.base import MOST_PAGES, Independent
+from traces.references.base import MOST_PAGES, Independent, Zipf, scattered
 
 TITLE = "scans in between of references by Zipf's law"
 

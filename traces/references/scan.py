@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
-from flashsim.core.parameters import count
+from flashsim.core import errors, parameters, rng
 from flashsim.core.request import Integers
-from flashsim.core.rng import generator
 from traces.references.base import MOST_PAGES, Independent
 
 TITLE = "scans of neighbouring pages"
@@ -19,12 +17,12 @@ _TOGETHER = 1 << 16
 class Stream(Independent):
     """See `TITLE`."""
 
-    pages: int = count("pages", most=MOST_PAGES)
-    length: int = count("pages of a scan; 0: all", least=0, default=0)
+    pages: int = parameters.count("pages", most=MOST_PAGES)
+    length: int = parameters.count("pages of a scan; 0: all", least=0, default=0)
 
     def __post_init__(self) -> None:
         if self.length > self.pages:
-            raise InvalidParameterError("length", self.length, f"it must be at most the {self.pages} pages")
+            raise errors.InvalidParameterError("length", self.length, f"it must be at most the {self.pages} pages")
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
         length = self.length or self.pages
@@ -34,5 +32,5 @@ class Stream(Independent):
     def _begins(self, first: int, last: int, places: int) -> Integers:
         """Where scans begin, numbers `first` to `last` without that, shape (n,)."""
         parts = range(first // _TOGETHER, (last - 1) // _TOGETHER + 1)
-        drawn = np.concatenate([generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
+        drawn = np.concatenate([rng.generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
         return drawn[first - parts[0] * _TOGETHER : last - parts[0] * _TOGETHER]

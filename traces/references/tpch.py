@@ -23,13 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import UnknownNameError
-from flashsim.core.parameters import number, size, text
+from flashsim.core import errors, parameters, rng, units
 from flashsim.core.request import Integers
-from flashsim.core.rng import generator
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
-from flashsim.core.units import KIB
-from traces.references.base import Generated
+from traces.references.base import Generated, pieces
 
 TITLE = "lookups by index of rows of TPC-H's tables"
 
@@ -56,13 +53,13 @@ class _Table(NamedTuple):
 class Stream(Generated):
     """See `TITLE`; nothing is written."""
 
-    scale: float = number("scale factor of TPC-H", 0.001, 100_000, default=1.0)
-    lookups: str = text("of part, supplier, orders or customer, or of all four for each lineitem", default="lineitem")
-    page_size: int = size("of a page", least=512, default=4 * KIB)
+    scale: float = parameters.number("scale factor of TPC-H", 0.001, 100_000, default=1.0)
+    lookups: str = parameters.text("of part, supplier, orders or customer, or of all four for each lineitem", default="lineitem")
+    page_size: int = parameters.size("of a page", least=512, default=4 * units.KIB)
 
     def __post_init__(self) -> None:
         if self.lookups not in _LOOKUPS:
-            raise UnknownNameError("lookups of TPC-H", self.lookups, _LOOKUPS)
+            raise errors.UnknownNameError("lookups of TPC-H", self.lookups, _LOOKUPS)
 
     @cached_property
     def tables(self) -> dict[str, _Table]:
@@ -85,9 +82,8 @@ class Stream(Generated):
     def batches(self) -> ReferenceBatches:
         left, part = self.references, 0
         while left > 0:
-            pages = np.concatenate(self._lookups(generator(self.seed, "lookups", part)), axis=1).ravel()[:left]
-            for begin in range(0, len(pages), BATCH):
-                yield References(pages[begin : begin + BATCH])
+            pages = np.concatenate(self._lookups(rng.generator(self.seed, "lookups", part)), axis=1).ravel()[:left]
+            yield from pieces(References(pages))
             left, part = left - len(pages), part + 1
 
     def _lookups(self, random: np.random.Generator) -> list[Integers]:

@@ -14,13 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.errors import UnknownNameError
-from flashsim.core.parameters import count, text
+from flashsim.core import errors, parameters, rng
 from flashsim.core.request import Integers
-from flashsim.core.rng import generator
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.references._zipf import Zipf
-from traces.references.base import MOST_PAGES, Generated, expanded
+from traces.references.base import MOST_PAGES, Generated, Zipf, expanded
 
 TITLE = "YCSB's core workloads A to F"
 
@@ -49,28 +46,32 @@ _TOGETHER = 1 << 16
 class Stream(Generated):
     """See `TITLE`."""
 
-    workload: str = text("a, b, c, d, e or f")
-    records: int = count("records at the start", most=MOST_PAGES)
-    records_per_page: int = count("records of a page; of YCSB's 1,000 bytes a page of 4 KiB holds 4", default=4)
-    distribution: str = text("zipfian, latest or uniform, instead of the workload's own", default="")
+    workload: str = parameters.text("a, b, c, d, e or f")
+    records: int = parameters.count("records at the start", most=MOST_PAGES)
+    records_per_page: int = parameters.count("records of a page; of YCSB's 1,000 bytes a page of 4 KiB holds 4", default=4)
+    distribution: str = parameters.text("zipfian, latest or uniform, instead of the workload's own", default="")
 
     def __post_init__(self) -> None:
         if self.workload.lower() not in WORKLOADS:
-            raise UnknownNameError("workload of YCSB", self.workload, WORKLOADS)
+            raise errors.UnknownNameError("workload of YCSB", self.workload, WORKLOADS)
         if self.distribution and self.distribution not in _DISTRIBUTIONS:
-            raise UnknownNameError("distribution of YCSB", self.distribution, _DISTRIBUTIONS)
+            raise errors.UnknownNameError("distribution of YCSB", self.distribution, _DISTRIBUTIONS)
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        return WORKLOADS[self.workload.lower()][0]
 
     @property
     def most_pages(self) -> int:
         """Pages have numbers below this: each inserted record is a reference."""
-        inserted = min(self.references, self._items - self.records + _LUCK)
-        return (self.records + (inserted if WORKLOADS[self.workload.lower()][0][INSERT] else 0) - 1) // self.records_per_page + 1
+        inserted = min(self.references, self._items - self.records + _LUCK) if self._shares[INSERT] else 0
+        return (self.records + inserted - 1) // self.records_per_page + 1
 
     def batches(self) -> ReferenceBatches:
-        shares = np.cumsum(WORKLOADS[self.workload.lower()][0])
+        shares = np.cumsum(self._shares)
         records, left, part = self.records, self.references, 0
         while left > 0:
-            random = generator(self.seed, "operations", part)
+            random = rng.generator(self.seed, "operations", part)
             kinds = np.searchsorted(shares, random.random(_TOGETHER), side="right")
             inserts = kinds == INSERT
             known = records + np.cumsum(inserts) - inserts
@@ -103,10 +104,9 @@ class Stream(Generated):
     @property
     def _items(self) -> int:
         """Records that ranks are hashed to: those at the start and twice those to be inserted; what is not there yet is drawn anew."""
-        shares = WORKLOADS[self.workload.lower()][0]
         a_scan = 1 + (_LONGEST_SCAN - 1) / 2 / self.records_per_page
-        operations = self.references / (1 + shares[SCAN] * (a_scan - 1) + shares[READ_MODIFY_WRITE])
-        return self.records + int(2 * shares[INSERT] * operations)
+        operations = self.references / (1 + self._shares[SCAN] * (a_scan - 1) + self._shares[READ_MODIFY_WRITE])
+        return self.records + int(2 * self._shares[INSERT] * operations)
 
 
 _ALL = Zipf(_RANKS, _SKEW)

@@ -7,8 +7,7 @@ import numpy as np
 
 from flashsim.core.parameters import count, number, switch
 from flashsim.core.request import Integers
-from traces.references._zipf import Zipf, scattered
-from traces.references.base import MOST_PAGES, Independent
+from traces.references.base import MOST_PAGES, Independent, Zipf, scattered
 
 TITLE = "pages drawn by Zipf's law"
 

@@ -1,4 +1,4 @@
-"""What an engine provides that replays traces on real devices.
+"""The contract of engines that replay traces on real devices.
 
 A member defines `TITLE` (a line that says what it is), `PACES` (of ``asap``, ``timed`` and ``think`` those that it keeps), ``check()``
 (refuses if it cannot run here) and ``replay(batches, device, pace, depth, observe, progress)``.
@@ -14,7 +14,7 @@ from flashsim.core.members import Family
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, Completions, Integers
 from flashsim.device.file import RealDevice
-from traces.file.schema import Batches, make_batch
+from traces.file.schema import Batches, column, make_batch
 
 #: How far before a request the one that it waits for may be.
 BACK = 1 << 16
@@ -69,29 +69,22 @@ class Engine(Protocol):
 ENGINES = Family("traces.replay", "replay engine", Engine)
 
 
-@cache
-def load_engine(name: str) -> Engine:
-    """A member, by name or as the path of a Python file."""
-    return ENGINES.load(name)
-
-
-def column(batch: pa.RecordBatch, name: str) -> Integers:
-    """A column of a batch as an array, shape (n,)."""
-    return batch.column(name).to_numpy(zero_copy_only=False)
+#: A member, by name or as the path of a Python file.
+load_engine = cache(ENGINES.load)
 
 
 def replayed(
     batch: pa.RecordBatch, first: int, arrival: Integers, started: Integers, completed: Integers
 ) -> tuple[pa.RecordBatch, Completions]:
-    """What an observer is told: requests with new times, and the same as completions.
+    """Requests with new times, and the same as completions, as an `Observer` takes them.
 
     Parameters
     ----------
     first
-        How many requests were replayed before these.
+        Requests that were replayed before these.
     """
-    kept = ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag", "dependency", "think")
-    columns = {name: batch.column(name) for name in kept}
+    names = ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag", "dependency", "think")
+    columns = {name: batch.column(name) for name in names}
     completions = np.zeros(len(arrival), COMPLETION)
     completions["id"], completions["tag"] = np.arange(first, first + len(arrival)), column(batch, "tag")
     completions["submitted"], completions["started"], completions["completed"] = arrival, started, completed

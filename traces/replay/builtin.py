@@ -9,27 +9,26 @@ from time import perf_counter_ns
 import numpy as np
 import pyarrow as pa
 
+from flashsim.core import rng, units
 from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Integers
-from flashsim.core.rng import generator
-from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device.aio import AT_ONCE, Queue, call_next, closed_loop, wait_until
 from flashsim.device.batch import Batch, Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
-from traces.file.schema import Batches
-from traces.replay.base import BACK, Observer, column, replayed
+from traces.file.schema import Batches, column
+from traces.replay.base import BACK, Observer, replayed
 
 TITLE = "one process, past the page cache, a batch submitted at once and waited for"
 PACES = ("asap", "timed", "think")
 
 #: How often progress is told, ns.
-_TELL = 100 * MILLISECONDS
+_TELL = 100 * units.MILLISECONDS
 #: Halves of memory are whole multiples of it, so that the whole lies on huge pages (`aligned_buffer`).
-_UNIT = MIB
+_UNIT = units.MIB
 
 
 def check() -> None:
-    """It runs everywhere."""
+    """Nothing: this engine runs everywhere."""
 
 
 def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:
@@ -67,26 +66,24 @@ class _Run:
             self._origin = int(arrivals[0].as_py() or 0)
         zero = perf_counter_ns() - self.device.now + self._begin  # of the system's clock
         due = np.where(arrivals.is_valid(), arrivals.fill_null(0), self._origin) - self._origin + zero
-        submitted, completed = self.device.serve(work, self._loop(batch, due, zero), self.depth if self.pace == "asap" else 1)
+        loop = partial(self._loop(batch, due, zero), look=partial(self._look, work))
+        submitted, completed = self.device.serve(work, loop, self.depth if self.pace == "asap" else 1)
         submitted, completed = submitted - self._begin, completed - self._begin
         arrival = submitted if self.pace == "asap" else np.minimum(due - zero, submitted)
         self.observe(*replayed(batch, self._done, arrival, submitted, completed))
         self._done += len(completed)
         self._last = np.concatenate([self._last, completed])[-BACK:]
 
-    def _loop(self, batch: pa.RecordBatch, due: Integers, zero: int) -> Callable[[Queue, Batch], None]:
-        def told(loop: Callable[..., None]) -> Callable[[Queue, Batch], None]:
-            return lambda to, work: loop(to, work, look=partial(self._look, work))
-
+    def _loop(self, batch: pa.RecordBatch, due: Integers, zero: int) -> Callable[..., None]:
         if self.pace == "asap":
-            return told(partial(closed_loop, depth=self.depth))
+            return partial(closed_loop, depth=self.depth)
         if self.pace == "timed":
-            return told(partial(timed, due=due))
+            return partial(timed, due=due)
         dependency, think = column(batch, "dependency"), column(batch, "think")
         before = (dependency >= 0) & (dependency < self._done)
         due[before] = self._last[dependency[before] - (self._done - len(self._last))] + think[before] + zero
         within = np.where(dependency >= self._done, dependency - self._done, -1)
-        return told(partial(thinking, dependency=within, think=think, due=due))
+        return partial(thinking, dependency=within, think=think, due=due)
 
     def _look(self, work: Batch) -> None:
         if self.progress and perf_counter_ns() >= self._next_tell:
@@ -103,7 +100,7 @@ class _Run:
 
 def fill(memory: Bytes) -> None:
     """Random bytes, the same ones every MiB."""
-    pattern = generator(0, "replayed bytes").integers(0, 256, min(len(memory), MIB), np.uint8)
+    pattern = rng.generator(0, "replayed bytes").integers(0, 256, min(len(memory), units.MIB), np.uint8)
     memory[:] = np.resize(pattern, len(memory))
 
 
@@ -125,14 +122,13 @@ def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> N
     look
         Is called after each wait.
     """
-    count = len(batch)
-    while batch.completed < count:
+    while batch.completed < len(batch):
         ready = int(np.searchsorted(due, perf_counter_ns(), "right")) - batch.submitted
         room = min(AT_ONCE, to.depth - batch.outstanding)
         if min(ready, room) > 0:
             to.submit(batch, min(ready, room))
             to.reap(batch, 0, 0)
-        elif room > 0 and batch.submitted < count:
+        elif room > 0 and batch.submitted < len(batch):
             wait_until(to, batch, int(due[batch.submitted]))
         else:
             to.reap(batch, 1)
@@ -161,8 +157,8 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
     np.maximum(due, perf_counter_ns(), out=due)
     coming = [(int(due[row]), row) for row in waiting[: begins[0]]]
     heapify(coming)
-    done = 0
-    while done < count:
+    completed = 0
+    while completed < count:
         rows: list[int] = []
         now, room = perf_counter_ns(), to.depth - batch.outstanding
         while coming and len(rows) < room and coming[0][0] <= now:
@@ -180,9 +176,9 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
             wait_until(to, batch, coming[0][0])
         else:
             to.reap(batch, 1)
-        for row, at in batch.completions_since(done):
+        for row, at in batch.completions_since(completed):
             for child in waiting[begins[row] : begins[row + 1]]:
                 due[child] = at + thinks[child]
                 heappush(coming, (at + thinks[child], child))
-            done += 1
+            completed += 1
         look()

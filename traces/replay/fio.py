@@ -20,13 +20,13 @@ import pyarrow.csv
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import FLUSH, READ, WRITE, Integers
+from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
 from flashsim.device.batch import HUGE_PAGE
 from flashsim.device.file import RealDevice
-from traces.file.schema import Batches, make_batch
-from traces.format import fio_iolog, fio_iolog_v2
-from traces.replay.base import Observer, column, replayed
+from traces.file.schema import Batches, column, make_batch
+from traces.format.base import load_writable
+from traces.replay.base import Observer, replayed
 
 TITLE = "the program fio, if it is installed"
 PACES = ("asap", "timed")
@@ -57,40 +57,37 @@ def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe:
         place = Path(folder)
         target = place / "target"  # a name without the blanks and colons that fio would divide names at
         target.symlink_to(device.path.absolute())
-        wanted = _Wanted()
-        log = fio_iolog if pace == "timed" else fio_iolog_v2
-        log.write(wanted.watch(batches, str(target), pace == "timed"), place / "iolog")
+        expected = _Expected()
+        log = load_writable("fio-iolog" if pace == "timed" else "fio-iolog-v2")
+        log.write(expected.counted(batches, str(target), pace == "timed"), place / "iolog")
         _cut_last_line(place / "iolog")
-        told = _run(place, _options(device, pace, depth, wanted))
-        wanted.compare(told["jobs"][0])
-        done = 0
+        report = _run(place, _options(device, pace, depth, expected))
+        expected.compare(report["jobs"][0])
+        count = 0
         for batch, at, latency in _logged(place / "log_lat.1.log"):
             started = np.maximum(at - latency, 0)  # the log's ms may cut off more than the latency
-            observe(*replayed(batch, done, started, started, started + latency))
-            done += batch.num_rows
+            observe(*replayed(batch, count, started, started, started + latency))
+            count += batch.num_rows
             if progress:
-                progress(done, 0)
-        return f"{told['fio version']}{', through the page cache' if device.buffered else ''}"
+                progress(count, 0)
+        return f"{report['fio version']}{', through the page cache' if device.buffered else ''}"
 
 
-class _Wanted:
-    """What fio shall do, counted while its log is written."""
+class _Expected:
+    """Bytes that fio shall move by each operation, and the longest request, counted while its log is written."""
 
     def __init__(self) -> None:
-        self.bytes, self.requests, self.longest = {READ: 0, WRITE: 0}, {READ: 0, WRITE: 0, FLUSH: 0}, 1
+        self.bytes, self.longest, self.writes = np.zeros(len(OPERATIONS), np.int64), 1, False
 
-    def watch(self, batches: Batches, target: str, timed: bool) -> Batches:
+    def counted(self, batches: Batches, target: str, timed: bool) -> Batches:
         """The batches as requests of one file, with times from 0 on or none."""
         origin: int | None = None
         first = 0
         for batch in batches:
-            operation, length = column(batch, "operation"), column(batch, "length")
-            columns: dict[str, Any] = {"operation": operation, "offset": column(batch, "offset"), "length": length}
-            for kind in self.requests:
-                self.requests[kind] += int((operation == kind).sum())
-            for kind in self.bytes:
-                self.bytes[kind] += int(length[operation == kind].sum())
-            self.longest = max(self.longest, int(length.max()))
+            columns = {name: column(batch, name) for name in ("operation", "offset", "length")}
+            np.add.at(self.bytes, columns["operation"], columns["length"])
+            self.longest = max(self.longest, int(columns["length"].max()))
+            self.writes |= bool(np.any(columns["operation"] == WRITE))
             if timed:
                 arrival = column(batch, "arrival")
                 origin = int(arrival[0]) if origin is None else origin
@@ -100,11 +97,9 @@ class _Wanted:
 
     def compare(self, job: dict[str, Any]) -> None:
         for kind, name in ((READ, "read"), (WRITE, "write")):
-            moved = job[name]["io_bytes"]
-            if moved != self.bytes[kind]:
-                raise FlashsimError(
-                    f"engine: fio moved {format_size(moved)} by {name}s, but the trace says {format_size(self.bytes[kind])}"
-                )
+            moved, expected = job[name]["io_bytes"], int(self.bytes[kind])
+            if moved != expected:
+                raise FlashsimError(f"engine: fio moved {format_size(moved)} by {name}s, but the trace says {format_size(expected)}")
 
 
 def _cut_last_line(log: Path) -> None:
@@ -119,41 +114,34 @@ def _cut_last_line(log: Path) -> None:
         file.truncate(tail + file.read().rstrip(b"\n").rindex(b"\n") + 1)
 
 
-def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list[str]:
+def _options(device: RealDevice, pace: str, depth: int, expected: _Expected) -> list[str]:
     """Queues of fio are for ``asap`` alone.
 
     Until the next request is due, fio sleeps and takes no completions, so that their times would be late by ms.  If it is told not to
     (``iodepth_batch_complete_min=0``), it waits for each request before it submits another, and is as good as without a queue.
     """
     depth = depth if pace == "asap" else 1
-    if depth * wanted.longest > _MEMORY:
-        raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * wanted.longest)} of memory")
+    if depth * expected.longest > _MEMORY:
+        raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * expected.longest)} of memory")
     options = [f"--direct={int(not device.buffered)}", f"--ioengine={'psync' if depth == 1 else 'libaio'}", f"--iodepth={depth}"]
-    options += [
-        f"--iomem_align={HUGE_PAGE}",
-        f"--io_size={max(1, sum(wanted.bytes.values()))}",
-        *(["--replay_no_stall=1"] if pace == "asap" else []),
-    ]
-    return options if wanted.requests[WRITE] else [*options, "--readonly"]
+    options += [f"--iomem_align={HUGE_PAGE}", f"--io_size={max(1, int(expected.bytes[[READ, WRITE]].sum()))}"]
+    return options + ["--replay_no_stall=1"] * (pace == "asap") + ["--readonly"] * (not expected.writes)
 
 
 def _run(place: Path, options: list[str]) -> dict[str, Any]:
     command = ["fio", "--name=replay", f"--read_iolog={place / 'iolog'}", "--allow_file_create=0", "--fallocate=none", *options]
-    command += [f"--write_lat_log={place / 'log'}", "--log_offset=1", "--output-format=json", f"--output={place / 'told.json'}"]
+    command += [f"--write_lat_log={place / 'log'}", "--log_offset=1", "--output-format=json", f"--output={place / 'report.json'}"]
     environment = {**os.environ, "GLIBC_TUNABLES": ":".join(filter(None, [os.environ.get("GLIBC_TUNABLES"), _HUGE_PAGES]))}
-    done = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    text = (place / "told.json").read_text(encoding="utf-8") if (place / "told.json").exists() else ""
-    told = None
-    if "{" in text:
-        try:
-            told = json.loads(text[text.index("{") :])
-        except ValueError:
-            told = None
-    if done.returncode or told is None or told["jobs"][0]["error"]:
-        said = [line for line in (done.stderr + done.stdout + text.partition("{")[0]).splitlines() if line.strip()]
-        raise FlashsimError(f"engine: fio failed: {said[0] if said else f'exit code {done.returncode}'}")
-    answer: dict[str, Any] = told
-    return answer
+    process = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    text = (place / "report.json").read_text(encoding="utf-8") if (place / "report.json").exists() else ""
+    try:
+        report: dict[str, Any] | None = json.loads(text[text.index("{") :])
+    except ValueError:
+        report = None
+    if process.returncode or report is None or report["jobs"][0]["error"]:
+        lines = [line for line in (process.stderr + process.stdout + text.partition("{")[0]).splitlines() if line.strip()]
+        raise FlashsimError(f"engine: fio failed: {lines[0] if lines else f'exit code {process.returncode}'}")
+    return report
 
 
 def _logged(path: Path) -> Iterator[tuple[pa.RecordBatch, Integers, Integers]]:

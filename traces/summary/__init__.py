@@ -1,1 +1,1 @@
-"""What a trace says of a workload, in one pass in constant memory."""
+"""Summaries of traces, in one pass in constant memory."""

@@ -1,4 +1,4 @@
-"""How much of a device a trace touches: as disjoint ranges, or in constant memory, exact while a bitmap is small and then estimated.
+"""How much of a device a trace touches, in all and over time: as disjoint ranges, or in constant memory, exact at first and then estimated.
 
 `Touched` keeps a bit a sector in areas of 16 MiB, made as they are touched.  Where they would take more than 128 MiB (half a tebibyte
 of touched areas) it gives up the bitmap for a sketch that was kept from the begin: HyperLogLog, which remembers of many hashed pages of
@@ -8,15 +8,23 @@ which needs no corrections for small counts.  Sketches of parts merge into that 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import SECTOR, Integers
-from flashsim.core.units import KIB, MIB
+from flashsim.core.units import KIB, MIB, MILLISECONDS
 
 Registers = npt.NDArray[np.uint8]
+
+_WINDOWS = 128
+_PLACES = 128
+_WINDOW_SKETCH = 1 << 12
+#: The shortest windows: of 2**20 ns, or of one request; the smallest places: of 1 MiB.
+_SHORTEST = {"ns": MILLISECONDS.bit_length(), "requests": 0}
+_SMALLEST = 20
 
 #: What a sketch counts.
 PAGE = 4 * KIB
@@ -47,7 +55,7 @@ class Footprint:
 
     @property
     def size(self) -> int:
-        """How many bytes that is."""
+        """Bytes of all ranges."""
         return int((self.ranges[:, 1] - self.ranges[:, 0]).sum())
 
 
@@ -65,35 +73,23 @@ class Touched:
     _SKETCH = 1 << 16
 
     def __init__(self, most_areas: int = _MOST_AREAS) -> None:
-        self._most = most_areas
         self._areas = np.full((4 * most_areas, 2), -1)  # an open hash table: area, row of the bitmap
-        self._bitmap = np.zeros((16, _AREA_BYTES), np.uint8)
-        self._used = 0
-        self._bits = 0
+        self._bitmap = np.zeros((most_areas, _AREA_BYTES), np.uint8)  # memory that the system gives as rows are written
+        self._used = self._bits = 0
         self.exact = True
         self.registers = new_sketches(1, self._SKETCH)
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
         sketch(np.zeros(len(offset), np.int64), device, offset, length, self.registers)
-        row = 0
-        while self.exact and row < len(offset):
-            row, self._used, new = _mark(device, offset, length, row, self._areas, self._bitmap, self._used, _BITS_OF_BYTE)
-            self._bits += int(new)
-            if row < len(offset):
-                self._grow()
-
-    def _grow(self) -> None:
-        rows = min(2 * len(self._bitmap), self._most)
-        if rows > len(self._bitmap):
-            grown = np.zeros((rows, _AREA_BYTES), np.uint8)
-            grown[: len(self._bitmap)] = self._bitmap
-            self._bitmap = grown
-        else:
-            self.exact, self._bitmap = False, np.zeros((0, _AREA_BYTES), np.uint8)
+        if self.exact:
+            self.exact, self._used, new = _mark(device, offset, length, self._areas, self._bitmap, self._used, _BITS_OF_BYTE)
+            self._bits += new
+            if not self.exact:
+                self._bitmap = self._bitmap[:0].copy()
 
     @property
     def size(self) -> int:
-        """How many bytes were touched; pages of 4 KiB where it is estimated."""
+        """Bytes that were touched; in pages of 4 KiB where they are estimated."""
         return self._bits * SECTOR if self.exact else round(estimate(self.registers[0]) * PAGE)
 
     @property
@@ -104,18 +100,11 @@ class Touched:
 
 @lean_kernel
 def _mark(
-    device: Integers,
-    offset: Integers,
-    length: Integers,
-    first: int,
-    areas: Integers,
-    bitmap: Registers,
-    used: int,
-    bits_of_byte: Integers,
-) -> tuple[int, int, int]:
-    """Mark the sectors of requests from `first`; return where it ended for want of rows, the rows in use, and the sectors newly marked."""
+    device: Integers, offset: Integers, length: Integers, areas: Integers, bitmap: Registers, used: int, bits_of_byte: Integers
+) -> tuple[bool, int, int]:
+    """Mark the sectors of requests; return whether there were rows for all of them, the rows in use, and the sectors newly marked."""
     new = 0
-    for row in range(first, offset.shape[0]):
+    for row in range(offset.shape[0]):
         if length[row] <= 0:
             continue
         sector, end = offset[row] // SECTOR, -(-(offset[row] + length[row]) // SECTOR)
@@ -126,7 +115,7 @@ def _mark(
                 place = (place + 1) % areas.shape[0]
             if areas[place, 0] < 0:
                 if used == bitmap.shape[0]:
-                    return row, used, new
+                    return False, used, new
                 areas[place, 0], areas[place, 1] = area, used
                 used += 1
             within = sector & (_AREA_BYTES * 8 - 1)
@@ -141,7 +130,7 @@ def _mark(
                 marked[byte] = after
                 new += bits_of_byte[after ^ before]
                 within += count
-    return offset.shape[0], used, new
+    return True, used, new
 
 
 def new_sketches(count: int, size: int) -> Registers:
@@ -182,7 +171,7 @@ def sketch(which: Integers, device: Integers, offset: Integers, length: Integers
 
 
 def estimate(registers: Registers) -> float:
-    """How many distinct pages a sketch, shape (m,), was given (Ertl 2017, algorithm 6)."""
+    """The number of distinct pages in a sketch, shape (m,) (Ertl 2017, algorithm 6)."""
     size = len(registers)
     counts = np.bincount(registers, minlength=_HASH_BITS + 2).tolist()
     total = size * _tau(1 - counts[_HASH_BITS + 1] / size)
@@ -212,3 +201,101 @@ def _tau(share: float) -> float:
         before, total = total, total - (1 - power) ** 2 * weight
         if total == before:
             return total / 3
+
+
+class OverTime:
+    """How a trace goes over time, in constant memory: at most 128 windows, which are joined in pairs as the trace grows longer.
+
+    Time is that of arrivals (`unit` is ``"ns"``), or, where the first request has none, the number of the request (``"requests"``).  A
+    window knows how many requests and bytes it had, its working set (the distinct pages of 4 KiB, by a sketch), and
+    where on the device its requests began.
+    """
+
+    def __init__(self) -> None:
+        self.unit = ""
+        self._shift, self._place_shift = 0, _SMALLEST
+        self._begin = self._reach = self._last = 0
+        self._requests, self._bytes = np.zeros(_WINDOWS, np.int64), np.zeros(_WINDOWS, np.int64)
+        self._sketches = new_sketches(_WINDOWS, _WINDOW_SKETCH)
+        self._heat = np.zeros((_WINDOWS, _PLACES), np.int64)
+
+    def add(self, first: int, arrival: Any, device: Integers, offset: Integers, length: Integers) -> None:
+        """Take requests, shape (n,), of which the first has the number `first`; `arrival` is a column that may have nulls.
+
+        What has no length touches no place.  A request without time, in a trace that has times, counts with the latest before it; one
+        before the first, with the first.
+        """
+        if not len(offset):
+            return
+        if not self.unit:
+            self.unit = "ns" if arrival[0].is_valid else "requests"
+            self._begin = self._last = arrival[0].as_py() if self.unit == "ns" else first
+            self._shift = _SHORTEST[self.unit]
+        if self.unit == "ns":
+            times = arrival.fill_null(0).to_numpy(zero_copy_only=False)
+            if arrival.null_count:
+                known = np.where(arrival.is_valid().to_numpy(zero_copy_only=False), times, 0)
+                times = np.where(known > 0, known, np.maximum(self._last, np.maximum.accumulate(known)))
+            self._last = max(self._last, int(times.max()))
+        else:
+            times = np.arange(first, first + len(offset))
+        since = np.maximum(times - self._begin, 0)
+        self._reach = max(self._reach, int(since.max()))
+        touching = length > 0
+        self._widen(int(offset.max(where=touching, initial=0)))
+        window, place = since >> self._shift, offset >> self._place_shift
+        self._requests += np.bincount(window, minlength=_WINDOWS)
+        self._bytes += np.bincount(window, length, _WINDOWS).astype(np.int64)
+        spot = (window * _PLACES + place)[touching]
+        self._heat += np.bincount(spot, minlength=self._heat.size).reshape(self._heat.shape)
+        sketch(window, device, offset, length, self._sketches)
+
+    def _widen(self, offset: int) -> None:
+        while self._reach >> self._shift >= _WINDOWS:
+            for counts in (self._requests, self._bytes, self._heat):
+                counts[: _WINDOWS // 2] = counts[::2] + counts[1::2]
+                counts[_WINDOWS // 2 :] = 0
+            self._sketches[: _WINDOWS // 2] = np.maximum(self._sketches[::2], self._sketches[1::2])
+            self._sketches[_WINDOWS // 2 :] = 0
+            self._shift += 1
+        while offset >> self._place_shift >= _PLACES:
+            self._heat[:, : _PLACES // 2] = self._heat[:, ::2] + self._heat[:, 1::2]
+            self._heat[:, _PLACES // 2 :] = 0
+            self._place_shift += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The windows, as in `traces.summary.information.describe`; empty of a trace without requests."""
+        if not self.unit:
+            return {}
+        used = (self._reach >> self._shift) + 1
+        until = np.maximum.accumulate(self._sketches[:used], axis=0)
+        places = int(np.flatnonzero(self._heat.any(axis=0)).max(initial=0)) + 1
+        return {
+            "unit": self.unit,
+            "length": 1 << self._shift,
+            "requests": self._requests[:used].tolist(),
+            "bytes": self._bytes[:used].tolist(),
+            "working_set": [_bytes(registers) for registers in self._sketches[:used]],
+            "footprint": [_bytes(registers) for registers in until],
+            "by_length": self._by_length(used),
+            "standard_error": standard_error(_WINDOW_SKETCH),
+            "place": 1 << self._place_shift,
+            "places": self._heat[:used, :places].tolist(),
+        }
+
+    def _by_length(self, used: int) -> dict[str, list[int]]:
+        """The working set in windows of each length: ``length``, the ``mean`` of those that are over, and the ``most``."""
+        rows: list[tuple[int, int, int]] = []
+        sketches, length = self._sketches[:used], 1 << self._shift
+        while not rows or len(sketches) > 1:
+            if rows:
+                pairs = np.concatenate([sketches, new_sketches(len(sketches) % 2, _WINDOW_SKETCH)])
+                sketches, length = np.maximum(pairs[::2], pairs[1::2]), 2 * length
+            sizes = [_bytes(registers) for registers in sketches]
+            over = sizes[: max(1, (self._reach + 1) // length)]
+            rows.append((length, round(sum(over) / len(over)), max(sizes)))
+        return {name: list(values) for name, values in zip(("length", "mean", "most"), zip(*rows, strict=True), strict=True)}
+
+
+def _bytes(registers: Registers) -> int:
+    return round(estimate(registers)) * PAGE

@@ -1,4 +1,4 @@
-"""What a trace says of a workload: counts, sizes, sequentiality, footprint, times, and how they change, in one pass in constant memory."""
+"""The summary of a trace: counts, sizes, sequentiality, footprint, times, and how they change, in one pass in constant memory."""
 
 from typing import Any
 
@@ -8,14 +8,15 @@ import pyarrow as pa
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
-from flashsim.core.units import GIB, MILLISECONDS
+from flashsim.core.reuse import FIRST
+from flashsim.core.sampling import SampledDistances
+from flashsim.core.units import GIB, MIB
 from traces.file.excerpt import Source, recognised
-from traces.file.schema import open_trace, provenance_of, unknown_columns
-from traces.summary import distinct
-from traces.summary.clock import Clock
-from traces.summary.distinct import Touched
-from traces.summary.histogram import Histogram
-from traces.summary.locality import Locality
+from traces.file.page_trace import pages_touched
+from traces.file.schema import column, open_trace, provenance_of, unknown_columns
+from traces.references.base import expanded
+from traces.summary.distinct import PAGE, OverTime, Touched
+from traces.summary.histogram import Clock, Histogram
 
 _PERCENTILES = (50, 90, 99, 99.9)
 #: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
@@ -39,7 +40,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         ``outstanding`` (`flashsim.core.outstanding.OutstandingLevel.as_dict`; None where nothing is timed);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
-        ``reuse`` (`traces.summary.locality.Locality.as_dict`); ``over_time`` (`OverTime`);
+        ``reuse`` (`Locality.as_dict`); ``over_time`` (`traces.summary.distinct.OverTime`);
         ``provenance``.
     """
     whole = recognised(source)
@@ -49,12 +50,8 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
             summary.add(batch)
         if progress:
             progress(summary.requests, summary.requests)
-    own = whole.format == "parquet"
-    return {
-        "format": whole.format,
-        **summary.as_dict(),
-        "provenance": provenance_of(open_trace(whole.path).schema_arrow) if own else {},
-    }
+    provenance = provenance_of(open_trace(whole.path).schema_arrow) if whole.format == "parquet" else {}
+    return {"format": whole.format, **summary.as_dict(), "provenance": provenance}
 
 
 class _Operation:
@@ -78,12 +75,12 @@ class _Operation:
         if _OTHERS not in sizes:  # every size was counted by itself
             values, ranks = [float(size) for size in sizes], np.cumsum(list(sizes.values()))
             spread |= {f"p{share:g}": values[int(np.searchsorted(ranks, share / 100 * self.requests - 1e-9))] for share in _PERCENTILES}
-        told: dict[str, Any] = {"requests": self.requests, "bytes": self.bytes, "sizes": sizes, "size": spread}
-        return told | ({"latency": _spread(self.latency)} if self.latency.count else {})
+        latency = {"latency": _spread(self.latency)} if self.latency.count else {}
+        return {"requests": self.requests, "bytes": self.bytes, "sizes": sizes, "size": spread, **latency}
 
 
 class _Summary:
-    """All that is told, request by request."""
+    """The summary of the requests so far."""
 
     def __init__(self) -> None:
         self.requests = self.sequential = self.backward = 0
@@ -98,9 +95,7 @@ class _Summary:
         self._last: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        device, operation, offset, length = (
-            batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("device", "operation", "offset", "length")
-        )
+        device, operation, offset, length = (column(batch, name).astype(np.int64) for name in ("device", "operation", "offset", "length"))
         for kind in np.unique(operation).tolist():
             self.operations.setdefault(kind, _Operation()).add(length[operation == kind])
         placed = operation != FLUSH
@@ -117,10 +112,9 @@ class _Summary:
     def _follow(self, device: Integers, offset: Integers, length: Integers) -> None:
         order = np.argsort(device, kind="stable")
         device, offset, end = device[order], offset[order], (offset + length)[order]
-        first = np.diff(device, prepend=-1) != 0
+        first, last = np.diff(device, prepend=-1) != 0, np.diff(device, append=-1) != 0
         before = np.where(first, self._ends[device], np.append([0], end[:-1])[: len(end)])
         self.sequential += int((offset == before).sum())
-        last = np.diff(device, append=-1) != 0
         self._ends[device[last]] = end[last]
 
     def _time(self, batch: pa.RecordBatch, operation: Integers) -> None:
@@ -180,109 +174,63 @@ def _spread(values: Histogram) -> dict[str, float]:
     return {"mean": values.mean} | {f"p{share:g}": float(values.percentile(share)) for share in _PERCENTILES}
 
 
-_WINDOWS = 128
-_PLACES = 128
-_SKETCH = 1 << 12
-#: The shortest windows: of 2**20 ns, or of one request; the smallest places: of 1 MiB.
-_SHORTEST = {"ns": MILLISECONDS.bit_length(), "requests": 0}
-_SMALLEST = 20
+#: The part of a longer request that counts: what reads more at once does not come back to it in a cache.
+_LONGEST = 16 * MIB
+_MOST_PAGES = 1 << 22
 
 
-class OverTime:
-    """How a trace goes over time, in constant memory: at most 128 windows, which are joined in pairs as the trace grows longer.
+class Locality:
+    """How soon a trace comes back to the pages that it touched: reuse distances, and so what caches of any size would serve.
 
-    Time is that of arrivals (`unit` is ``"ns"``), or, where the first request has none, the number of the request (``"requests"``).  A
-    window knows how many requests and bytes it had, its working set (the distinct pages of 4 KiB, by a sketch), and
-    where on the device its requests began.
+    Pages are of 4 KiB.  Distances are exact (`flashsim.core.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose
+    hash is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ...
+    (`flashsim.core.sampling`).
+
+    Examples
+    --------
+    >>> locality = Locality()
+    >>> locality.add(np.zeros(3, np.int64), np.array([0, 4096, 0]), np.array([8192, 4096, 4096]))
+    >>> reuse = locality.as_dict()
+    >>> reuse["references"], reuse["first"], reuse["cache"], reuse["served"]
+    (4, 2, [4096, 8192], [0.25, 0.5])
     """
 
-    def __init__(self) -> None:
-        self.unit = ""
-        self._shift, self._place_shift = 0, _SMALLEST
-        self._begin = self._reach = self._last = 0
-        self._requests, self._bytes = np.zeros(_WINDOWS, np.int64), np.zeros(_WINDOWS, np.int64)
-        self._sketches = distinct.new_sketches(_WINDOWS, _SKETCH)
-        self._heat = np.zeros((_WINDOWS, _PLACES), np.int64)
+    def __init__(self, most_pages: int = _MOST_PAGES) -> None:
+        self.references = self._first = 0
+        self._distances, self._known = Histogram(), SampledDistances(most_pages=most_pages, even=False)
 
-    def add(self, first: int, arrival: Any, device: Integers, offset: Integers, length: Integers) -> None:
-        """Take requests, shape (n,), of which the first has the number `first`; `arrival` is a column that may have nulls.
-
-        What has no length touches no place.  A request without time, in a trace that has times, counts with the latest before it; one
-        before the first, with the first.
-        """
-        if not len(offset):
-            return
-        if not self.unit:
-            self.unit = "ns" if arrival[0].is_valid else "requests"
-            self._begin = self._last = arrival[0].as_py() if self.unit == "ns" else first
-            self._shift = _SHORTEST[self.unit]
-        if self.unit == "ns":
-            times = arrival.fill_null(0).to_numpy(zero_copy_only=False)
-            if arrival.null_count:
-                known = np.where(arrival.is_valid().to_numpy(zero_copy_only=False), times, 0)
-                times = np.where(known > 0, known, np.maximum(self._last, np.maximum.accumulate(known)))
-            self._last = max(self._last, int(times.max()))
-        else:
-            times = np.arange(first, first + len(offset))
-        since = np.maximum(times - self._begin, 0)
-        self._reach = max(self._reach, int(since.max()))
-        touching = length > 0
-        self._widen(int(offset.max(where=touching, initial=0)))
-        window, place = since >> self._shift, offset >> self._place_shift
-        self._requests += np.bincount(window, minlength=_WINDOWS)
-        self._bytes += np.bincount(window, length, _WINDOWS).astype(np.int64)
-        spot = (window * _PLACES + place)[touching]
-        self._heat += np.bincount(spot, minlength=self._heat.size).reshape(self._heat.shape)
-        distinct.sketch(window, device, offset, length, self._sketches)
-
-    def _widen(self, offset: int) -> None:
-        while self._reach >> self._shift >= _WINDOWS:
-            for counts in (self._requests, self._bytes, self._heat):
-                counts[: _WINDOWS // 2] = counts[::2] + counts[1::2]
-                counts[_WINDOWS // 2 :] = 0
-            self._sketches[: _WINDOWS // 2] = np.maximum(self._sketches[::2], self._sketches[1::2])
-            self._sketches[_WINDOWS // 2 :] = 0
-            self._shift += 1
-        while offset >> self._place_shift >= _PLACES:
-            self._heat[:, : _PLACES // 2] = self._heat[:, ::2] + self._heat[:, 1::2]
-            self._heat[:, _PLACES // 2 :] = 0
-            self._place_shift += 1
+    def add(self, device: Integers, offset: Integers, length: Integers) -> None:
+        """Take requests, in their order, shape (n,); what has no length touches nothing."""
+        for pages, _ in expanded(*pages_touched(device, offset, np.minimum(length, _LONGEST), PAGE)):
+            self.references += len(pages)
+            for sample in self._known.add(pages):
+                weight, again = round(sample.scale), sample.distances[sample.distances != FIRST]
+                self._distances.add(again * weight, weight)
+                self._first += weight * (len(sample.distances) - len(again))
 
     def as_dict(self) -> dict[str, Any]:
-        """What `traces.summary.information.describe` says of the windows; empty of a trace without requests."""
-        if not self.unit:
+        """JSON-ready, empty of a trace that touches nothing.
+
+        ``page`` (bytes); ``references``; ``first``, those to pages not touched before; ``rate`` (the share of pages in the sample: 1 where
+        distances are exact); ``distance`` (distinct bytes touched since: percentiles of references to pages touched before);
+        ``distances`` (bytes) with ``shares``, their distribution; ``cache`` (bytes, powers of two) with ``served``, the share of all
+        references that a cache of that size serves if it replaces the least recently used page.
+        """
+        if not self.references:
             return {}
-        used = (self._reach >> self._shift) + 1
-        until = np.maximum.accumulate(self._sketches[:used], axis=0)
-        places = int(np.flatnonzero(self._heat.any(axis=0)).max(initial=0)) + 1
+        again = self._distances.count
+        values, shares = self._distances.distribution()
+        largest = round(self._known.distinct / self._known.rate)
+        pages = [1 << power for power in range(max(1, largest - 1).bit_length() + 1)]
+        below = np.append(0.0, shares)[np.searchsorted(values, pages)]  # exact: a bucket of the histogram begins at each power of two
         return {
-            "unit": self.unit,
-            "length": 1 << self._shift,
-            "requests": self._requests[:used].tolist(),
-            "bytes": self._bytes[:used].tolist(),
-            "working_set": [_bytes(registers) for registers in self._sketches[:used]],
-            "footprint": [_bytes(registers) for registers in until],
-            "by_length": self._by_length(used),
-            "standard_error": distinct.standard_error(_SKETCH),
-            "place": 1 << self._place_shift,
-            "places": self._heat[:used, :places].tolist(),
+            "page": PAGE,
+            "references": self.references,
+            "first": self._first,
+            "rate": self._known.rate,
+            "distance": {f"p{share}": self._distances.percentile(share) * PAGE for share in (50, 90, 99)} if again else None,
+            "distances": (values * PAGE).tolist(),
+            "shares": shares.tolist(),
+            "cache": [size * PAGE for size in pages],
+            "served": (again * below / (again + self._first)).tolist(),
         }
-
-    def _by_length(self, used: int) -> dict[str, list[int]]:
-        """The working set in windows of each length: ``length``, the ``mean`` of those that are over, and the ``most``."""
-        told: dict[str, list[int]] = {"length": [], "mean": [], "most": []}
-        sketches, length = self._sketches[:used], 1 << self._shift
-        while True:
-            sizes = [_bytes(registers) for registers in sketches]
-            over = sizes[: max(1, (self._reach + 1) // length)]
-            for name, value in (("length", length), ("mean", round(sum(over) / len(over))), ("most", max(sizes))):
-                told[name].append(value)
-            if len(sketches) == 1:
-                return told
-            odd = distinct.new_sketches(len(sketches) % 2, _SKETCH)
-            pairs = np.concatenate([sketches, odd])
-            sketches, length = np.maximum(pairs[::2], pairs[1::2]), 2 * length
-
-
-def _bytes(registers: distinct.Registers) -> int:
-    return round(distinct.estimate(registers)) * distinct.PAGE

@@ -1,6 +1,5 @@
 """Workloads of transactions, one kind a file: those of TPC's benchmarks, and any references cut into transactions."""
 
-from traces.transactions._working_set import WorkingSet, working_set
-from traces.transactions.base import WORKLOADS, TransactionWorkload, scaled, workload
+from traces.transactions.base import WORKLOADS, TransactionWorkload, WorkingSet, scaled, working_set, workload
 
 __all__ = ["WORKLOADS", "TransactionWorkload", "WorkingSet", "scaled", "working_set", "workload"]

@@ -14,8 +14,10 @@ from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, WRITES
-from traces.transactions._tpc_c_layout import DISTRICTS, LINES, Layout, Region
 
+DISTRICTS = 10
+#: Lines of an order: 5 to 15, evenly (clause 2.4.1.3), 10 on average.  In pages, orders lie as if each had 10.
+LINES = 10
 KINDS = ("new-order", "payment", "order-status", "delivery", "stock-level")
 NEW_ORDER, PAYMENT, ORDER_STATUS, DELIVERY, STOCK_LEVEL = range(5)
 #: Columns of a district.
@@ -39,8 +41,54 @@ _BITS = 32
 _CUSTOMER, _LENGTH, _ITEMS = 0, 2, 3
 
 
+class Region(NamedTuple):
+    """Pages of a table.
+
+    Parameters
+    ----------
+    first
+        The first of them.
+    page_rows
+        Rows of a page.
+    pages
+        Pages of the table, or of each district.
+    grown
+        The first page that is created.
+    most
+        Pages that may be created: of HISTORY in all, otherwise by each district.
+    """
+
+    first: int
+    page_rows: int
+    pages: int
+    grown: int
+    most: int
+
+
+class Layout(NamedTuple):
+    """Sizes of a database, and the pages of all tables."""
+
+    warehouses: int
+    districts: int
+    customers: int  # of a district, and its orders at the start
+    undelivered: int  # of the orders
+    items: int
+    pages_at_start: int
+    pages: int
+    warehouse: Region
+    district: Region
+    customer: Region
+    names: Region
+    stock: Region
+    order: Region
+    line: Region
+    new_order: Region
+    history: Region
+    item: Region
+
+
 class Constants(NamedTuple):
-    """What draws depend on: the seed, and A and C of NURand (clause 2.1.6) for names, customers and items."""
+    """Constants of the draws: the seed, and A and C of NURand (clause 2.1.6) for names, customers and items."""
 
     key: int
     names: int
@@ -61,7 +109,7 @@ class Database(NamedTuple):
     layout, constants
         Where tables lie, and what draws depend on.
     districts
-        How many orders each has and how many of them are delivered, shape (n, 2).
+        Orders of each, and those of them that are delivered, shape (n, 2).
     odds
         The logarithm of each customer's chance that a new order is of somebody else, shape (customers,).
     """
@@ -120,8 +168,19 @@ def page_of_district(region: Region, districts: int, district: int, page: int) -
 
 
 @inlined_kernel
-def append(references: Integers, row: int, page: int, is_new: bool) -> int:
-    return refer(references, row, page, WRITES | CREATES if is_new else WRITES)
+def customer_page(layout: Layout, district: int, customer: int) -> int:
+    return page_of(layout.customer, district * layout.customers + customer)
+
+
+@inlined_kernel
+def order_page(layout: Layout, district: int, order: int) -> int:
+    return page_of_district(layout.order, layout.districts, district, order // layout.order.page_rows)
+
+
+@inlined_kernel
+def new_order_page(layout: Layout, district: int, order: int) -> int:
+    page = order // layout.new_order.page_rows % layout.new_order.pages
+    return page_of_district(layout.new_order, layout.districts, district, page)
 
 
 @lean_kernel
@@ -185,7 +244,7 @@ def refer_to_customer(layout: Layout, references: Integers, row: int, words: Int
     if is_so(int(words[BY_NAME]), NAMED):
         name = customer % (layout.customers // NAMESAKES)
         row = refer(references, row, page_of(layout.names, district * layout.customers + name * NAMESAKES), 0)
-    return refer(references, row, page_of(layout.customer, district * layout.customers + customer), marks)
+    return refer(references, row, customer_page(layout, district, customer), marks)
 
 
 @lean_kernel
@@ -193,17 +252,15 @@ def new_order(db: Database, references: Integers, row: int, district: int) -> in
     """Clause 2.4.2.2: read the warehouse and the customer, number the order, insert it, take its items from stock, insert its lines."""
     layout, constants, districts = db.layout, db.constants, db.districts
     order, home = int(districts[district, ORDERS]), district // DISTRICTS
-    key, all_districts = order_key(constants, district, order), layout.districts
+    key = order_key(constants, district, order)
     districts[district, ORDERS] = order + 1
     row = refer(references, row, page_of(layout.warehouse, home), 0)
     row = refer(references, row, page_of(layout.district, district), WRITES)
     customer = customer_of(layout, constants, district, order)
-    row = refer(references, row, page_of(layout.customer, district * layout.customers + customer), 0)
-    page = order // layout.order.page_rows
-    is_new = page >= layout.order.pages and order % layout.order.page_rows == 0
-    row = append(references, row, page_of_district(layout.order, all_districts, district, page), is_new)
-    page = order // layout.new_order.page_rows % layout.new_order.pages
-    row = refer(references, row, page_of_district(layout.new_order, all_districts, district, page), WRITES)
+    row = refer(references, row, customer_page(layout, district, customer), 0)
+    is_new = order // layout.order.page_rows >= layout.order.pages and order % layout.order.page_rows == 0
+    row = refer(references, row, order_page(layout, district, order), WRITES | CREATES if is_new else WRITES)
+    row = refer(references, row, new_order_page(layout, district, order), WRITES)
     for line in range(lines_of(key)):
         item, supplier = item_of(layout, constants, key, line, order), home
         if layout.warehouses > 1 and is_so(drawn(key, _ITEMS + 4 * line + 2), REMOTE_LINES):
@@ -214,7 +271,8 @@ def new_order(db: Database, references: Integers, row: int, district: int) -> in
     first, last = line_page(layout, order), ((order + 1) * LINES - 1) // layout.line.page_rows
     for page in range(first, last + 1):
         is_new = page >= layout.line.pages and page * layout.line.page_rows >= order * LINES
-        row = append(references, row, page_of_district(layout.line, all_districts, district, page), is_new)
+        place = page_of_district(layout.line, layout.districts, district, page)
+        row = refer(references, row, place, WRITES | CREATES if is_new else WRITES)
     return row
 
 
@@ -236,14 +294,14 @@ def payment(db: Database, references: Integers, row: int, words: Integers, distr
     row = refer_to_customer(layout, references, row, words, district, choose_customer(db, words, district), WRITES)
     history = layout.history
     page = history.grown + paid // history.page_rows % history.most
-    return append(references, row, page, paid % history.page_rows == 0)
+    return refer(references, row, page, WRITES | CREATES if paid % history.page_rows == 0 else WRITES)
 
 
 @lean_kernel
 def order_status(db: Database, references: Integers, row: int, words: Integers, district: int) -> int:
     """Clause 2.6.2.2: read a customer, the customer's last order, and its lines.
 
-    How many orders of the district came after that is drawn: each was the customer's with the same chance.
+    The number of later orders of the district is drawn: each was the customer's with the same chance.
     """
     layout = db.layout
     customer = choose_customer(db, words, district)
@@ -253,8 +311,7 @@ def order_status(db: Database, references: Integers, row: int, words: Integers, 
     order = orders - 1 - age
     if order < layout.customers:
         order = customer * db.constants.step % layout.customers
-    page = order // layout.order.page_rows
-    row = refer(references, row, page_of_district(layout.order, layout.districts, district, page), 0)
+    row = refer(references, row, order_page(layout, district, order), 0)
     return refer_to_lines(layout, references, row, district, order, order, 0)
 
 
@@ -267,13 +324,11 @@ def delivery(db: Database, references: Integers, row: int, home: int) -> int:
         if order == districts[district, ORDERS]:
             continue
         districts[district, DELIVERED] = order + 1
-        page = order // layout.new_order.page_rows % layout.new_order.pages
-        row = refer(references, row, page_of_district(layout.new_order, layout.districts, district, page), WRITES)
-        page = order // layout.order.page_rows
-        row = refer(references, row, page_of_district(layout.order, layout.districts, district, page), WRITES)
+        row = refer(references, row, new_order_page(layout, district, order), WRITES)
+        row = refer(references, row, order_page(layout, district, order), WRITES)
         row = refer_to_lines(layout, references, row, district, order, order, WRITES)
         customer = customer_of(layout, constants, district, order)
-        row = refer(references, row, page_of(layout.customer, district * layout.customers + customer), WRITES)
+        row = refer(references, row, customer_page(layout, district, customer), WRITES)
     return row
 
 
@@ -291,6 +346,14 @@ def stock_level(db: Database, references: Integers, row: int, district: int) -> 
             item = item_of(layout, constants, key, line, order)
             row = refer(references, row, page_of(layout.stock, home * layout.items + item), 0)
     return row
+
+
+@inlined_kernel
+def kind_of(place: int) -> int:
+    """The kind of a transaction from a draw out of 100."""
+    if place < NEW_ORDERS:
+        return NEW_ORDER
+    return PAYMENT if place < NEW_ORDERS + PAYMENTS else ORDER_STATUS + (place - NEW_ORDERS - PAYMENTS) // OTHERS
 
 
 @lean_kernel
@@ -313,22 +376,17 @@ def make(db: Database, words: Integers, first: int, references: Integers, ends: 
         mine = words[number]
         home = below(int(mine[WAREHOUSE]), db.layout.warehouses)
         district = home * DISTRICTS + below(int(mine[DISTRICT]), DISTRICTS)
-        place = below(int(mine[KIND]), 100)
-        if place < NEW_ORDERS:
-            kind = NEW_ORDER
+        kind = kind_of(below(int(mine[KIND]), 100))
+        if kind == NEW_ORDER:
             row = new_order(db, references, row, district)
-        elif place < NEW_ORDERS + PAYMENTS:
-            kind = PAYMENT
+        elif kind == PAYMENT:
             row = payment(db, references, row, mine, district, paid)
             paid += 1
-        elif place < NEW_ORDERS + PAYMENTS + OTHERS:
-            kind = ORDER_STATUS
+        elif kind == ORDER_STATUS:
             row = order_status(db, references, row, mine, district)
-        elif place < NEW_ORDERS + PAYMENTS + 2 * OTHERS:
-            kind = DELIVERY
+        elif kind == DELIVERY:
             row = delivery(db, references, row, home)
         else:
-            kind = STOCK_LEVEL
             row = stock_level(db, references, row, district)
         ends[number - first] = row
         kinds[number - first] = kind

@@ -1,4 +1,4 @@
-"""What TPC-H's queries read: tables and indexes, and for each query the parts that it scans or the rows that it looks up.
+"""The parts of the database that TPC-H's queries read: tables and indexes, and each query's scans and lookups of rows.
 
 TPC Benchmark H, standard specification, revision 3.0.1.  Indexes may hold keys and dates only (clause 1.5.7), so whoever comes from another
 table's rows must look up all else.  The physical design is that of HammerDB's scripts for SQL Server: line items in the order of their
@@ -36,9 +36,9 @@ class Reach(NamedTuple):
     relation
         One of `RELATIONS`.
     part
-        Of it, between two dates in whose order it lies; the rest need not be scanned.
+        Share of the relation between two dates in whose order it lies; the rest need not be scanned.
     rows
-        Of a unit of scale, found by a key; 0 if there is no index by which to come to them.
+        Rows of a unit of scale that are found by a key; 0 if there is no index by which to come to them.
     leaves, seeks
         The index in which their keys stand, and how many of its pages, of a unit of scale.
     within

@@ -6,24 +6,26 @@ They are asked for as ``tpc-c:warehouses=20,seed=3``.  References of any kind be
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core import errors, parameters, units
 from flashsim.core.members import Family
 from flashsim.core.page_numbers import PageNumbers
-from flashsim.core.parameters import build, count, size
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, ReferenceBatches, References, Transactions, TransactionStream
 from traces.file.page_trace import page_trace
 from traces.references.base import GENERATORS, Declared, Generated, parsed
-from traces.transactions._pages import PAGE
 
+#: Bytes of a page of SQL Server, the system of do2012; of them a header takes 96, and each row 9 beside its columns: 4 of the row's header,
+#: 3 of its bitmap of NULLs, and 2 in the page's table of slots.
+PAGE = 8 * units.KIB
+_HEADER, _BESIDE = 96, 9
 #: Transactions of a batch, at most, unless it is said.
 BATCH = 4096
 _ENDLESS = 10**12
@@ -32,7 +34,7 @@ _SCALES = ("pages", "scanned", "records", "scale")
 
 
 class Metric(NamedTuple):
-    """What a benchmark reports.
+    """The figure that a benchmark reports.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Metric(NamedTuple):
     kind
         The kind of transactions that counts.
     share
-        Of all transactions that are of this kind.
+        This kind's share of all transactions.
     period
         Nanoseconds in which they are counted.
     """
@@ -58,7 +60,7 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionWorkload(ABC):
-    """What all workloads have; make one with `workload` or `flashsim.core.parameters.build`.
+    """The parameters of all workloads; make one with `workload` or `flashsim.core.parameters.build`.
 
     It is a `flashsim.core.transactions.TransactionStream` without end, unless it says otherwise.
     """
@@ -68,13 +70,13 @@ class TransactionWorkload(ABC):
     #: What the benchmark reports, if it counts transactions.
     METRIC: ClassVar[Metric | None] = None
 
-    seed: int = count("of all that is drawn", least=0, default=0)
-    batch: int = count("transactions of a batch, at most; what they are does not depend on it", default=BATCH)
+    seed: int = parameters.count("of all that is drawn", least=0, default=0)
+    batch: int = parameters.count("transactions of a batch, at most; what they are does not depend on it", default=BATCH)
 
     @property
     @abstractmethod
     def pages(self) -> int:
-        """Of the database, with those that are still to be created."""
+        """Pages of the database, with those that are still to be created."""
 
     @property
     @abstractmethod
@@ -86,7 +88,7 @@ class TransactionWorkload(ABC):
         """All transactions, some at a time; each call begins anew."""
 
     def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
-        """What the benchmark reports of a run to its end, by the name of each figure.
+        """The benchmark's figures of a run to its end, by name.
 
         Parameters
         ----------
@@ -116,11 +118,11 @@ WORKLOADS = Family("traces.transactions", "workload of transactions", Member)
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """What is said about references that are to become transactions."""
+    """The parameters of references that become transactions."""
 
-    each: int = count("references of a transaction", default=20)
-    batch: int = count("transactions of a batch, at most", default=BATCH)
-    page_size: int = size("of the pages that recorded requests are split into", least=512, default=PAGE)
+    each: int = parameters.count("references of a transaction", default=20)
+    batch: int = parameters.count("transactions of a batch, at most", default=BATCH)
+    page_size: int = parameters.size("of the pages that recorded requests are split into", least=512, default=PAGE)
 
 
 def workload(text: str, **given: Any) -> TransactionStream:
@@ -152,30 +154,23 @@ def workload(text: str, **given: Any) -> TransactionStream:
     own_file = Path(name) if name.endswith(".py") else None
     if name in WORKLOADS.names() or (own_file is not None and WORKLOADS.is_defined_in(own_file)):
         return parsed(text, WORKLOADS.load(name).Workload, given)
-    mine, rest = _divided(text, {field.name.replace("_", "-") for field in dataclasses.fields(_Cut)})
+    names = {field.name.replace("_", "-") for field in dataclasses.fields(_Cut)}
+    parts = [part.strip() for part in text.partition(":")[2].split(",") if part.strip()]
+    cutting = [part for part in parts if part.partition("=")[0].strip() in names]
+    mine, rest = (f"{name}:{','.join(each)}" for each in (cutting, [part for part in parts if part not in cutting]))
     if own_file is None and name not in GENERATORS.names():
         if not Path(name).exists() and not {"/", "."} & set(name):
-            raise UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
-        if rest.partition(":")[2]:
-            raise UnknownNameError(
-                "parameter of a recorded trace", rest.partition(":")[2].partition("=")[0], ["each", "batch", "page-size"]
-            )
+            raise errors.UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
+        if other := rest.partition(":")[2]:
+            raise errors.UnknownNameError("parameter of a recorded trace", other.partition("=")[0], ["each", "batch", "page-size"])
         cut = parsed(mine, _Cut, given)
         return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
     cut, declared = parsed(mine, _Cut, given), GENERATORS.load(name).Stream
     once, endless = parsed(rest, declared, given), parsed(rest, declared, {"references": _ENDLESS} | given)
-    pages = pages_of(endless)
-    if pages is None:
+    if endless.most_pages is None or once.most_pages is None:
         return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)
     # Where pages grow with the references, there are only as many as the text or the generator says.
-    return CutReferences(endless if pages == pages_of(once) else once, pages_of(once) or 0, each=cut.each, batch=cut.batch)
-
-
-def _divided(text: str, names: set[str]) -> tuple[str, str]:
-    name, _, rest = text.partition(":")
-    parts = [part.strip() for part in rest.split(",") if part.strip()]
-    mine = [part for part in parts if part.partition("=")[0].strip() in names]
-    return f"{name}:{','.join(mine)}", f"{name}:{','.join(part for part in parts if part not in mine)}"
+    return CutReferences(endless if endless.most_pages == once.most_pages else once, once.most_pages, each=cut.each, batch=cut.batch)
 
 
 def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
@@ -187,13 +182,13 @@ def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
         The factor is not above 0, a parameter leaves its bounds, or the workload is a recorded trace.
     """
     if not factor > 0:
-        raise InvalidParameterError("scale", factor, "it must be above 0")
+        raise errors.InvalidParameterError("scale", factor, "it must be above 0")
     if isinstance(stream, TransactionWorkload):
         return _scaled(stream, stream.SCALES, factor)
     if isinstance(stream, CutReferences) and isinstance(stream.source, Generated):
         source = _scaled(stream.source, _SCALES, factor)
-        return dataclasses.replace(stream, source=source, pages=pages_of(source) or stream.pages)
-    raise InvalidParameterError("scale", factor, "what was recorded is as large as it is")
+        return dataclasses.replace(stream, source=source, pages=source.most_pages or stream.pages)
+    raise errors.InvalidParameterError("scale", factor, "what was recorded is as large as it is")
 
 
 def _scaled(declared: Declared, names: Collection[str], factor: float) -> Declared:
@@ -201,7 +196,7 @@ def _scaled(declared: Declared, names: Collection[str], factor: float) -> Declar
     for name in values.keys() & set(names):
         exact = values[name] * factor
         values[name] = max(1, round(exact)) if isinstance(values[name], int) else exact
-    return build(type(declared), values)
+    return parameters.build(type(declared), values)
 
 
 def cut(references: Integers, each: int, kind: int) -> Transactions:
@@ -226,7 +221,7 @@ class CutReferences:
     source
         The references, whose pages are numbered from 0 on.
     pages
-        How many pages there are.
+        Pages of the source.
     each
         References of a transaction.
     batch
@@ -260,30 +255,79 @@ class CutReferences:
             yield cut(left, self.each, 0)
 
 
-def pages_of(source: object) -> int | None:
-    """Pages of generated references, if that is known."""
-    return getattr(source, "most_pages", getattr(source, "pages", None))
-
-
 @dataclass(frozen=True)
 class _Numbered:
     """References to any ids, as those to pages that are numbered from 0 on in the order of their ids."""
 
     source: ReferenceSource
-    seen: PageNumbers
+    numbers: PageNumbers
     ranks: Integers
 
     def batches(self) -> ReferenceBatches:
         """See `ReferenceSource`."""
         for batch in self.source.batches():
-            yield References(self.ranks[self.seen.number(batch.pages) - FIRST_PAGE], batch.writes)
+            yield References(self.ranks[self.numbers.number(batch.pages) - FIRST_PAGE], batch.writes)
 
 
 def numbered(source: ReferenceSource) -> tuple[ReferenceSource, int]:
     """References to pages of any ids, numbered in one pass, and how many pages that are; those never referenced are left out."""
-    seen = PageNumbers()
+    numbers = PageNumbers()
     for batch in source.batches():
-        seen.number(batch.pages)
-    ranks = np.empty(len(seen), np.int64)
-    ranks[np.argsort(seen.ids())] = np.arange(len(seen))
-    return _Numbered(source, seen, ranks), len(seen)
+        numbers.number(batch.pages)
+    ranks = np.empty(len(numbers), np.int64)
+    ranks[np.argsort(numbers.ids())] = np.arange(len(numbers))
+    return _Numbered(source, numbers, ranks), len(numbers)
+
+
+def rows_of_a_page(row: int, fill: int = 100) -> int:
+    """Rows of so many bytes in a page that is full to so many percent, at least one."""
+    return max(1, (PAGE - _HEADER) // (row + _BESIDE) * fill // 100)
+
+
+class WorkingSet(NamedTuple):
+    """The pages that a number of transactions reference.
+
+    Parameters
+    ----------
+    transactions, references
+        Their numbers; a page of an extent counts as one reference.
+    written
+        Share of the references that write.
+    pages
+        Pages of the database that are referenced at all.
+    hottest
+        The fewest pages that get each share of the references.
+    """
+
+    transactions: int
+    references: int
+    written: float
+    pages: int
+    hottest: dict[float, int]
+
+
+def working_set(stream: TransactionStream, transactions: int = 100_000, shares: Sequence[float] = (0.5, 0.75, 0.9, 0.99)) -> WorkingSet:
+    """The working set of a workload's first transactions; takes 8 bytes a page of the database.
+
+    Examples
+    --------
+    >>> from traces.transactions import workload
+    >>> working_set(workload("loop:pages=10,each=5"), 20, [0.5])
+    WorkingSet(transactions=20, references=100, written=0.0, pages=10, hottest={0.5: 5})
+    """
+    changes, written, left = np.zeros(stream.pages + 1, np.int64), 0, transactions
+    for batch in stream.batches():
+        taken = min(left, len(batch.ends))
+        references = batch.references[: batch.ends[taken - 1]]
+        np.add.at(changes, references[:, FIRST], 1)
+        np.subtract.at(changes, references[:, FIRST] + references[:, COUNT], 1)
+        written += int(references[references[:, MARKS] & WRITES > 0, COUNT].sum())
+        left -= taken
+        if not left:
+            break
+    counts = np.cumsum(changes[:-1])
+    counts = np.sort(counts[counts > 0])[::-1]
+    until = np.cumsum(counts)
+    total = int(until[-1]) if len(until) else 0
+    hottest = {share: int(np.searchsorted(until, share * total)) + 1 for share in shares}
+    return WorkingSet(transactions - left, total, written / max(1, total), len(counts), hottest)

@@ -17,9 +17,8 @@ from flashsim.core.parameters import count, number, size
 from flashsim.core.rng import generator
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
 from flashsim.core.units import SECONDS
-from traces.references._zipf import scattered
-from traces.transactions._pages import PAGE
-from traces.transactions.base import Metric, TransactionWorkload
+from traces.references.base import scattered
+from traces.transactions.base import PAGE, Metric, TransactionWorkload
 
 TITLE = "TPC-E's mix of transactions, over a synthetic stream of references"
 

@@ -36,9 +36,8 @@ from flashsim.core.parameters import count, number, switch, text
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.transactions import SCANS, WRITES, Transactions
-from traces.transactions._pages import rows_of_a_page
 from traces.transactions._tpc_h_plans import ORDERS, QUERIES, RELATIONS, STREAMS, Reach
-from traces.transactions.base import TransactionWorkload
+from traces.transactions.base import TransactionWorkload, rows_of_a_page
 
 TITLE = "TPC-H's queries as scans and lookups"
 
@@ -117,30 +116,26 @@ class Workload(TransactionWorkload):
 
     def parts(self) -> Iterator[Transactions]:
         if self.test != THROUGHPUT:
-            rf1, rf2 = (self._refresh(function, 0) for function in range(2))
-            for piece in [*rf1, *self._in_power(), *rf2]:
+            reaches = [(reach, query) for query in ORDERS[0] for reach in QUERIES[query]]
+            queries = [piece for reach, query in reaches for piece in self._pieces(reach, query - 1, (0, query))]
+            for piece in [*self._refresh(0, 0), *queries, *self._refresh(1, 0)]:
                 yield _alone(self._requests(piece), piece.kind)
         if self.test != POWER:
             yield from self._at_once()
 
     def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
         """See `TransactionWorkload.figures`: power, throughput and QphH at this size, as far as tests were run."""
-        told, begun = dict[str, float](), 0.0
+        figures, begun = dict[str, float](), 0.0
         if self.test != THROUGHPUT:
             ends = [ended[kind] for kind in (_REFRESHES[0], *(f"q{query}" for query in ORDERS[0]), _REFRESHES[1])]
             rf1, *queries, rf2 = np.diff([0.0, *ends]).tolist()
-            told["power"], begun = power(self.scale, queries, [rf1, rf2]), ends[-1]
+            figures["power"], begun = power(self.scale, queries, [rf1, rf2]), ends[-1]
         if self.test != POWER:
             last = max(ended[kind] for kind in self.kinds[_IN_POWER:])
-            told["throughput"] = throughput(self.scale, self.streams, last - begun)
+            figures["throughput"] = throughput(self.scale, self.streams, last - begun)
         if self.test == BOTH:
-            told["QphH"] = queries_per_hour(told["power"], told["throughput"])
-        return told
-
-    def _in_power(self) -> Iterator[_Piece]:
-        for query in ORDERS[0]:
-            for reach in QUERIES[query]:
-                yield from self._pieces(reach, query - 1, (0, query))
+            figures["QphH"] = queries_per_hour(figures["power"], figures["throughput"])
+        return figures
 
     def _pieces(self, reach: Reach, kind: int, drawn: tuple[object, ...]) -> list[_Piece]:
         """The lookups, or the scan, that a query comes to rows by."""
@@ -150,29 +145,27 @@ class Workload(TransactionWorkload):
         if 0 < rows < self.dense * part:
             near = max(1, round(pages * reach.within))
             begin = first + int(generator(self.seed, "part", *drawn, reach.relation).integers(0, pages - near + 1))
-            found = [_Piece(kind, begin, near, _distinct(rows, near), -1, 0, (*drawn, reach.relation))]
+            pieces = [_Piece(kind, begin, near, _distinct(rows, near), -1, 0, (*drawn, reach.relation))]
             if reach.leaves:
                 leaves = self.relations[reach.leaves]
-                found.insert(
-                    0, _Piece(kind, *leaves, _distinct(round(reach.seeks * self.scale), leaves.pages), -1, 0, (*drawn, reach.leaves))
-                )
-            return found
+                seeks = _distinct(round(reach.seeks * self.scale), leaves.pages)
+                pieces.insert(0, _Piece(kind, *leaves, seeks, -1, 0, (*drawn, reach.leaves)))
+            return pieces
         first += int(generator(self.seed, "part", *drawn, reach.relation).integers(0, (pages - part) // _EXTENT + 1)) * _EXTENT
         return [_Piece(kind, first, part, -(-part // _EXTENT), 0, SCANS, drawn)]
 
     def _refresh(self, function: int, pair: int, kind: int | None = None) -> list[_Piece]:
         """A refresh function: what is in the order of dates or parts changes anywhere, what is in that of orders in a row."""
         kind = len(QUERIES) + function if kind is None else kind
-        found = []
+        pieces = []
         for name in ("orders", "lineitem", "l_partkey", "o_orderkey", "l_orderkey"):
             first, pages = self.relations[name]
-            rows = max(1, round(RELATIONS[name][0] * self.scale * _REFRESHED))
+            rows, changed = (max(1, round(count * _REFRESHED)) for count in (RELATIONS[name][0] * self.scale, pages))
             if name.endswith("orderkey"):
-                changed = max(1, round(pages * _REFRESHED))
-                found.append(_Piece(kind, first + pair * changed % (pages - changed + 1), changed, changed, 0, WRITES, ()))
+                pieces.append(_Piece(kind, first + pair * changed % (pages - changed + 1), changed, changed, 0, WRITES, ()))
             else:
-                found.append(_Piece(kind, first, pages, _distinct(rows, pages), -1, WRITES, (_REFRESHES[function], pair, name)))
-        return found
+                pieces.append(_Piece(kind, first, pages, _distinct(rows, pages), -1, WRITES, (_REFRESHES[function], pair, name)))
+        return pieces
 
     def _requests(self, piece: _Piece) -> Integers:
         """References of a piece, shape (requests, 3)."""
@@ -188,29 +181,25 @@ class Workload(TransactionWorkload):
 
     def _at_once(self) -> Iterator[Transactions]:
         """The throughput test: every stream comes on by one request after the other, and the refreshes are spread over its time."""
-        streams = self._planned()
-        kind = _IN_POWER + self.streams
+        streams, kind = self._planned(), _IN_POWER + self.streams
         refreshes = [piece for pair in range(1, self.streams + 1) for function in range(2) for piece in self._refresh(function, pair, kind)]
         length = max(sum(piece.requests for piece in pieces) for pieces in streams)
-        streams.append(refreshes)
         rates = [*[1.0] * self.streams, sum(piece.requests for piece in refreshes) / length]
-        sources = [_Requests(self._requests(piece) for piece in pieces) for pieces in streams]
-        kinds = [*range(_IN_POWER, kind), kind]
-        for begin in range(0, length, _TOGETHER):
-            taken = [
-                source.take(round((begin + _TOGETHER) * rate) - round(begin * rate)) for source, rate in zip(sources, rates, strict=True)
-            ]
-            places = [(np.arange(len(each)) + 0.5) / rate for each, rate in zip(taken, rates, strict=True)]
+        sources = []
+        for pieces, rate in zip([*streams, refreshes], rates, strict=True):
+            numbers = [round((begin + _TOGETHER) * rate) - round(begin * rate) for begin in range(0, length, _TOGETHER)]
+            sources.append(_taken(map(self._requests, pieces), numbers))
+        for requests in zip(*sources, strict=True):
+            places = [(np.arange(len(each)) + 0.5) / rate for each, rate in zip(requests, rates, strict=True)]
             order = np.argsort(np.concatenate(places), kind="stable")
-            of_kind = np.repeat(kinds, [len(each) for each in taken])
-            yield _alone(np.concatenate(taken)[order], of_kind[order])
+            kinds = np.repeat(range(_IN_POWER, kind + 1), [len(each) for each in requests])
+            yield _alone(np.concatenate(requests)[order], kinds[order])
 
     def _planned(self) -> list[list[_Piece]]:
         begun = dict[str, tuple[int, _Piece]]()
         streams: list[list[_Piece]] = [[] for _ in range(self.streams)]
-        reaches = [
-            [(reach, (stream, query)) for query in ORDERS[stream] for reach in QUERIES[query]] for stream in range(1, self.streams + 1)
-        ]
+        orders = enumerate(ORDERS[1 : self.streams + 1], 1)
+        reaches = [[(reach, (stream, query)) for query in order for reach in QUERIES[query]] for stream, order in orders]
         turns = [(0, stream, 0) for stream in range(self.streams)]
         while turns:
             now, stream, place = heapq.heappop(turns)
@@ -229,19 +218,15 @@ class Workload(TransactionWorkload):
         return streams
 
 
-class _Requests:
-    """References of one piece after the other, so many at a time."""
-
-    def __init__(self, pieces: Iterator[Integers]) -> None:
-        self._pieces, self._left = pieces, np.empty((0, 3), np.int64)
-
-    def take(self, number: int) -> Integers:
-        found = [self._left[:number]]
-        self._left = self._left[number:]
-        while (missing := number - sum(map(len, found))) and (piece := next(self._pieces, None)) is not None:
-            found.append(piece[:missing])
-            self._left = piece[missing:]
-        return np.concatenate(found)
+def _taken(pieces: Iterator[Integers], numbers: Sequence[int]) -> Iterator[Integers]:
+    """References of one piece after the other, so many at a time, as long as there are any."""
+    left = np.empty((0, 3), np.int64)
+    for most in numbers:
+        parts, left = [left[:most]], left[most:]
+        while (missing := most - sum(map(len, parts))) and (piece := next(pieces, None)) is not None:
+            parts.append(piece[:missing])
+            left = piece[missing:]
+        yield np.concatenate(parts)
 
 
 def _alone(references: Integers, kinds: int | Integers) -> Transactions:
@@ -279,5 +264,5 @@ def queries_per_hour(power_at_size: float, throughput_at_size: float) -> float:
 
 
 def _distinct(rows: int, pages: int) -> int:
-    """How many of so many pages rows lie on that are drawn evenly."""
+    """The pages, of a number of them, on which rows lie that are drawn evenly."""
     return max(1, round(pages * -expm1(-rows / pages)))

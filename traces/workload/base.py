@@ -12,11 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core import errors, rng, units
 from flashsim.core.members import Family
 from flashsim.core.request import READ, SECTOR, WRITE, Integers, Requests, make_requests
-from flashsim.core.rng import generator
-from flashsim.core.units import KIB, format_size
 
 #: Sequential and random reads, random and sequential writes; writes last, sequential ones on areas of their own.
 BASELINES = ("SR", "RR", "RW", "SW")
@@ -50,7 +48,7 @@ class Setting:
     """
 
     size: int
-    block: int = 32 * KIB
+    block: int = 32 * units.KIB
     count: int = 1024
     least: int = SECTOR
     write: bool = True
@@ -58,14 +56,14 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.least < SECTOR or self.least % SECTOR:
-            raise InvalidParameterError("least", self.least, f"it must be a multiple of {SECTOR}")
+            raise errors.InvalidParameterError("least", self.least, f"it must be a multiple of {SECTOR}")
         if self.block < self.least or self.block % self.least:
-            raise InvalidParameterError("block", format_size(self.block), f"it must be a multiple of {self.least} B")
+            raise errors.InvalidParameterError("block", units.format_size(self.block), f"it must be a multiple of {self.least} B")
         if self.size < _LEAST_AREA * self.block:
-            bound = f"at least {format_size(_LEAST_AREA * self.block)} are needed ({_LEAST_AREA} requests)"
-            raise InvalidParameterError("size", format_size(self.size), bound)
+            bound = f"at least {units.format_size(_LEAST_AREA * self.block)} are needed ({_LEAST_AREA} requests)"
+            raise errors.InvalidParameterError("size", units.format_size(self.size), bound)
         if self.count < 1:
-            raise InvalidParameterError("count", self.count, "it must be at least 1")
+            raise errors.InvalidParameterError("count", self.count, "it must be at least 1")
 
     def baselines(self, names: tuple[str, ...] = BASELINES) -> tuple[str, ...]:
         """Those of the baseline patterns that may run here."""
@@ -85,9 +83,7 @@ class Setting:
 
     def doubled(self, first: int, last: int, quick: int = 4) -> list[int]:
         """`first`, its doubles up to `last`; of them every `quick`-th in a quick setting."""
-        values = [first]
-        while 2 * values[-1] <= last:
-            values.append(2 * values[-1])
+        values = [first << power for power in range(max(1, (last // first).bit_length()))]
         return values[::quick] if self.quick else values
 
 
@@ -124,8 +120,8 @@ class Pattern:
         """Byte offsets of `count` requests, shape (count,), all within the area."""
         places = (self.target_size - (self.size if self.shift else 0)) // self.size
         if places < self.partitions:
-            bound = f"an area of {format_size(self.target_size)} has {places} places of {format_size(self.size)}"
-            raise InvalidParameterError("partitions", self.partitions, bound)
+            bound = f"an area of {units.format_size(self.target_size)} has {places} places of {units.format_size(self.size)}"
+            raise errors.InvalidParameterError("partitions", self.partitions, bound)
         index = np.arange(count, dtype=np.int64)
         if self.random:
             place = random.integers(0, places, count)
@@ -151,7 +147,7 @@ class Run:
     name
         The pattern's, such as ``"SR"`` or ``"SR/RW"``.
     value
-        Of the parameter that the workload varies.
+        The value of the parameter that the workload varies.
     patterns
         One a process; or, with a `ratio`, two that one process mixes.
     ratio
@@ -170,7 +166,7 @@ class Run:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes the device's state."""
+        """Whether the run changes the device's state."""
         return any(pattern.operation == WRITE for pattern in self.patterns)
 
     def requests(self, seed: int) -> Requests:
@@ -181,7 +177,7 @@ class Run:
         requests = make_requests(READ, np.zeros(self.count, np.int64), SECTOR)
         for number, pattern in enumerate(self.patterns):
             mine = owner == number
-            random = generator(seed, "workload", self.name, self.value, number)
+            random = rng.generator(seed, "workload", self.name, self.value, number)
             requests["operation"][mine], requests["length"][mine] = pattern.operation, pattern.size
             requests["offset"][mine] = pattern.offsets(int(mine.sum()), random)
         requests["stream"] = 0 if self.ratio else owner

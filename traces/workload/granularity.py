@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from flashsim.core.units import KIB
-from traces.workload.base import BASELINES, Run, Setting
+from traces.workload.base import Run, Setting
 
 PARAMETER = "IOSize"
 UNIT = "bytes"
@@ -12,6 +12,6 @@ UNIT = "bytes"
 def runs(setting: Setting) -> Iterator[Run]:
     """The four baselines at sizes from the smallest to 512 KiB."""
     values = setting.doubled(setting.least, min(512 * KIB, setting.size // 8), quick=3)
-    for name in setting.baselines(BASELINES):
+    for name in setting.baselines():
         for number, size in enumerate(values):
             yield Run(name, size, (setting.pattern(name, number, size),), setting.count)

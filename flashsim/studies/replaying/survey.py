@@ -14,8 +14,8 @@ from flashsim.core.units import MIB
 from flashsim.device.device import Device
 from traces.file.excerpt import Source, path_of, requests_of
 from traces.file.schema import Batches, unknown_columns
-from traces.summary.clock import Clock
 from traces.summary.distinct import Footprint
+from traces.summary.histogram import Clock
 
 #: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
 WINDOW = 1 << 16

@@ -16,8 +16,7 @@ from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from tests.peak_memory import PEAK_MEMORY
 from traces.file.schema import make_batch
 from traces.format.base import load_writable
-from traces.summary.information import describe
-from traces.summary.locality import Locality
+from traces.summary.information import Locality, describe
 
 
 def _trace(path: Path, count: int, **more: Any) -> dict[str, Any]:
@@ -150,7 +149,7 @@ from pathlib import Path
 import numpy as np
 from traces.file.conversion import convert
 from traces.format.base import load_writable
-from traces.summary.information import describe
+from traces.summary.information import Locality, describe
 from traces.file.schema import make_batch
 
 def batches(count, step=1 << 17):

@@ -23,9 +23,8 @@ from flashsim.device import access
 from flashsim.studies.replaying.real import Lateness
 from tests.flashsim.conftest import Run
 from tests.flashsim.studies.runs.test_interrupts import ROOT, start
-from traces.file.schema import make_batch
+from traces.file.schema import column, make_batch
 from traces.format.base import load_writable, read_trace
-from traces.replay.base import column
 
 SIZE = 1 << 20
 BLOCK = 4096
