@@ -1,1 +1,1 @@
-"""Each thing that one can run, declared once: its command, its function, and what it returns."""
+"""What people run, each thing declared once: `face` has the names of `fs`, `commands` what the command line has besides."""

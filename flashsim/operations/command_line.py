@@ -3,28 +3,99 @@
 import ast
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError, shortened
 from flashsim.core.preset_files import ALLOW_CODE, printable
-from flashsim.operations import commands, face
-from flashsim.operations.commands.shared import Group, command_help, with_examples
+from flashsim.operations.command import command, command_help, with_examples
 from flashsim.studies.presentation.progress import screen
 from flashsim.studies.runs import interrupts
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
-#: The subcommands: a module of `flashsim.operations.commands`, whose `app` a function of its name heads; or an operation.
-_COMMANDS = ("reproduce", "join", "fetch", "export", "device", "trace", "cache", "pool", "validate", "doctor")
+#: The subcommands: the module of `flashsim.operations` that declares each, and its operation there; or the commands of a group.
+COMMANDS: dict[str, str | dict[str, str]] = {
+    "reproduce": "face.reproduce:reproduce",
+    "join": "face.join:join",
+    "fetch": "face.fetch:fetch",
+    "export": "face.export:export",
+    "device": {
+        "list": "face.devices:listed",
+        "show": "face.devices:show",
+        "import-diskspecs": "face.devices:import_diskspecs",
+        "bench": "face.bench:bench",
+        "calibrate": "face.calibrate:calibrate",
+        "serve": "commands.serve:serve_device",
+    },
+    "trace": {"info": "face.trace:trace", "convert": "face.trace:convert", "replay": "face.replay:replay"},
+    "cache": {
+        "list": "face.algorithms:policies",
+        "simulate": "face.cache:cache",
+        "compare": "face.cache:comparison",
+        "curve": "face.cache:curve",
+        "keep": "face.cache:keep",
+    },
+    "pool": {"list": "face.algorithms:designs", "run": "face.pool:pool", "worth": "face.worth:worth"},
+    "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare"},
+    "doctor": "commands.doctor:doctor",
+}
+_GROUPS = {
+    "device": """
+        Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
+
+        Examples::
+
+            flashsim device list
+            flashsim device show ocz-core-60gb
+            flashsim device bench ocz-core-60gb --quick --only order
+            flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml
+        """,
+    "trace": """
+        Recorded requests.
+
+        Examples::
+
+            flashsim trace info bnl.parquet
+            flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+            flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        """,
+    "cache": """
+        Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
+
+        Examples::
+
+            flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
+            flashsim cache compare pages.txt lru arc sieve --size 10%
+            flashsim cache curve pages.txt
+            flashsim cache list
+        """,
+    "pool": """
+        A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
+
+        Examples::
+
+            flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
+            flashsim pool worth tpc-c:warehouses=2 --budget 90 --prices graefe-2007 --scale 0.2
+            flashsim pool list
+        """,
+    "validate": """
+        Simulated devices held against measured ones.
+
+        Examples::
+
+            flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+        """,
+}
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
@@ -34,23 +105,57 @@ INTERRUPTED = 130
 _LONGEST_WORD, _LONGEST_LINE = 400, 2000
 
 
-class OneLineErrors(Group):
+class Commands(TyperGroup):
+    """Commands that are imported when they are run: some load libraries that take longer than all the rest of a start."""
+
+    places: Mapping[str, str | dict[str, str]]
+
+    def __init__(self, *, help: str | None = None, places: Mapping[str, str | dict[str, str]] = COMMANDS, **rest: Any) -> None:
+        super().__init__(help=with_examples(help), **rest)
+        self.places = places
+        self.commands.update({name: TyperCommand(name) for name in places})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What stands for a command in lists; the command itself once it is resolved."""
+        known = self.commands.get(cmd_name)
+        if known and known.help is None:
+            place = self.places[cmd_name]
+            known.help = with_examples(cleandoc(_GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
+        return known
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that arguments begin with, imported."""
+        place = self.places.get(args[0])
+        if isinstance(place, dict):
+            self.commands[args[0]] = Commands(
+                name=args[0], help=cleandoc(_GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
+            )
+        elif place:
+            module, _, name = place.partition(":")
+            made = typer.main.get_command(command(getattr(import_module(f"flashsim.operations.{module}"), name), args[0]))
+            made.name = args[0]
+            self.commands[args[0]] = made
+        return super().resolve_command(ctx, args)
+
+
+def _summary(place: str) -> str:
+    """The help text of a command, read without importing it."""
+    module, _, name = place.partition(":")
+    source = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    functions = (each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef))
+    return next(command_help(ast.get_docstring(each) or "") for each in functions if each.name == name)
+
+
+class OneLineErrors(Commands):
     """A group of commands whose errors are one line on stderr and exit code 2, never a traceback."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **more: Any) -> Any:
         """Run a command, and exit the process unless `standalone_mode` is off."""
+        more["standalone_mode"] = False
         if not standalone_mode:
-            return super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            return super().main(*args, **more)
         try:
-            status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            status = super().main(*args, **more)
             if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
         except SystemExit as problem:  # not ours
@@ -68,48 +173,6 @@ class OneLineErrors(Group):
         if status == INTERRUPTED:
             _say("interrupted; nothing was written")
         sys.exit(status or 0)
-
-
-class Commands(OneLineErrors):
-    """The subcommands, each imported when it is run: some load libraries that take longer than all the rest of a start."""
-
-    def __init__(self, **rest: Any) -> None:
-        super().__init__(**rest)
-        self.commands.update({name: TyperCommand(name) for name in _COMMANDS})
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What stands for a command in lists; the command itself once it is resolved."""
-        command = self.commands.get(cmd_name)
-        if command and command.help is None:
-            command.help = _summary(cmd_name)
-        return command
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that arguments begin with, imported."""
-        if args[0] in _COMMANDS:
-            self.commands[args[0]] = _imported(args[0])
-        return super().resolve_command(ctx, args)
-
-
-def _summary(name: str) -> str | None:
-    """The help text of a subcommand, read without importing it."""
-    source = _module(name).read_text(encoding="utf-8")
-    functions = [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
-    return next(with_examples(command_help(ast.get_docstring(each) or "")) for each in functions if each.name == name)
-
-
-def _module(name: str) -> Path:
-    """The file of a subcommand."""
-    place = Path(*commands.__path__, f"{name}.py")
-    return place if place.exists() else Path(*face.__path__, f"{name}.py")
-
-
-def _imported(name: str) -> Any:
-    module = import_module(f"flashsim.operations.{_module(name).parent.name}.{name}")
-    part = getattr(module, "app", None) or import_module("flashsim.operations.commands.declared").command(getattr(module, name), name)
-    command = typer.main.get_command(part)
-    command.name = name
-    return command
 
 
 def _report(problem: BaseException) -> int:
@@ -141,7 +204,7 @@ def _say(message: str) -> None:
 
 app = typer.Typer(
     name="flashsim",
-    cls=Commands,
+    cls=OneLineErrors,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     invoke_without_command=True,

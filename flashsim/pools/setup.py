@@ -29,8 +29,7 @@ from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
-from flashsim.pools.devices import RATES, PoolDevice, pages_in_a_row, statistics
-from flashsim.pools.wear import WORN, worn
+from flashsim.pools.devices import RATES, WORN, PoolDevice, pages_in_a_row, statistics, worn
 from flashsim.ssd.setup.precondition import Precondition
 from traces.transactions import TransactionWorkload, scaled, workload
 
@@ -134,6 +133,7 @@ class PoolSetup:
         states: Mapping[str, Precondition] | None = None,
         devices: Mapping[int, CompiledModel | Striped] | None = None,
         record: Recorder | None = None,
+        stream: TransactionStream | None = None,
     ) -> SetUpRun:
         """The system, its devices and its transactions before the first one.
 
@@ -145,8 +145,10 @@ class PoolSetup:
             Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
         record
             See `flashsim.execution.pooled.run.PoolRun`.
+        stream
+            The transactions, where they are at hand.
         """
-        stream, parts = self.stream(), self.parts()
+        stream, parts = stream or self.stream(), self.parts()
         described = self.system(stream.pages)
         system = replace(described, policy=replacement_policy(self.policy), design=extension_design(self.design))
         made = dict(devices or {})
@@ -236,7 +238,7 @@ class PoolResult:
     Parameters
     ----------
     counts
-        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.wear.WORN` of a simulated SSD), a number an
+        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.devices.WORN` of a simulated SSD), a number an
         interval.
     interval
         Nanoseconds, at the scale of the run: rates are those of devices, which are not scaled.

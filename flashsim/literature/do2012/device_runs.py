@@ -18,9 +18,8 @@ from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.hdd.engine.drive import HddEngine
-from flashsim.pools.devices import STRIPE
+from flashsim.pools.devices import STRIPE, WORN
 from flashsim.pools.setup import PoolSetup
-from flashsim.pools.wear import WORN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.setup.precondition import Precondition, precondition
 

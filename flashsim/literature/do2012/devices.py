@@ -9,9 +9,8 @@ from flashsim.core.units import MB, MIB
 from flashsim.device import presets
 from flashsim.literature.do2012.device_runs import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.literature.do2012.runs import PUBLISHED, SHARE, STEADY, at_scale, tpc_c, tpc_e
-from flashsim.pools.devices import DISKS_3_1, SSD_3_1
+from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
-from flashsim.pools.wear import WORN, wear
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.replaying.preconditioning import wanted

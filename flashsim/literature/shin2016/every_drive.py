@@ -10,8 +10,7 @@ from functools import cache
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
-from flashsim.studies.formulas.drives import parallel_drive_of
-from flashsim.studies.formulas.partitioning import processor_of
+from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

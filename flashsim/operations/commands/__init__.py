@@ -1,1 +1,1 @@
-"""The subcommands of ``flashsim``, one module each."""
+"""Operations that the command line alone has, one module each."""

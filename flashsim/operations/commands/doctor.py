@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from flashsim.core.units import format_size
-from flashsim.operations.face._fields import Flag
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import Listing
-from flashsim.studies.presentation.tables import Table
+from flashsim.operations.fields import Flag
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Listing
 
 #: Libraries whose versions matter, and extras with what they are for.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy", "joblib", "typer")
@@ -43,8 +42,13 @@ def doctor(
         flashsim doctor
         flashsim doctor --compile --json doctor.json
     """
+    from flashsim.studies.presentation.tables import Table  # with pandas, for which no help need wait
+
     if compile:
-        _compile()
+        from flashsim.core.compiling import Compilation
+        from flashsim.device.engines import all_parts
+
+        Compilation([part for parts in all_parts().values() for part in parts]).wait("all engines")
     found = _examined()
     system, cache = found["system"], found["cache"]
     where = "" if cache["writable"] else "; nothing can be written there, so every process compiles anew"
@@ -60,13 +64,6 @@ def doctor(
     if any(counts["compiled"] < counts["of"] for counts in found["engines"].values()):
         parts.append("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
     return Listing([*parts, "", Table(["beside it", "found", "for"], rows)], [{"name": row[0], "found": row[1]} for row in rows], found)
-
-
-def _compile() -> None:
-    from flashsim.core.compiling import Compilation
-    from flashsim.device.engines import all_parts
-
-    Compilation([part for parts in all_parts().values() for part in parts]).wait("all engines")
 
 
 def _examined() -> dict[str, Any]:

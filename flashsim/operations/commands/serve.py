@@ -15,10 +15,10 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.nbd.drive import check_scale
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Count, Field, Flag, Name, Number, Target
-from flashsim.operations.face._operation import operation, origin
-from flashsim.operations.face._outcome import Listing
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
 from flashsim.studies.serving.journal import LATE, Journal
 from flashsim.studies.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up

@@ -14,14 +14,10 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
 from flashsim.core.working_sets import WorkingSetCurve
-from flashsim.operations.face._operation import in_words_of_python
-from flashsim.operations.face._outcome import PICTURE, REPORT, TABLE, Outcome
-from flashsim.operations.face._units import count, several, text
-from flashsim.studies.caching import curves as miss_curves
-from flashsim.studies.caching import report, stepping
-from flashsim.studies.caching.comparison import METHOD, Comparison, with_optimum
-from flashsim.studies.caching.confidence import WINDOWS
-from flashsim.studies.caching.curves import Curves, curves, working_sets
+from flashsim.operations.fields import count, several, text
+from flashsim.operations.operation import in_words_of_python
+from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
+from flashsim.studies.caching import comparison, curves, report, stepping
 from flashsim.studies.caching.running import policy_names
 from flashsim.studies.caching.session import Asked, ReferenceSource, Simulated, simulate
 from flashsim.studies.caching.sizes import parse_sample
@@ -38,19 +34,17 @@ class CacheOutcome(Outcome):
         The references, to be gone through again.
     asked
         What policies were asked.
-    done
-        What they did.
     """
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, source: ReferenceSource, asked: Asked, done: Simulated) -> None:
-        super().__init__(done.title())
-        self.source, self.asked, self.done = source, asked, done
+    def __init__(self, done: Simulated, source: ReferenceSource, asked: Asked) -> None:
+        super().__init__(done)
+        self.source, self.asked = source, asked
 
     def summary(self) -> pd.DataFrame:
         """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
-        return pd.DataFrame(self.done.rows())
+        return super().summary()
 
     def printed(self) -> Iterator[Part]:
         """What every policy did, and what a device did for it."""
@@ -70,19 +64,18 @@ class CacheOutcome(Outcome):
     @in_words_of_python()
     def compare(self, *policies: str) -> CacheComparison:
         """The same policies, or others, at the same sizes beside each other and the optimum, with confidence over windows of the trace."""
-        names = policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
-        asked = replace(self.asked, policies=names)
+        asked = replace(self.asked, policies=self._names(policies))
         return compared(self.source, asked, provenance({"trace": self.source.name} | asked.as_dict()))
 
     @in_words_of_python()
     def steps(self, *policies: str, references: int = stepping.MOST_DRAWN) -> CacheSteps:
         """The first references one by one, at the smallest of the sizes, by the same policies or others, in their plain forms."""
-        names = policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
+        names = self._names(policies)
         frames = min(each.size.frames for each in self.done.runs)
         most = min(count(references, "references"), self.asked.limit or self.done.references)
-        told = stepping.steps(self.source, names, frames, most, self.asked.seed)
+        steps = stepping.steps(self.source, names, frames, most, self.asked.seed)
         asked = self.asked.as_dict() | {"policies": names, "frames": frames, "references": most}
-        return CacheSteps(f"{self.done.trace}, reference by reference in {frames:,} frames", provenance(asked), told)
+        return CacheSteps(steps, f"{self.done.trace}, reference by reference in {frames:,} frames", provenance(asked))
 
     @in_words_of_python()
     def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
@@ -100,123 +93,96 @@ class CacheOutcome(Outcome):
         asked = replace(self.asked, policies=chosen, sizes=[size_text(each) for each in several(size, "size")])
         return curve_of(self.source, asked, wanted, provenance({"trace": self.source.name} | asked.as_dict() | {"sample": wanted}))
 
+    def _names(self, policies: Sequence[str]) -> list[str]:
+        return policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
+
     def _draw(self) -> Figure:
         return report.picture(self.done.rows())
 
 
 class CacheSteps(Outcome):
-    """What references did, one by one.
-
-    Parameters
-    ----------
-    steps
-        A step a policy and reference.
-    """
-
-    def __init__(self, title: str, provenance: dict[str, Any], steps: Sequence[stepping.Step]) -> None:
-        super().__init__(title, provenance)
-        self.steps = steps
+    """What references did, one by one: `done` is a step a policy and reference."""
 
     def summary(self) -> pd.DataFrame:
         """A row a policy and reference: hit, first miss or miss again, who left, and the pages in the frames (``*``: dirty)."""
-        return pd.DataFrame([step.row() for step in self.steps])
+        return pd.DataFrame([step.row() for step in self.done])
 
     def _draw(self) -> Figure:
-        return stepping.picture(self.steps)
+        return stepping.picture(self.done)
 
 
 class CurveOutcome(Outcome):
-    """Miss ratios over the size, and working sets.
-
-    Parameters
-    ----------
-    told, sets
-        As they were found.
-    """
+    """Miss ratios over the size, and working sets."""
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, told: Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(miss_curves.title(told), provenance)
-        self.told, self.sets = told, sets
+    def __init__(self, done: curves.Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
+        super().__init__(done, curves.title(done), provenance)
+        self.sets = sets
 
     def summary(self) -> pd.DataFrame:
         """A row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked at)."""
-        return pd.DataFrame(self.told.rows())
+        return super().summary()
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return miss_curves.as_dict(self.told, self.sets)
+        return curves.as_dict(self.done, self.sets)
 
     def printed(self) -> Iterator[Part]:
         """The curves and working sets."""
-        yield from (f"{self.title}\n", miss_curves.curves_table(self.told), "", miss_curves.locality_table(self.told, self.sets), "")
-        yield Explanation(miss_curves.explained(self.told))
+        yield from (f"{self.title}\n", curves.curves_table(self.done), "", curves.locality_table(self.done, self.sets), "")
+        yield Explanation(curves.explained(self.done))
 
     def _write_report(self, folder: Path) -> None:
-        miss_curves.write_report(folder, told=self.told, sets=self.sets, origin=self.provenance)
+        curves.write_report(folder, told=self.done, sets=self.sets, origin=self.provenance)
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
         """A row a size at which a policy misses less than with one page less, of those whose curve took one pass."""
-        if policy not in self.told.one_pass:
-            raise UnknownNameError("curve of all sizes", policy, self.told.one_pass)
-        return miss_curves.steps_frame(self.told.curves[policy])
+        if policy not in self.done.one_pass:
+            raise UnknownNameError("curve of all sizes", policy, self.done.one_pass)
+        return curves.steps_frame(self.done.curves[policy])
 
     def working_sets(self) -> pd.DataFrame:
         """A row a window of references: the pages in it on average, and the share of references to pages not in the one before."""
-        return miss_curves.sets_frame(self.sets)
+        return curves.sets_frame(self.sets)
 
     def _draw(self) -> Figure:
-        return miss_curves.picture(self.told, self.sets)
+        return curves.picture(self.done, self.sets)
 
 
 class CacheComparison(Outcome):
-    """Policies beside each other, with confidence.
-
-    Parameters
-    ----------
-    told
-        As it was found.
-    """
+    """Policies beside each other, with confidence."""
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, told: Comparison, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(told.done.title(), provenance)
-        self.told = told
-
     def summary(self) -> pd.DataFrame:
         """A row a size and pair: the difference of hit ratios, half the width of its interval, and which is better, if that is shown."""
-        return pd.DataFrame([each.row() for each in self.told.pairs])
-
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.told.as_dict()
+        return pd.DataFrame([each.row() for each in self.done.pairs])
 
     def printed(self) -> Iterator[Part]:
         """Every pair, the best of each size, and how confidence was come to."""
-        yield from (f"{self.title}\n", report.pairs_table(self.told), "", report.best_table(self.told), "", Explanation(METHOD))
+        yield from (f"{self.title}\n", report.pairs_table(self.done), "", report.best_table(self.done), "", Explanation(comparison.METHOD))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, done=self.told.done, told=self.told, origin=self.provenance)
+        report.write_report(folder, done=self.done.done, told=self.done, origin=self.provenance)
 
     def best(self) -> pd.DataFrame:
         """A row a size: the best policy, those not told apart from it, its hit ratio and the optimum's."""
-        return pd.DataFrame(self.told.best())
+        return pd.DataFrame(self.done.best())
 
     def runs(self) -> pd.DataFrame:
         """A row a size and policy, as `CacheOutcome.summary`."""
-        return pd.DataFrame(self.told.done.rows())
+        return pd.DataFrame(self.done.done.rows())
 
     def _draw(self) -> Figure:
-        return report.differences(self.told)
+        return report.differences(self.done)
 
 
-def compared(source: ReferenceSource, asked: Asked, told: dict[str, Any] | None = None) -> CacheComparison:
-    names = at_least_two(asked.policies)
+def compared(source: ReferenceSource, asked: Asked, provenance: dict[str, Any] | None = None) -> CacheComparison:
+    asked = replace(asked, policies=comparison.with_optimum(at_least_two(asked.policies)), windows=comparison.WINDOWS)
     with activity("simulating policies") as progress:
-        done = simulate(source, replace(asked, policies=with_optimum(names), windows=WINDOWS), progress)
-    return CacheComparison(Comparison(done), told)
+        done = simulate(source, asked, progress)
+    return CacheComparison(comparison.Comparison(done), done.title(), provenance)
 
 
 def at_least_two(policies: Sequence[str]) -> list[str]:
@@ -227,12 +193,12 @@ def at_least_two(policies: Sequence[str]) -> list[str]:
     return names
 
 
-def curve_of(source: ReferenceSource, asked: Asked, sample: Any, told: dict[str, Any] | None = None) -> CurveOutcome:
+def curve_of(source: ReferenceSource, asked: Asked, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
     share, most = parse_sample(sample)
     with activity("making curves") as progress:
-        made = curves(source, asked, share, most, progress)
-        sets = working_sets(source, made.rate, asked.limit)
-    return CurveOutcome(made, sets, told)
+        made = curves.curves(source, asked, share, most, progress)
+        sets = curves.working_sets(source, made.rate, asked.limit)
+    return CurveOutcome(made, sets, provenance)
 
 
 def size_text(value: Any, parameter: str = "size") -> str:

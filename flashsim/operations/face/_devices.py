@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
 from flashsim.device.access import is_path
-from flashsim.operations.face._units import text
-from flashsim.studies.runs.drives import DriveInUse, HeldDrive
+from flashsim.operations.fields import text
 
 if TYPE_CHECKING:  # whose libraries a preset's name has no use for
     from flashsim.operations.face.drive import Drive
@@ -32,16 +31,6 @@ def device_of(device: Any, parameter: str = "device") -> str | Drive:
     return name
 
 
-def is_real(device: str | Drive) -> bool:
-    """Whether it is the path of a real file or block device."""
-    return isinstance(device, str) and is_path(device)
-
-
 def preset_of(device: str | Drive) -> str:
     """The name of its preset, or its path."""
     return device if isinstance(device, str) else device.preset
-
-
-def held(device: str | Drive) -> HeldDrive:
-    """The drive for a run, which leaves it as it is."""
-    return DriveInUse(device) if isinstance(device, str) else device.ready()

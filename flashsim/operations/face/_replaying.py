@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.operations.face._drive_run import DriveRun
-from flashsim.operations.face._outcome import REPORT, Outcome, outstanding_frame
+from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
 from flashsim.studies.presentation.percentiles import SUMMARY
 from flashsim.studies.presentation.terminal import Part
 from flashsim.studies.replaying import several
@@ -37,29 +37,20 @@ class ReplayOutcome(Outcome):
     FILES = (REPORT,)
 
     def __init__(
-        self,
-        title: str,
-        provenance: dict[str, Any],
-        runs: Sequence[DriveRun],
-        name: str = "",
-        pace: str = "",
-        what: Survey | None = None,
-        together: bool = False,
+        self, runs: Sequence[DriveRun], title: str, provenance: dict[str, Any], name: str, pace: str, what: Survey, together: bool = False
     ) -> None:
-        super().__init__(title, provenance)
+        super().__init__(None, title, provenance)
         self.runs = list(runs)
         self.name, self.pace, self.what, self.together = name, pace, what, together
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready: of one device what it showed, of several that by name."""
-        first = self.runs[0]
-        told = {run.device: run.as_dict() for run in self.runs}
+        first, runs = self.runs[0], {run.device: run.as_dict() for run in self.runs}
         beside: dict[str, Any] = {}
-        if first.done and first.lateness:
-            done = first.done
+        if (done := first.done) and first.lateness:
             beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes}
             beside["lateness"] = first.lateness.as_dict()
-        return beside | (told[first.device] if len(told) == 1 and not self.together else {"devices": told})
+        return beside | (runs[first.device] if len(runs) == 1 and not self.together else {"devices": runs})
 
     def printed(self) -> Iterator[Part]:
         """What every device showed, and what was changed of the requests."""
@@ -75,16 +66,16 @@ class ReplayOutcome(Outcome):
             if run.state:
                 yield f"state before: {run.state}"
             yield from self._changed(run, run.device)
-            if self.what and self.what.devices > 1:
+            if self.what.devices > 1:
                 yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
-            if run.moved and self.what:
+            if run.moved:
                 end = f" {format_size(run.drive.capacity)}" if run.drive else " end"
                 yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
             for table in run.tables():
                 yield from ("", table)
 
     def _changed(self, run: DriveRun, where: str) -> Iterator[Part]:
-        if run.done is None or run.lateness is None or self.what is None:
+        if run.done is None or run.lateness is None:
             return
         parameters = self.provenance["parameters"]
         if not self.pace.startswith("as fast") and parameters.get("engine") in (None, "builtin"):
@@ -111,10 +102,10 @@ class ReplayOutcome(Outcome):
         rows = []
         for run in self.runs:
             for row in run.report.as_frame().to_dict("records"):
-                told = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
-                told |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
-                told |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
-                rows.append(told | {"write_amplification": run.amplification.get("total", np.nan)})
+                shown = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
+                shown |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
+                shown |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
+                rows.append(shown | {"write_amplification": run.amplification.get("total", np.nan)})
         return pd.DataFrame(rows)
 
     def demerits(self) -> pd.DataFrame:
@@ -148,28 +139,20 @@ class ReplayOutcome(Outcome):
 
     def write_amplification(self) -> pd.DataFrame:
         """A row a drive and cause (``total`` first): flash bytes programmed over host bytes written; none of disks, and without writes."""
-        rows = [
-            {"device": run.device, "cause": cause, "write_amplification": value}
-            for run in self.runs
-            for cause, value in run.amplification.items()
-        ]
+        rows = [(run.device, cause, value) for run in self.runs for cause, value in run.amplification.items()]
         return pd.DataFrame(rows, columns=["device", "cause", "write_amplification"])
 
     def timeline(self) -> pd.DataFrame:
         """A row a drive and interval: begin and end (s), requests that completed, MB/s, latencies (us), write amplification by cause."""
-        return self._of_all("timeline")
+        return self._of_all(lambda run: run.timeline())
 
     def requests(self) -> pd.DataFrame:
         """A row a drive and request: when it arrived (s), operation, offset, length (bytes), and the parts of its time (us)."""
-        return self._of_all("requests")
+        return self._of_all(lambda run: run.requests)
 
-    def _of_all(self, what: str) -> pd.DataFrame:
-        frames = []
-        for run in self.runs:
-            frame = run.timeline() if what == "timeline" else run.requests.copy()
-            frame.insert(0, "device", run.device)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+    def _of_all(self, table: Callable[[DriveRun], pd.DataFrame]) -> pd.DataFrame:
+        frames = [(run.device, table(run)) for run in self.runs]
+        return pd.concat([frame.assign(device=name)[["device", *frame]] for name, frame in frames], ignore_index=True)
 
     def _draw(self) -> Figure:
         return over_time({run.device: run.timeline() for run in self.runs})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from flashsim.core.errors import InvalidParameterError, SchemaError
-from flashsim.operations.face._units import text
+from flashsim.operations.fields import text
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source.base import TableRecords
 
@@ -64,8 +64,7 @@ def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
         if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
             return pa.table(value)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
-        told = "; ".join(map(str, problem.args)) or type(problem).__name__
-        reason = told.strip().splitlines()[0]
+        reason = ("; ".join(map(str, problem.args)) or type(problem).__name__).strip().splitlines()[0]
         raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
     raise InvalidParameterError(parameter, "None" if value is None else f"an object of type {type(value).__name__}", needed)
 

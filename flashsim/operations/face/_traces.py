@@ -20,7 +20,7 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.units import format_size
 from flashsim.operations.face._tables import A_TRACE, arrow_table
-from flashsim.operations.face._units import text
+from flashsim.operations.fields import TracePart, text
 from flashsim.studies.replaying.survey import WINDOW
 from traces.file.excerpt import Excerpt, excerpt
 from traces.file.recording import ParquetWriter
@@ -40,10 +40,10 @@ class Traced:
         self.trace, self.part = trace, part
 
 
-def part_of(trace: Any, **part: Any) -> Traced:
+def part_of(trace: Any, part: TracePart) -> Traced:
     """A trace and which part of it, or which part of a part."""
-    told = {name: value for name, value in part.items() if value is not None}
-    return Traced(trace.trace, {**trace.part, **told}) if isinstance(trace, Traced) else Traced(trace, told)
+    given = {"format_name" if name == "format" else name: value for name, value in part.items() if value is not None}
+    return Traced(trace.trace, {**trace.part, **given}) if isinstance(trace, Traced) else Traced(trace, given)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""``fs.algorithms``: the joins there are, the ways to make their buckets, replacement policies, and designs for an SSD."""
+"""``fs.algorithms``, ``flashsim cache list`` and ``flashsim pool list``: joins, ways to make buckets, replacement policies, designs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -12,6 +12,12 @@ from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
+from flashsim.operations.fields import Names
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Listing
+from flashsim.studies.presentation.tables import Table, same
+from flashsim.studies.presentation.terminal import Part
+from traces.transactions.base import WORKLOADS
 
 #: What is listed.
 _FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS}
@@ -44,3 +50,43 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
         title = (member.__doc__ or "").strip().splitlines()
         rows.append((name, title[0] if title else "", getattr(member, "FORMULA", "")))
     return pd.DataFrame(rows, columns=["algorithm", "title", "formula"])
+
+
+@operation
+def policies(
+    policies: Annotated[Any, Names("Only these; also Python files.", "[POLICY]...", completes=("policies",), argument=True)] = None,
+) -> Listing:
+    """List the replacement policies, with what their parameters mean.
+
+    Examples::
+
+        flashsim cache list
+        flashsim cache list lru-k 2q
+    """
+    members = {name: REPLACEMENT.load(name) for name in policies or REPLACEMENT.names()}
+    titles = [{"policy": name, "title": each.TITLE} for name, each in members.items()]
+    bounds = [
+        [f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning]
+        for name, each in members.items()
+        for parameter, one in each.PARAMETERS.items()
+    ]
+    parts: list[Part] = [Table.of(titles, same("policy", "title"))]
+    parts += ["", Table(["parameter", "default", "bounds", "meaning"], bounds)] if bounds else []
+    parameters = {name: {parameter: one._asdict() for parameter, one in each.PARAMETERS.items()} for name, each in members.items()}
+    return Listing(parts, titles, {name: {"title": each.TITLE, "parameters": parameters[name]} for name, each in members.items()})
+
+
+@operation
+def designs() -> Listing:
+    """List designs and workloads.
+
+    Examples::
+
+        flashsim pool list
+    """
+    told = {
+        "designs": {name: DESIGNS.load(name).TITLE for name in DESIGNS.names()},
+        "workloads": {name: WORKLOADS.load(name).TITLE for name in WORKLOADS.names()},
+    }
+    tables = [Table([kind.removesuffix("s"), "title"], each.items()) for kind, each in told.items()]
+    return Listing([tables[0], "", tables[1]], [{"name": name, "title": each[name]} for each in told.values() for name in each], told)

@@ -13,35 +13,23 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
-from flashsim.operations.face import _fields as fields
+from flashsim.operations import fields
 from flashsim.operations.face._drive_run import TimelineFile
-from flashsim.operations.face._fields import Count, Field, Flag, Name, Names, Size, commas, least
-from flashsim.operations.face._operation import operation, origin
-from flashsim.operations.face._outcome import REPORT, Outcome
-from flashsim.operations.face._units import count as whole
-from flashsim.operations.face._units import duration
-from flashsim.operations.face._units import size as bytes_of
-from flashsim.studies.bench import report
-from flashsim.studies.bench.session import Options, Session
-from flashsim.studies.bench.session import bench as run
+from flashsim.operations.fields import Count, Field, Flag, Name, Names, Size, commas
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import REPORT, Outcome
+from flashsim.studies.bench import report, session
 from flashsim.studies.bench.uflip import Method
 from flashsim.studies.presentation.terminal import Part
 
 
 class BenchOutcome(Outcome):
-    """What micro-benchmarks showed.
-
-    Parameters
-    ----------
-    done
-        As they ran.
-    """
+    """What micro-benchmarks showed."""
 
     FILES = (replace(REPORT, option="--out"),)
 
-    def __init__(self, done: Session) -> None:
-        super().__init__(f"{done.device}: {len(done.runs)} runs over {format_size(done.size)}; {done.state}")
-        self.done = done
+    def __init__(self, done: session.Session) -> None:
+        super().__init__(done, f"{done.device}: {len(done.runs)} runs over {format_size(done.size)}; {done.state}")
         self.lead = f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs"
 
     def printed(self) -> Iterator[Part]:
@@ -62,8 +50,8 @@ class BenchOutcome(Outcome):
         rows = []
         for one in self.done.runs:
             times = {"min": one.minimum, "mean": one.mean, "p99": one.p99, "max": one.maximum}
-            told = {"benchmark": one.benchmark, "pattern": one.pattern, "parameter": one.parameter, "value": one.value}
-            rows.append(told | {f"{name}_us": time / MICROSECONDS for name, time in times.items()} | {"mb_per_s": one.bandwidth / MB})
+            run = {"benchmark": one.benchmark, "pattern": one.pattern, "parameter": one.parameter, "value": one.value}
+            rows.append(run | {f"{name}_us": time / MICROSECONDS for name, time in times.items()} | {"mb_per_s": one.bandwidth / MB})
         return pd.DataFrame(rows)
 
     def figures(self) -> pd.DataFrame:
@@ -81,19 +69,14 @@ def _level(value: Any, parameter: str) -> int:
         if not value.strip().isdecimal():
             raise InvalidParameterError(parameter, repr(value), "whole numbers with commas between them are needed, such as 1,8,64")
         return int(value)
-    return whole(value, parameter)
+    return fields.count(value, parameter)
 
 
 @operation
 def bench(
     device: Annotated[
         str,
-        Name(
-            "A preset's name, a TOML file, or the path of a real file or block device.",
-            "DEVICE",
-            completes=("presets",),
-            argument=True,
-        ),
+        Name("A preset's name, a TOML file, or the path of a real file or block device.", "DEVICE", completes=("presets",), argument=True),
     ],
     only: Annotated[
         Any,
@@ -106,7 +89,7 @@ def bench(
     ] = None,
     *,
     set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
-    sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(bytes_of))] = None,
+    sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,
     levels: Annotated[Any, Field("Its outstanding levels (1,2,4 to 64).", "N,...", commas(_level))] = None,
     size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
     count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
@@ -115,13 +98,13 @@ def bench(
         float | str, Field("Of a simulated drive, written at random first.", "SHARE", typed=float, python="A text is a precondition.")
     ] = 0.1,
     precondition: fields.Precondition = None,
-    ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=least(0))] = None,
+    ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=fields.least(0))] = None,
     pause: Annotated[str, Name("Between runs; auto: found by a probe.", "TIME")] = "auto",
     timeline: fields.Timeline = None,
     timeline_from: fields.TimelineFrom = None,
     timeline_to: fields.TimelineTo = None,
     allow_write: fields.AllowWrite = False,
-    seed: Annotated[int, Count("Of random places.", parse=least(0))] = 0,
+    seed: Annotated[int, Count("Of random places.", parse=fields.least(0))] = 0,
     force: fields.Force = False,
 ) -> BenchOutcome:
     """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or with AIOMicrobench (Shin et al., SAC 2016).
@@ -149,9 +132,9 @@ def bench(
     ['SR', 'RR', 'RW', 'SW']
     """
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
-    method = Method(share, None if pause == "auto" else duration(pause, "--pause"), ignore, seed)
-    options = Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
+    method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
+    options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
     shown, told = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
     with activity("runs") as progress:
-        done = run(device, options, method, progress, (lambda drive: shown.draw(drive, told)) if shown else None)
+        done = session.bench(device, options, method, progress, (lambda drive: shown.draw(drive, told)) if shown else None)
     return BenchOutcome(done)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -17,84 +17,62 @@ from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
-from flashsim.operations.face import _fields as fields
+from flashsim.operations import fields
 from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, compared, curve_of, size_text
 from flashsim.operations.face._devices import device_of
-from flashsim.operations.face._fields import Count, Field, Name, Names, each
-from flashsim.operations.face._operation import operation, origin
-from flashsim.operations.face._outcome import Listing
 from flashsim.operations.face._tables import arrow_table
 from flashsim.operations.face._traces import Traced, trace_file
-from flashsim.operations.face._units import count, text
+from flashsim.operations.fields import Count, Field, Name, Names, text
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
 from flashsim.studies.caching.session import Asked, ReferenceSource, simulate
 from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
 from flashsim.studies.runs.partial_files import final_name
-from traces.file.page_trace import keep as keep_references
-from traces.file.page_trace import page_trace
+from traces.file import page_trace
 from traces.file.recording import ParquetRecorder
 
 _POLICIES = "One of {policies}; all; or a Python file. Several may be given, or several with commas."
+_TRACE = "A trace of pages or of requests, or one that is generated: {references}, with parameters as in the examples."
 _TRACES = (
     "Or ids as an array, a list or a Series, of integers or texts; a pair (pages, writes); a frame with a column page, and write if some "
     "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
 )
+_SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
+_SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated."
+_OF_A_CURVE = "Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error."
+_FORMATS = "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}."
+_COLUMNS = "Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes."
 
 
-Trace = Annotated[
-    Any,
-    Field(
-        "A trace of pages or of requests, or one that is generated: {references}, with parameters as in the examples.",
-        "TRACE",
-        completes=("references",),
-        argument=True,
-        reads=True,
-        python=_TRACES,
-    ),
-]
+def _limit(value: Any, parameter: str) -> int:
+    return parse_count(value, parameter) if isinstance(value, str) else fields.count(value, parameter)
+
+
+Trace = Annotated[Any, Field(_TRACE, "TRACE", completes=("references",), argument=True, reads=True, python=_TRACES)]
 Policies = Annotated[Any, Names(_POLICIES, "NAME[:PARAMETER=NUMBER,...]", completes=("policies",))]
 Sizes = Annotated[
     Any,
-    Field(
-        "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas.",
-        "SIZE",
-        each(size_text),
-        several=True,
-        python="A whole number is pages.",
-    ),
+    Field(_SIZES, "SIZE", fields.each(size_text), several=True, python="A whole number is pages."),
 ]
-WarmUp = Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE")]
-Limit = Annotated[
-    Any,
-    Field(
-        "Only the first references of the trace, such as 100000 or 1e6.",
-        "N",
-        lambda value, parameter: parse_count(value, parameter) if isinstance(value, str) else count(value, parameter),
-    ),
-]
-Sample = Annotated[
-    Any,
-    Field(
-        "Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated.",
-        "SHARE",
-        lambda value, parameter: parse_share(value),
-    ),
-]
-Format = Annotated[
-    str | None,
-    Name(
-        "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}.",
-        "NAME|FILE.py",
-        completes=("page_traces", "formats"),
-        option="--format --from",
-    ),
-]
-Columns = Annotated[
-    str | None,
-    Name("Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes.", "ROLE=NAME,..."),
-]
+Limit = Annotated[Any, Field("Only the first references of the trace, such as 100000 or 1e6.", "N", _limit)]
+Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"), option=fields.FORMAT)]
+Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...")]
+
+
+class SimulationChoices(TypedDict, total=False):
+    """How a trace is simulated, besides policies and sizes."""
+
+    page_size: fields.PagesOf
+    warm_up: Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE", default=0)]
+    limit: Limit
+    sample: Annotated[Any, Field(_SAMPLE, "SHARE", lambda value, parameter: parse_share(value), default="100%")]
+    seed: fields.Seed
+    jobs: fields.Jobs
+    format: Format
+    columns: Columns
 
 
 @operation
@@ -103,14 +81,6 @@ def cache(
     *,
     policy: Policies = "all",
     size: Sizes = "10%",
-    page_size: fields.PagesOf = "4KiB",
-    warm_up: WarmUp = 0,
-    limit: Limit = None,
-    sample: Sample = "100%",
-    seed: fields.Seed = 0,
-    jobs: fields.Jobs = None,
-    format: Format = None,
-    columns: Columns = None,
     device: Annotated[
         Any,
         Field(
@@ -118,8 +88,9 @@ def cache(
             "DEVICE",
             device_of,
             ("presets",),
-            reads=True,
             python="Or an `fs.drive`, which is left as it is.",
+            reads=True,
+            after_group=True,
         ),
     ] = None,
     depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.")] = 1,
@@ -127,6 +98,7 @@ def cache(
     requests: Annotated[Any, fields.Target("Record every request to the device into a Parquet file, of one pool.", "FILE")] = None,
     allow_write: fields.AllowWrite = False,
     force: fields.Force = False,
+    **how: Unpack[SimulationChoices],
 ) -> CacheOutcome:
     """Let policies replace the pages of pools of several sizes, as a trace refers to them.
 
@@ -149,8 +121,7 @@ def cache(
     """
     if requests is not None and device is None:
         raise InvalidParameterError("--requests", final_name(requests), "without --device there are none")
-    asked = Asked(policy, size, page_size, warm_up, limit, seed, jobs or cores(), sample)
-    source = _source(trace, asked, format, columns)
+    source, asked = _asked(trace, policy, size, **how)
     target = None
     if device is not None:
         target = Target(device if isinstance(device, str) else device.ready(), depth, cpu, allow_write, force)
@@ -160,7 +131,7 @@ def cache(
         if target is not None and requests is not None:
             target = replace(target, sink=stack.enter_context(ParquetRecorder(requests, origin())))
         done = simulate(source, asked, stack.enter_context(activity("simulating policies")), target)
-    return CacheOutcome(source, asked, done)
+    return CacheOutcome(done, source, asked)
 
 
 @operation
@@ -170,14 +141,7 @@ def comparison(
     *,
     policy: Policies = None,
     size: Sizes = "10%",
-    page_size: fields.PagesOf = "4KiB",
-    warm_up: WarmUp = 0,
-    limit: Limit = None,
-    sample: Sample = "100%",
-    seed: fields.Seed = 0,
-    jobs: fields.Jobs = None,
-    format: Format = None,
-    columns: Columns = None,
+    **how: Unpack[SimulationChoices],
 ) -> CacheComparison:
     """Say which policy hits more often at which size, with confidence over windows of the trace, beside the optimum.
 
@@ -187,8 +151,7 @@ def comparison(
         flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
     """
     names = at_least_two([*(policies or []), *(policy or [])])
-    asked = Asked(names, size, page_size, warm_up, limit, seed, jobs or cores(), sample)
-    return compared(_source(trace, asked, format, columns), asked)
+    return compared(*_asked(trace, names, size, **how))
 
 
 @operation
@@ -199,9 +162,7 @@ def curve(
     size: Sizes = "1%..100%",
     page_size: fields.PagesOf = "4KiB",
     limit: Limit = None,
-    sample: Annotated[
-        Any, Field("Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error.", "SHARE")
-    ] = "100%",
+    sample: Annotated[Any, Field(_OF_A_CURVE, "SHARE")] = "100%",
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     format: Format = None,
@@ -218,8 +179,8 @@ def curve(
         flashsim cache curve zipf:pages=100000 --sample 5000pages
         flashsim cache curve pages.txt --policy lru --policy arc --policy opt --size 5%..50%
     """
-    asked = Asked(policy, size, page_size, 0, limit, seed, jobs or cores())
-    return curve_of(_source(trace, asked, format, columns), asked, sample)
+    how: SimulationChoices = {"page_size": page_size, "limit": limit, "seed": seed, "jobs": jobs, "format": format, "columns": columns}
+    return curve_of(*_asked(trace, policy, size, **how), sample)
 
 
 @operation
@@ -242,9 +203,9 @@ def keep(
     """
     source = of_text(text(trace, "trace"), page_size, seed, format, columns)
     with activity("writing references") as progress:
-        references = keep_references(source.batches(), out, to, progress)
-    told = {"file": final_name(out), "references": references}
-    return Listing([f"{told['file']}: {references:,} references"], [told])
+        references = page_trace.keep(source.batches(), out, to, progress)
+    written = {"file": final_name(out), "references": references}
+    return Listing([f"{written['file']}: {references:,} references"], [written])
 
 
 @dataclass(frozen=True)
@@ -258,7 +219,14 @@ class _Requests:
     def batches(self) -> ReferenceBatches:
         """See `flashsim.studies.caching.session.ReferenceSource`."""
         with trace_file(self.trace) as file:
-            yield from page_trace(file, self.page_size).batches()
+            yield from page_trace.page_trace(file, self.page_size).batches()
+
+
+def _asked(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[ReferenceSource, Asked]:
+    """The references of a trace, and what policies are asked."""
+    page_size, seed, sample = how["page_size"], how["seed"], how.get("sample", 1.0)
+    asked = Asked(policies, sizes, page_size, how.get("warm_up", 0), how["limit"], seed, how["jobs"] or cores(), sample)
+    return _source(trace, asked, how["format"], how["columns"]), asked
 
 
 def _source(value: Any, asked: Asked, format_name: str | None, columns: str | None) -> ReferenceSource:

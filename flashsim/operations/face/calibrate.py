@@ -13,15 +13,11 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Duration, Flag, Name, Size, Target
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import REPORT, Outcome
-from flashsim.operations.face._units import text
-from flashsim.studies.calibration import report
-from flashsim.studies.calibration.cpu_prices import CpuPrices, measure
-from flashsim.studies.calibration.session import Calibration
-from flashsim.studies.calibration.session import calibrate as run
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Duration, Flag, Name, Size, Target
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import REPORT, Outcome
+from flashsim.studies.calibration import cpu_prices, report, session
 from flashsim.studies.calibration.targets import open_target
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -29,19 +25,12 @@ from flashsim.studies.runs.partial_files import final_name
 
 
 class CalibrationOutcome(Outcome):
-    """A device's micro-benchmarks, and the preset that was fitted to them, which `fs.compare` takes as its device.
-
-    Parameters
-    ----------
-    done
-        As it was measured and fitted.
-    """
+    """A device's micro-benchmarks, and the preset that was fitted to them, which `fs.compare` takes as its device."""
 
     FILES = (REPORT,)
 
-    def __init__(self, done: Calibration, written: bool) -> None:
-        super().__init__(report.summary(done))
-        self.done = done
+    def __init__(self, done: session.Calibration, written: bool) -> None:
+        super().__init__(done, report.summary(done))
         self.preset = done.preset
         self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
 
@@ -50,7 +39,7 @@ class CalibrationOutcome(Outcome):
         yield f"{self.lead}\n"
         for held_out in (False, True):
             yield from (report.cells_table(self.done, held_out), "")
-        yield from (report.summary(self.done), "", Explanation(report.note(self.done)))
+        yield from (self.title, "", Explanation(report.note(self.done)))
 
     def _write_report(self, folder: Path) -> None:
         report.write_report(folder, self.done, self.lead, self.provenance)
@@ -70,7 +59,7 @@ class CalibrationOutcome(Outcome):
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the preset as a TOML file, which is then a device by its path."""
-        target = Path(text(path, "path"))
+        target = Path(fields.text(path, "path"))
         if target.suffix != ".toml":
             raise InvalidParameterError("path", str(target), "a preset's file ends in .toml")
         if target.exists() and not force:
@@ -89,25 +78,16 @@ class CalibrationOutcome(Outcome):
 class CpuOutcome(CalibrationOutcome):
     """Prices of this machine's work; `save` writes a CPU preset."""
 
-    def __init__(self, done: CpuPrices) -> None:
-        Outcome.__init__(self, "prices of this machine's CPU")
-        self.prices = done
+    def __init__(self, done: cpu_prices.CpuPrices) -> None:
+        Outcome.__init__(self, done, "prices of this machine's CPU")
 
     def summary(self) -> pd.DataFrame:
         """A row a price: nanoseconds, their spread, and where it comes from."""
-        return self.prices.table()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The prices JSON-ready."""
-        return self.prices.as_dict()
+        return self.done.table()
 
     def printed(self) -> Iterator[Part]:
         """The prices."""
-        yield self.prices.table()
-
-    def text(self) -> str:
-        """The preset."""
-        return self.prices.text()
+        yield self.done.table()
 
     def _write_report(self, folder: Path) -> None:
         raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
@@ -118,10 +98,7 @@ def calibrate(
     path: Annotated[
         str | PathLike[str] | None,
         Name(
-            "A real file or block device; or a preset, which shows how well the method finds it again.",
-            "PATH",
-            argument=True,
-            reads=True,
+            "A real file or block device; or a preset, which shows how well the method finds it again.", "PATH", argument=True, reads=True
         ),
     ] = None,
     *,
@@ -131,7 +108,7 @@ def calibrate(
     time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
     allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
     yes_destroy: fields.YesDestroy = None,
-    seed: Annotated[int, fields.Count("Of places and order, or of tuples.", parse=fields.least(0))] = 0,
+    seed: Annotated[int, Count("Of places and order, or of tuples.", parse=fields.least(0))] = 0,
     force: fields.Force = False,
 ) -> CalibrationOutcome:
     """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.
@@ -165,9 +142,8 @@ def calibrate(
             if value:
                 raise InvalidParameterError(option, value, "--cpu measures this machine, and no device")
         with activity("measuring") as progress:
-            done: CalibrationOutcome = CpuOutcome(
-                measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
-            )
+            prices = cpu_prices.measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
+        done: CalibrationOutcome = CpuOutcome(prices)
     else:
         if path is None:
             raise InvalidParameterError("PATH", "none", "a device is needed, or --cpu")
@@ -175,7 +151,9 @@ def calibrate(
             activity("measuring") as progress,
             open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
         ):
-            done = CalibrationOutcome(run(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write)
+            done = CalibrationOutcome(
+                session.calibrate(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write
+            )
     if out is not None:
         out.write_text(done.text(), encoding="utf-8")
     return done

@@ -1,4 +1,4 @@
-"""``flashsim validate joins`` and ``fs.compare``: joins by the formula, on a simulated device and on a real file, side by side."""
+"""``flashsim validate`` and ``fs.compare``: joins by formula, simulation and a real file; a disk's model under measured requests."""
 
 from __future__ import annotations
 
@@ -6,64 +6,54 @@ import shutil
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from algorithms.joins.base import page_format as page_format_of
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Count, Duration, Field, Name, Names, Number, Size, choice
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import REPORT, Outcome
+from flashsim.operations import fields
 from flashsim.operations.face._tables import Table, key, source
-from flashsim.operations.face._units import several, text
 from flashsim.operations.face.calibrate import CalibrationOutcome
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import REPORT, Outcome
 from flashsim.studies.calibration.session import calibrate
 from flashsim.studies.calibration.targets import open_target
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying.real import RealSettings
 from flashsim.studies.runs.joining import lay_out, memory_pages, open_pair
-from flashsim.studies.validation import joins as validation
-from flashsim.studies.validation import joins_report as report
+from flashsim.studies.validation import closed_loop, comparison, joins, joins_report
 
 #: Stands for a preset that is fitted to the device first.
 CALIBRATED = "calibrated"
 #: A calibration uses so much at least, in units of its largest request.
 _LEAST, _UNIT = 256 * MIB, 4 * MIB
-_ENGINES = choice("builtin", "fio", "both")
+_PRESET = "What is simulated; calibrated: a preset fitted to PATH first."
+_JOINS = "One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default."
+_ENGINES = fields.choice("builtin", "fio", "both")
 
 
 class ComparisonOutcome(Outcome):
-    """Joins, and what each witness says of them.
-
-    Parameters
-    ----------
-    done
-        As they ran.
-    """
+    """Joins, and what each witness says of them."""
 
     FILES = (REPORT,)
 
-    def __init__(self, done: validation.JoinsValidated) -> None:
-        super().__init__(report.conditions(done))
-        self.done = done
-
     def printed(self) -> Iterator[Part]:
         """What every witness says, how noisy the real file is, and what the columns mean."""
-        yield from (Explanation(self.title), "", report.table(self.done), "", report.noise_table(self.done), "")
-        for name, meaning in report.MEANING:
+        yield from (Explanation(self.title), "", joins_report.table(self.done), "", joins_report.noise_table(self.done), "")
+        for name, meaning in joins_report.MEANING:
             yield Explanation(f"{name}: {meaning}")
-        yield Explanation(report.WHY)
+        yield Explanation(joins_report.WHY)
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, self.done, self.provenance)
+        joins_report.write_report(folder, self.done, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
@@ -85,18 +75,18 @@ class ComparisonOutcome(Outcome):
         return pd.DataFrame(rows, columns=["algorithm", "witness", "noise"])
 
     def _draw(self) -> Figure:
-        return report.picture(self.done)
+        return joins_report.picture(self.done)
 
 
 def _device(value: Any, parameter: str) -> Any:
     if isinstance(value, CalibrationOutcome) or value == CALIBRATED:
         return value
-    presets.load(text(value, parameter))
+    presets.load(fields.text(value, parameter))
     return value
 
 
 def _engines(value: Any, parameter: str) -> list[str]:
-    asked = [_ENGINES(each, parameter) for each in several(value, parameter)]
+    asked = [_ENGINES(each, parameter) for each in fields.several(value, parameter)]
     return ["builtin", "fio"] if "both" in asked else asked
 
 
@@ -110,45 +100,20 @@ def compare(
         str | PathLike[str],
         Name("A real file, made if there is none, or a block device.", "PATH", option="--on --path", reads=True),
     ],
-    device: Annotated[
-        str | CalibrationOutcome,
-        Field(
-            "What is simulated; calibrated: a preset fitted to PATH first.",
-            "PRESET|calibrated",
-            _device,
-            ("presets",),
-            python="Or an `fs.calibrate`.",
-        ),
-    ],
-    algorithm: Annotated[
-        Any,
-        Names(
-            "One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default.",
-            "NAME",
-            completes=("joins",),
-            option="--join --algorithm",
-        ),
-    ] = None,
-    first: fields.FirstJoin = None,
-    fetch: fields.FetchStrategy = None,
-    k: fields.CacheShare = None,
-    policy: fields.FetchPolicy = None,
-    kernel: fields.KernelJoin = None,
-    columns: fields.ResultColumns = None,
-    partition: fields.PartitionMethod = None,
-    sub_buffer: fields.SubBuffer = None,
-    strands: fields.Strands = None,
-    scale: Annotated[float, Number("Of do2009's customer and orders.", metavar="F")] = 0.1,
+    device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
+    algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,
+    scale: Annotated[float, Number("Of do2009's customer and orders.", "F", after_group=True)] = 0.1,
     memory: Annotated[Any, Size("The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
     engine: Annotated[Any, Field("What replays; both, if fio is installed.", "builtin|fio|both", _engines)] = None,
     repeats: Annotated[int, Count("Runs on the real device; of each request the shortest time counts.")] = 5,
     time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
-    allow_write: Annotated[bool, fields.Flag("Write to PATH: what it holds is lost.", told=False)] = False,
+    allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", told=False)] = False,
     yes_destroy: fields.YesDestroy = None,
     seed: Annotated[int, Count("Of the calibration.", parse=fields.least(0))] = 0,
     force: fields.Force = False,
+    **choices: Unpack[fields.JoinChoices],
 ) -> ComparisonOutcome:
     r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
 
@@ -170,24 +135,22 @@ def compare(
     """
     if not 0 < scale <= 1000:
         raise InvalidParameterError("--scale", scale, "it must be in (0, 1000]")
-    target, names = Path(path), algorithm or validation.JOINS
+    target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
-    told: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "policy": policy, "kernel": kernel, "columns": columns}
-    told |= {"partition": partition, "sub_buffer": sub_buffer, "strands": strands}
-    setting = validation.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, told)
-    both = shutil.which("fio") and partition in (None, "traditional")
+    setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))
+    both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:
         given = (f"do2009:customer@{scale:g}" if r is None else r, f"do2009:orders@{scale:g}" if s is None else s)
         relations = open_pair(source(given[0], "r"), source(given[1], "s"), on)
         files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
         access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-        validation.check(target, files, access, engines)
+        joins.check(target, files, access, engines)
         chosen = device.preset if isinstance(device, CalibrationOutcome) else None
         if chosen is None and device == CALIBRATED:
             chosen = _calibrated(path, needed_size(files), time, access, seed, progress)
-        done = validation.validate(target, chosen or presets.load(str(device)), files, setting, engines, access, progress)
-    return ComparisonOutcome(done)
+        done = joins.validate(target, chosen or presets.load(str(device)), files, setting, engines, access, progress)
+    return ComparisonOutcome(done, joins_report.conditions(done))
 
 
 def _calibrated(path: Any, size: int, time: int, access: RealSettings, seed: int, progress: Progress | None) -> presets.Preset:
@@ -197,3 +160,63 @@ def _calibrated(path: Any, size: int, time: int, access: RealSettings, seed: int
         str(path), used, allow_write=access.allow_write, replace=access.replace, destroy=access.destroy, progress=progress
     ) as target:
         return calibrate(target, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
+
+
+class ClosedLoopOutcome(Outcome):
+    """A drive's model under the requests that were measured on the drive; `parts`: demerits of the model without each of its parts."""
+
+    FILES = (REPORT,)
+
+    def __init__(self, preset: presets.Preset, trace: Path, loop: closed_loop.ClosedLoop, parts: dict[str, Any]) -> None:
+        groups = comparison.compare(loop)
+        super().__init__(loop, f"{trace.name} on {preset.name}: {comparison.headline(groups)}")
+        self.preset, self.trace, self.groups, self.parts = preset, trace, groups, parts
+
+    def summary(self) -> pd.DataFrame:
+        """A row a group of requests: means of both, and the demerit."""
+        return comparison.summary_table(self.groups)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups[0].demerit}
+        document |= {"by_class": vars(comparison.ByClass.of(self.groups))}
+        document |= {"groups": {group.name: group.as_dict() for group in self.groups}, "notes": list(self.preset.notes)}
+        return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
+
+    def printed(self) -> Iterator[Part]:
+        """Means, percentiles and demerits."""
+        yield from (f"{self.title}\n", comparison.summary_table(self.groups), "", comparison.percentile_table(self.groups))
+        if self.parts:
+            yield from ("", comparison.ablation_table(self.parts))
+        yield from (f"note: {note}" for note in self.preset.notes)
+
+    def _write_report(self, folder: Path) -> None:
+        others = [comparison.ablation_table(self.parts)] if self.parts else []
+        title = f"{self.trace.name} on {self.preset.name}"
+        comparison.write_report(folder, title, self.done, self.groups, others, self.provenance)
+
+
+@operation
+def hdd(
+    *,
+    drive: Annotated[str, Name("A preset's name, a TOML file, or DiskSim's FILE.parv.", "PRESET", completes=("presets",))],
+    trace: Annotated[str, Name("A closed loop with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],
+    ablate: Annotated[bool, Flag("Also run the model without each of its parts in turn.")] = False,
+) -> ClosedLoopOutcome:
+    """Run the requests that were measured on a drive on its model, and compare the response times.
+
+    A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit
+    figure (the root mean square of the horizontal distance between both cumulative distributions).
+
+    Examples::
+
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
+    """
+    preset, measured = presets.load(drive), Path(trace)
+    if preset.kind != "hdd":
+        raise RefusedError(f"--drive: {preset.name} is no hard disk")
+    with activity("replaying") as progress:
+        loop = closed_loop.run(preset, measured, progress=progress)
+        parts = dict(comparison.ablate(preset, measured, progress)) if ablate else {}
+    return ClosedLoopOutcome(preset, measured, loop, parts)

@@ -6,7 +6,7 @@ import html
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
@@ -15,11 +15,11 @@ from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import format_duration, format_size
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
-from flashsim.operations.face._drive_run import Kept, run_on
-from flashsim.operations.face._operation import in_words_of_python
+from flashsim.operations.face._drive_run import Replay
 from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
 from flashsim.operations.face._traces import drawn, trace_file
-from flashsim.operations.face._units import count, size, text
+from flashsim.operations.fields import count, size, text
+from flashsim.operations.operation import in_words_of_python
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import survey
@@ -28,6 +28,17 @@ from traces.workload.base import Pattern
 
 #: Words for states beside those of ``--precondition``.
 _STATES = {"new": "empty", "full": "sequential"}
+
+
+class Amount(TypedDict, total=False):
+    """What `Drive.write` and `Drive.read` are asked for."""
+
+    random: str | None
+    sequential: str | None
+    request: str
+    depth: int
+    within: str | None
+    seed: int
 
 
 class Drive:
@@ -86,16 +97,7 @@ class Drive:
         filled = self.precondition.partition(",")[0]
         return ReadyDrive(self.device, full=self.is_flash and filled in ("sequential", "random", "steady"))
 
-    def write(
-        self,
-        *,
-        random: str | None = None,
-        sequential: str | None = None,
-        request: str = "4KiB",
-        depth: int = 1,
-        within: str | None = None,
-        seed: int = 0,
-    ) -> ReplayOutcome:
+    def write(self, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Write so much, at random places or one after another.
 
         Parameters
@@ -103,13 +105,13 @@ class Drive:
         random, sequential
             How much, such as ``"1GiB"``; one of them.
         request
-            Bytes of a request.
+            Bytes of a request, ``"4KiB"`` by default.
         depth
-            Requests that are outstanding at a time.
+            Requests that are outstanding at a time, 1 by default.
         within
             The first so many bytes of the drive, if not all of it.
         seed
-            Of the places.
+            Of the places, 0 by default.
 
         Examples
         --------
@@ -118,18 +120,9 @@ class Drive:
         >>> run.summary()["requests"].tolist()
         [1024]
         """
-        return self._moved(WRITE, random, sequential, request, depth, within, seed)
+        return self._moved(WRITE, **amount)
 
-    def read(
-        self,
-        *,
-        random: str | None = None,
-        sequential: str | None = None,
-        request: str = "4KiB",
-        depth: int = 1,
-        within: str | None = None,
-        seed: int = 0,
-    ) -> ReplayOutcome:
+    def read(self, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Read so much, at random places or one after another; see `write`.
 
         Examples
@@ -139,7 +132,7 @@ class Drive:
         >>> run.latencies()["operation"].unique().tolist()
         ['read']
         """
-        return self._moved(READ, random, sequential, request, depth, within, seed)
+        return self._moved(READ, **amount)
 
     @in_words_of_python()
     def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
@@ -172,13 +165,20 @@ class Drive:
             asked = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
             self._used = True
             made = provenance(asked, self.seed)
-            run = run_on(self.device, source, settings, what, limit, Kept(made), self.told)
+            run = Replay(source, what, limit, made).on(self.device, settings, self.told)
         title = titled(f"{name} replayed ({settings.pace})", [run], self.told)
-        return ReplayOutcome(title, made, [run], name, paced(settings.pace, depth), what)
+        return ReplayOutcome([run], title, made, name, paced(settings.pace, depth), what)
 
     @in_words_of_python()
     def _moved(
-        self, operation: int, random: str | None, sequential: str | None, request: str, depth: int, within: str | None, seed: int
+        self,
+        operation: int,
+        random: str | None = None,
+        sequential: str | None = None,
+        request: str = "4KiB",
+        depth: int = 1,
+        within: str | None = None,
+        seed: int = 0,
     ) -> ReplayOutcome:
         if (random is None) == (sequential is None):
             both = "none" if random is None else "both"
@@ -201,9 +201,9 @@ class Drive:
         with drawn(pattern, moved // each, count(seed, "seed", 0), name) as path:
             self._used = True
             made, what = provenance(asked, seed), survey(path)
-            run = run_on(self.device, path, settings, what, None, Kept(made), self.told)
+            run = Replay(path, what, None, made).on(self.device, settings, self.told)
         words = f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}"
-        return ReplayOutcome(titled(words, [run], self.told), made, [run], words, paced("asap", depth), what)
+        return ReplayOutcome([run], titled(words, [run], self.told), made, words, paced("asap", depth), what)
 
     def __repr__(self) -> str:
         title = self.device.preset.title

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import pandas as pd
 
 from flashsim.core.activity import activity
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Field, Name, Size
-from flashsim.operations.face._operation import operation, origin
+from flashsim.operations import fields
 from flashsim.operations.face._tables import Table, source
+from flashsim.operations.fields import Field, Name, Size
+from flashsim.operations.operation import operation, origin
 from flashsim.studies.presentation.tables import Table as Shown
 from flashsim.studies.runs.exporting import export_relation, lay_out_rows
 from flashsim.studies.runs.outputs import Outputs

@@ -13,13 +13,12 @@ from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.operations.face._fields import Count, Field, Flag, Names
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import File, Outcome, frame
 from flashsim.operations.face._tables import arrow_table
-from flashsim.operations.face._units import text
-from flashsim.studies.formulas.fetching import Fetching, column_of_results, graph_of_text, schedule
-from flashsim.studies.presentation.tables import Table
+from flashsim.operations.fields import Count, Field, Flag, Names, text
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import File, Outcome, frame
+from flashsim.studies.formulas.fetching import column_of_results, graph_of_text, schedule
+from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 
 if TYPE_CHECKING:
@@ -30,58 +29,49 @@ A_GRAPH = (
     "a graph is needed: the path of an edge list, an instance such as 'general', CSR arrays (offsets, neighbours), a SciPy matrix, "
     "a frame whose first two columns are the ends of edges, or a graph of NetworkX"
 )
+_GRAPHS = (
+    "Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of NetworkX, a SciPy "
+    "matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`."
+)
+_PLANNERS = "One of {planners}; or a Python file. Several may be given; all by default."
 
 
 class FetchOutcome(Outcome):
-    """Plans of one graph.
+    """Plans of one graph."""
 
-    Parameters
-    ----------
-    fetching
-        As they were made.
-    """
-
-    FILES = (File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda done, path, named: done.write_plans(path)),)
-
-    def __init__(self, fetching: Fetching) -> None:
-        super().__init__(fetching.title())
-        self.fetching = fetching
+    FILES = (File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda outcome, path, named: outcome.write_plans(path)),)
 
     @property
     def graph(self) -> PageGraph:
         """The page graph."""
-        return self.fetching.graph
+        graph: PageGraph = self.done.graph
+        return graph
 
     @property
     def fewest_frames(self) -> int | None:
         """The least number of frames with which no page is fetched twice (OPAS1); None unless it was asked for (`exact`)."""
-        return self.fetching.fewest_frames
+        fewest: int | None = self.done.fewest_frames
+        return fewest
 
     def plan(self, planner: str) -> FetchPlan:
         """What a planner made; its ``to_frame()`` has a row a fetch, and its ``check()`` goes through it."""
-        plans = {one.planner: one.plan for one in self.fetching.planned if one.plan}
+        plans = {one.planner: one.plan for one in self.done.planned if one.plan}
         if planner not in plans:
             raise UnknownNameError("plan", planner, plans)
         return plans[planner]
 
     def summary(self) -> pd.DataFrame:
         """A row a planner: fetches, the same over the pages that are needed at all, the bound, and processor seconds."""
-        return frame(self.fetching.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
+        return frame(self.done.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
 
     def write_plans(self, path: str | PathLike[str]) -> None:
         """Write a row a planner and fetch into a Parquet file: the page, what it replaces, and how many pairs meet before the next one."""
-        pq.write_table(self.fetching.plans(), path)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.fetching.as_dict()
+        pq.write_table(self.done.plans(), path)
 
     def printed(self) -> Iterator[Part]:
         """The plans, and what their columns are."""
-        rows = [[row["planner"], row["fetches"], row["over_needed"], row["bound"], row["seconds"]] for row in self.fetching.rows()]
-        yield f"{self.title}\n"
-        yield Table(["planner", "fetches", "over needed", "bound", "planning s"], rows, digits=3)
-        yield ""
+        columns = same("planner", "fetches") | {"over needed": "over_needed", "bound": "bound", "planning s": "seconds"}
+        yield from (f"{self.title}\n", Table.of(self.done.rows(), columns, digits=3), "")
         yield Explanation(
             "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
             "the best one may take more."
@@ -96,12 +86,12 @@ class FetchOutcome(Outcome):
         with style():
             figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
             axes = figure.subplots()
-            for number, one in enumerate(self.fetching.planned):
+            for number, one in enumerate(self.done.planned):
                 colour, marker = LINES[number % len(LINES)]
                 met = np.cumsum(one.plan.edges_met) / max(1, self.graph.edges) if one.plan else [1.0]
                 first = one.fetches - len(met) + 1
                 axes.plot(range(first, one.fetches + 1), met, color=colour, marker=marker, markevery=[-1], markersize=5, label=one.planner)
-            axes.axvline(self.fetching.bound, color="#555555", linestyle=":", label="bound")
+            axes.axvline(self.done.bound, color="#555555", linestyle=":", label="bound")
             axes.set(xlabel="fetches", ylabel="share of pairs that have met", ylim=(0, 1.05))
             axes.set_xlim(0, None)
             legend(figure, axes)
@@ -116,17 +106,14 @@ def fetch(
             "An edge list, as FILE.parquet, FILE.csv or FILE.sqlite:TABLE; or an instance of {graphs}.",
             "GRAPH",
             completes=("graphs",),
+            python=_GRAPHS,
             argument=True,
             reads=True,
-            python="Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of "
-            "NetworkX, a SciPy matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`.",
         ),
     ],
     *,
     frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
-    planner: Annotated[
-        Any, Names("One of {planners}; or a Python file. Several may be given; all by default.", "NAME", completes=("planners",))
-    ] = None,
+    planner: Annotated[Any, Names(_PLANNERS, "NAME", completes=("planners",))] = None,
     results: Annotated[
         str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN")
     ] = None,

@@ -8,45 +8,34 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from algorithms.joins.base import JOINS
-from algorithms.joins.base import page_format as page_format_of
+from algorithms.joins import base as joins
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.units import MILLISECONDS, SECONDS, format_size
 from flashsim.device import engines, presets
+from flashsim.device.access import is_path
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._devices import device_of, held, is_real, preset_of
-from flashsim.operations.face._fields import Count, Field, Flag, Name, Size, Target, choice, each
-from flashsim.operations.face._operation import operation, origin
-from flashsim.operations.face._outcome import Outcome, frame, outstanding_frame, point_of
+from flashsim.operations import fields
+from flashsim.operations.face._devices import device_of, preset_of
 from flashsim.operations.face._tables import Table, key, source
+from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
-from flashsim.studies.formulas.comparison import Compared, as_dict, check_formula, compare_join, comparison_table, formulas, why
-from flashsim.studies.formulas.partitioning import HAAS, check_rule, division
+from flashsim.studies.formulas import comparison, drives
 from flashsim.studies.presentation.rows import RowWriter
 from flashsim.studies.presentation.tables import Table as Shown
+from flashsim.studies.presentation.tables import same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.presentation.trace_tables import outstanding
-from flashsim.studies.runs.joining import (
-    CPU,
-    JoinResult,
-    JoinSetting,
-    RealFile,
-    check_names,
-    lay_out,
-    memory_pages,
-    open_pair,
-    run_join_on_file,
-    simulate_join,
-    wanted_columns,
-)
+from flashsim.studies.runs import joining
+from flashsim.studies.runs.drives import DriveInUse
 from traces.file.recording import ParquetRecorder
 
 if TYPE_CHECKING:  # the command needs neither
@@ -55,23 +44,21 @@ if TYPE_CHECKING:  # the command needs neither
 
 
 class JoinOutcome(Outcome):
-    """What a join cost on every device, and its rows.
-
-    Parameters
-    ----------
-    result
-        As the join ran.
-    """
+    """What a join cost on every device, and its rows."""
 
     SWEPT = ("summary", "phases")
 
-    def __init__(self, result: JoinResult) -> None:
-        super().__init__(_title(result))
+    def __init__(self, result: joining.JoinResult) -> None:
+        super().__init__(result, _title(result))
         self.result = result
+
+    @cached_property
+    def _compared(self) -> list[list[comparison.Compared]]:
+        return comparison.compare_join(self.result)
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return as_dict(self.result)
+        return comparison.as_dict(self.result)
 
     def summary(self) -> pd.DataFrame:
         """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
@@ -79,26 +66,25 @@ class JoinOutcome(Outcome):
         Of several strands: seconds of I/O and CPU work of all together, what has elapsed in all, and how busy cores and device were.
         """
         rows = []
-        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
+        for run, compared in zip(self.result.runs, self._compared, strict=True):
             total, setting = compared[-1], self.result.setting
-            told: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
-            told |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
-            told |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
+            row: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
+            row |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
+            row |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
             if isinstance(run, ConcurrentRun):
                 busy = {"cores_busy": run.core_shares.get(HOST, 0.0), "device_busy": max(run.device_shares)}
-                told |= {"strands": self.result.parameters.strands, "strands_s": run.strand_time / SECONDS} | busy
-            rows.append(told)
+                row |= {"strands": self.result.parameters.strands, "strands_s": run.strand_time / SECONDS} | busy
+            rows.append(row)
         return frame(rows).astype({"formula_io_s": float})
 
     def phases(self) -> pd.DataFrame:
         """A row a device and phase: requests, pages, and seconds of I/O, of CPU work and in all."""
         rows = [
-            {"device": run.machine, "phase": row.phase, "requests": row.requests, "pages": row.pages}
-            | {"io_s": row.io, "cpu_s": row.cpu, "total_s": row.total}
+            (run.machine, row.phase, row.requests, row.pages, row.io, row.cpu, row.total)
             for number, run in enumerate(self.result.runs)
             for row in self.result.measured(number)[:-1]
         ]
-        return frame(rows)
+        return frame(rows, ["device", "phase", "requests", "pages", "io_s", "cpu_s", "total_s"])
 
     def strands(self) -> pd.DataFrame:
         """A row a device and strand, of what ran in several: requests, and seconds of I/O, of CPU work, waiting, and in all."""
@@ -106,9 +92,8 @@ class JoinOutcome(Outcome):
         for run in self.result.runs:
             for strand in run.strands if isinstance(run, ConcurrentRun) else ():
                 total = strand.total()
-                times = {"io_s": total.io_time, "cpu_s": total.cpu_time, "wait_s": total.wait_time, "total_s": total.total_time}
-                told: dict[str, Any] = {"device": run.machine, "strand": strand.strand, "requests": total.requests}
-                rows.append(told | {name: time / SECONDS for name, time in times.items()})
+                times = {f"{name}_s": getattr(total, f"{name}_time") / SECONDS for name in ("io", "cpu", "wait", "total")}
+                rows.append({"device": run.machine, "strand": strand.strand, "requests": total.requests, **times})
         return frame(rows)
 
     def outstanding(self) -> pd.DataFrame:
@@ -123,15 +108,12 @@ class JoinOutcome(Outcome):
         phases that it has; what others took is ``io_left_out_s``.
         """
         rows = []
-        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
-            for row in compared:
-                told = row.as_dict()
-                seconds = {f"{name}_s": told.pop(name) for name in ("io", "formula_io", "formula_io_measured_seek", "io_left_out")}
-                kept = {name: told[name] for name in ("phase", "requests", "formula_requests", "pages", "formula_pages")}
-                rows.append({"device": run.machine, **kept, **seconds, "io_difference": told["io_difference"]})
-        made = frame(rows)
-        told_columns = [name for name in made if "formula" in str(name) or name == "io_difference"]
-        return made.astype(dict.fromkeys(told_columns, float))
+        for run, compared in zip(self.result.runs, self._compared, strict=True):
+            rows += [{"device": run.machine, **row.as_dict()} for row in compared]
+        seconds = ["io", "formula_io", "formula_io_measured_seek", "io_left_out"]
+        columns = ["device", "phase", "requests", "formula_requests", "pages", "formula_pages", *seconds, "io_difference"]
+        table = frame(rows)[columns].rename(columns={name: f"{name}_s" for name in seconds})
+        return table.astype({name: float for name in table if "formula" in str(name) or name == "io_difference"})
 
     @cached_property
     def table(self) -> pa.Table:
@@ -139,7 +121,7 @@ class JoinOutcome(Outcome):
         r, s = (file.relation for file in self.result.files)
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
             path = Path(folder) / "rows.parquet"
-            with RowWriter(path, r, s, wanted_columns(self.result.setting, (r, s))) as writer:
+            with RowWriter(path, r, s, joining.wanted_columns(self.result.setting, (r, s))) as writer:
                 self.result.emit(writer)
             return pq.read_table(path)
 
@@ -151,10 +133,10 @@ class JoinOutcome(Outcome):
     def printed(self) -> Iterator[Part]:
         """What ran, and for each device its cost by phase, beside the formula where there is one."""
         setting, first = self.result.setting, self.result.runs[0]
-        told, takes = self.result.parameters, JOINS.load(setting.algorithm).OPTIONS
-        with_ = [str(getattr(told, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(told, name)]
+        chosen, takes = self.result.parameters, joins.JOINS.load(setting.algorithm).OPTIONS
+        with_ = [str(getattr(chosen, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(chosen, name)]
         with_ += [setting.partition] if setting.partition else []
-        with_ += [f"{told.strands} strands"] if told.strands > 1 else []
+        with_ += [f"{chosen.strands} strands"] if chosen.strands > 1 else []
         joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
         files = self.result.files
         sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
@@ -164,7 +146,7 @@ class JoinOutcome(Outcome):
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
         yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows\n"
-        for number, compared in enumerate(compare_join(self.result)):
+        for number, compared in enumerate(self._compared):
             yield from self._printed_run(number, compared)
 
     @property
@@ -173,8 +155,8 @@ class JoinOutcome(Outcome):
         made = self.result.bucket_page_size
         return made if made < self.result.files[0].page_size else 0
 
-    def _printed_run(self, number: int, compared: list[Compared]) -> Iterator[Part]:
-        run, formula = self.result.runs[number], formulas(self.result)[number]
+    def _printed_run(self, number: int, compared: list[comparison.Compared]) -> Iterator[Part]:
+        run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
         if number:
             yield from ("", run.machine)
         level = run.outstanding.as_dict()
@@ -183,8 +165,8 @@ class JoinOutcome(Outcome):
         if isinstance(run, ConcurrentRun):
             yield from (_strand_costs(run), Explanation(_overlap(run)))
         elif formula is None:
-            rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in compared]
-            yield Shown(["phase", "requests", "pages", "I/O s", "CPU s", "total s"], rows, digits=3)
+            columns = same("phase", "requests", "pages") | {"I/O s": "io", "CPU s": "cpu", "total s": "total"}
+            yield Shown.of(map(vars, compared), columns, digits=3)
         else:
             disk, total = formula.disk, run.total()
             rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms read"
@@ -192,21 +174,25 @@ class JoinOutcome(Outcome):
             written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
             counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = counted if self.smaller_buckets else ""
-            yield from (comparison_table(compared), "")
-            parts = why(self.result.setting.algorithm, compared[-1])
+            yield from (comparison.comparison_table(compared), "")
+            parts = comparison.why(self.result.setting.algorithm, compared[-1])
             yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {parts}{sizes}")
 
     def _draw(self) -> Figure:
         from flashsim.studies.presentation.plots import Bar, stacked_bars
 
         bars = []
-        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
+        for run, compared in zip(self.result.runs, self._compared, strict=True):
             bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in compared[:-1]]
         return stacked_bars({self.title.partition(":")[0]: bars})
 
 
-#: What is a relation in Python.
 _TABLES = "Or a DataFrame, or an Arrow table. It is loaded onto the device before the clock starts."
+_DEVICES = "A preset (see flashsim device list), its TOML file, or the path of a real file or disk. Several see the same requests."
+_RULES = (
+    "How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive, of bnl, sort-merge, grace-hash and "
+    "hybrid-hash, and of grace-hash with n-hash, whose sub-buffers it also chooses."
+)
 
 
 @operation
@@ -218,13 +204,14 @@ def join(
     device: Annotated[
         Any,
         Field(
-            "A preset (see flashsim device list), its TOML file, or the path of a real file or disk. Several see the same requests.",
+            _DEVICES,
             "DEVICE",
-            each(device_of),
+            fields.each(device_of),
             ("presets",),
-            several=True,
-            reads=True,
             python="Or an `fs.drive`, which is left as it is.",
+            several=True,
+            single=True,
+            reads=True,
         ),
     ],
     memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
@@ -233,36 +220,25 @@ def join(
     ] = "hybrid-hash",
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
-    io: Annotated[str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", choice("blocked", "page"))] = "blocked",
-    placement: fields.Placement = "packed",
-    cpu: fields.Cpu = CPU,
+    io: Annotated[
+        str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", fields.choice("blocked", "page"))
+    ] = "blocked",
+    placement: Annotated[str, Name("One of {placements}; or a Python file.", "PLACEMENT", completes=("placements",))] = "packed",
+    cpu: fields.Cpu = joining.CPU,
     buffers_for: Annotated[
         str | None,
         Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",)),
     ] = None,
-    allocation: Annotated[
-        str,
-        Name(
-            "How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive, of bnl, sort-merge, grace-hash and "
-            "hybrid-hash, and of grace-hash with n-hash, whose sub-buffers it also chooses.",
-            "RULE",
-        ),
-    ] = HAAS,
-    first: fields.FirstJoin = None,
-    fetch: fields.FetchStrategy = None,
-    k: fields.CacheShare = None,
-    policy: fields.FetchPolicy = None,
-    kernel: fields.KernelJoin = None,
-    columns: fields.ResultColumns = None,
-    partition: fields.PartitionMethod = None,
-    sub_buffer: fields.SubBuffer = None,
-    strands: fields.Strands = None,
-    cores: Annotated[int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C")] = None,
+    allocation: Annotated[str, Name(_RULES, "RULE")] = drives.HAAS,
+    cores: Annotated[
+        int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True)
+    ] = None,
     digests_stored: Annotated[bool, Flag("Digests are on the device before digest begins.")] = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
     allow_write: fields.AllowWrite = False,
     force: fields.Force = False,
+    **choices: Unpack[fields.JoinChoices],
 ) -> JoinOutcome:
     r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
 
@@ -321,40 +297,42 @@ def join(
     >>> para.strands()["strand"].tolist()
     ['main', 'strand 1', 'strand 2']
     """
-    on_pages = page_size, page_format or page_format_of(algorithm)
-    pages = memory_pages(memory, *on_pages)
-    options: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "policy": policy, "kernel": kernel, "columns": columns}
-    options |= {"digests_stored": digests_stored or None, "partition": partition, "sub_buffer": sub_buffer, "strands": strands}
-    setting = JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **options, cores=cores)
-    real = next((one for one in device if is_real(one)), None)
+    on_pages = page_size, page_format or joins.page_format(algorithm)
+    pages = joining.memory_pages(memory, *on_pages)
+    chosen: dict[str, Any] = {**choices, "digests_stored": digests_stored or None, "cores": cores}
+    setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **chosen)
+    real = next((one for one in device if isinstance(one, str) and is_path(one)), None)
     if real and len(device) > 1:
         raise RefusedError(f"device: {real} is a real file, which runs alone; fs.compare holds it against formula and simulation")
     preset = None if real else preset_of(device[0])
-    check_names(setting, preset)
-    check_formula(algorithm)
-    check_rule(allocation)
+    joining.check_names(setting, preset)
+    comparison.check_formula(algorithm)
+    drives.check_rule(allocation)
     for one in () if real else device:
         engines.begin(presets.load(preset_of(one)))  # while the relations are opened
     for option, relation in (("--r", r), ("--s", s)) if real else ():
         file = source_file(relation) if isinstance(relation, str) else None
         if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
             raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
-    relations = open_pair(source(r, "r"), source(s, "s"), on)
-    shown = wanted_columns(setting, relations)
-    files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
-    setting, buffers = division(setting, files, preset, allocation)
+    relations = joining.open_pair(source(r, "r"), source(s, "s"), on)
+    shown = joining.wanted_columns(setting, relations)
+    files = (joining.lay_out(relations[0], *on_pages), joining.lay_out(relations[1], *on_pages))
+    setting, buffers = drives.division(setting, files, preset, allocation)
     with ExitStack() as stack:
         sink = stack.enter_context(ParquetRecorder(trace, origin())) if trace else None
         results = stack.enter_context(RowWriter(out, *relations, shown)) if out else None
-        told: dict[str, Any] = {"allocation": buffers, "sink": sink, "results": results}
         if real:
+            target = joining.RealFile(Path(real), allow_write, force)
             progress = stack.enter_context(activity("loading"))
-            return JoinOutcome(run_join_on_file(setting, files, RealFile(Path(real), allow_write, force), progress=progress, **told))
-        stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
-        return JoinOutcome(simulate_join(setting, files, [held(one) for one in device], **told))
+            result = joining.run_join_on_file(setting, files, target, progress=progress, allocation=buffers, sink=sink, results=results)
+        else:
+            stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
+            ready = [DriveInUse(one) if isinstance(one, str) else one.ready() for one in device]
+            result = joining.simulate_join(setting, files, ready, allocation=buffers, sink=sink, results=results)
+        return JoinOutcome(result)
 
 
-def _title(result: JoinResult) -> str:
+def _title(result: joining.JoinResult) -> str:
     sides = " with ".join(f"{file.name} ({len(file.relation):,} rows, {file.pages:,} pages)" for file in result.files)
     memory = format_size(result.setting.memory * result.files[0].page_size)
     strands = f" in {result.parameters.strands} strands" if result.parameters.strands > 1 else ""

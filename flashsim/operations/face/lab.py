@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flashsim.operations.face._outcome import Picture
+from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
 from flashsim.ssd.state.block_map import block_map
 from flashsim.studies.presentation.flash_drawing import draw_pages

@@ -13,15 +13,12 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Count, Duration, Field, Flag, Name, Names, Number, Size, a_number, least
-from flashsim.operations.face._operation import operation, switches
-from flashsim.operations.face._outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
-from flashsim.operations.face._units import text
+from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
-from flashsim.studies.pooling import report
-from flashsim.studies.pooling.session import PARTS, Asked, Pools, simulate
-from flashsim.studies.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size, least
+from flashsim.operations.operation import operation, switches
+from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
+from flashsim.studies.pooling import report, session
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 
@@ -29,10 +26,13 @@ _DEVICE = (
     "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "
     "or 8xPRESET."
 )
+_WORKLOADS = "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace."
+_DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas."
+_WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
 
 
 def _device(value: Any, parameter: str) -> str | Drive:
-    return value if isinstance(value, Drive) else text(value, parameter)
+    return value if isinstance(value, Drive) else fields.text(value, parameter)
 
 
 def _devices(what: str) -> Field:
@@ -40,21 +40,14 @@ def _devices(what: str) -> Field:
 
 
 class PoolOutcome(Outcome):
-    """What systems did.
-
-    Parameters
-    ----------
-    done
-        As it was found.
-    """
+    """What systems of pools did."""
 
     SWEPT = ("summary", "series", "traffic")
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, done: Pools, seconds: float) -> None:
-        super().__init__(done.title())
-        self.done = done
+    def __init__(self, done: session.Pools, seconds: float) -> None:
+        super().__init__(done)
         self.seconds = seconds
 
     def printed(self) -> Iterator[Part]:
@@ -74,7 +67,7 @@ class PoolOutcome(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
-        return pd.DataFrame(self.done.rows())
+        return super().summary()
 
     def series(self) -> pd.DataFrame:
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
@@ -107,23 +100,13 @@ class PoolOutcome(Outcome):
 def pool(
     workload: Annotated[
         str,
-        Name(
-            "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace.",
-            "WORKLOAD",
-            completes=("workloads",),
-            argument=True,
-            reads=True,
-        ),
+        Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), argument=True, reads=True),
     ],
     *,
     memory: Annotated[Any, Size("The memory pool.")],
     design: Annotated[
         Any,
-        Names(
-            "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas.",
-            "DESIGN",
-            completes=("designs",),
-        ),
+        Names(_DESIGNS, "DESIGN", completes=("designs",)),
     ] = "all",
     ssd: Annotated[Any, Size("The SSD's frames.")] = "0B",
     time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
@@ -135,11 +118,13 @@ def pool(
     policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
     dirty_limit: Annotated[
         str | float,
-        Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit"),
+        Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit"),
     ] = "50%",
     filling: Annotated[
         str | float,
-        Field("Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", parse_percent, switch="fill"),
+        Field(
+            "Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", session.parse_percent, switch="fill"
+        ),
     ] = "95%",
     throttle: Annotated[
         int,
@@ -149,7 +134,7 @@ def pool(
     partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.", switch="partitions")] = 16,
     expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.", switch="expansion")] = 8,
     expansion_until: Annotated[
-        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", is_until_ssd, switch="expands_for_ssd")
+        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", session.is_until_ssd, switch="expands_for_ssd")
     ] = "memory",
     read_ahead: Annotated[int, Count("Pages that a scan reads at once.", switch="read_ahead")] = 32,
     checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.", switch="checkpoint")] = None,
@@ -157,16 +142,16 @@ def pool(
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
     think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
     page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
-    without: Annotated[Any, Names(f"Run each design once more without: {', '.join(PARTS)}; or all, one after the other.", "PART")] = None,
+    without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
     scale: Annotated[
         float,
         Number(
             "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
-            metavar="F",
-            parse=a_number("it must be above 0 and at most 1"),
+            "F",
+            parse=fields.number("it must be above 0 and at most 1"),
         ),
     ] = 1.0,
-    last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", parse_percent)] = "20%",
+    last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", session.parse_percent)] = "20%",
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
@@ -194,9 +179,9 @@ def pool(
     """
     given = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
     states = {purpose: (one.precondition, one.seed) for purpose, one in given.items() if isinstance(one, Drive) and one.is_flash}
-    asked = Asked(
+    asked = session.Asked(
         workload=workload,
-        designs=design_names(design),
+        designs=session.design_names(design),
         memory=memory,
         ssd=ssd,
         time=time,
@@ -206,13 +191,13 @@ def pool(
         page_size=page_size,
         seed=seed,
         scale=scale,
-        without=part_names(without or []),
+        without=session.part_names(without or []),
         last=int(last) / 100,
         switches=switches() | {"sharp": not fuzzy} | ({} if log is None else {"log_bytes": log_bytes}),
     )
     begun = perf_counter()
     with activity("designs") as progress:
-        done = simulate(asked, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
+        done = session.simulate(asked, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
     return PoolOutcome(done, perf_counter() - begun)
 
 

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
-from flashsim.operations.face import _fields as fields
+from flashsim.operations import fields
 from flashsim.operations.face._devices import device_of, preset_of
-from flashsim.operations.face._drive_run import DriveRun, Kept, TimelineFile, load_unless_too_small, run_on, run_on_file, run_on_files
-from flashsim.operations.face._fields import Count, Field, Flag, Name, Target, each
-from flashsim.operations.face._operation import operation, origin
-from flashsim.operations.face._outcome import point_of
+from flashsim.operations.face._drive_run import Replay, TimelineFile, load_unless_too_small
 from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
 from flashsim.operations.face._traces import part_of, trace_file
-from flashsim.operations.face._units import several, text
 from flashsim.operations.face.trace import Trace
+from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, several, text
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import point_of
 from flashsim.studies.replaying import preconditioning
 from flashsim.studies.replaying.real import RealSettings
 from flashsim.studies.replaying.several import assigned
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import Survey, survey
-from traces.file.excerpt import Excerpt
 from traces.replay.base import load_engine
+
+_DEVICES = "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
 
 
 def _devices(value: Any, parameter: str) -> Any:
@@ -46,15 +46,15 @@ def replay(
     device: Annotated[
         Any,
         Field(
-            "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
-            "as disk=./disk.bin.",
+            _DEVICES + "as disk=./disk.bin.",
             "DEVICE",
             _devices,
             ("presets",),
-            option="--on",
-            several=True,
-            reads=True,
+            "--on",
             python='Or an `fs.drive`, which is left as it is; or ``{"disk": "./disk.bin"}``.',
+            several=True,
+            single=True,
+            reads=True,
         ),
     ],
     *,
@@ -62,12 +62,6 @@ def replay(
     depth: Annotated[int, Count("With asap: how many requests are outstanding.")] = 1,
     out: Annotated[Any, Target("Write the replayed requests with their times.", "TRACE.parquet")] = None,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
-    format: fields.TraceFormat = None,
-    columns: fields.TraceColumns = None,
-    device_number: fields.TraceDevices = None,
-    start: fields.Start = None,
-    window: fields.Window = None,
-    speed: fields.Speed = 1,
     timeline: fields.Timeline = None,
     timeline_from: fields.TimelineFrom = None,
     timeline_to: fields.TimelineTo = None,
@@ -80,27 +74,16 @@ def replay(
     widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: fields.AllowWrite = False,
-    yes_destroy: Annotated[
-        Any,
-        Field(
-            "A block device that --allow-write destroys, by name.",
-            "/dev/NAME",
-            each(text),
-            option="--yes-destroy",
-            several=True,
-            told=False,
-        ),
-    ] = None,
+    yes_destroy: Annotated[Any, Names("A block device that --allow-write destroys, by name.", "/dev/NAME", told=False)] = None,
     force: fields.Force = False,
     requests: Annotated[bool, Field("Keep every request with its times.", fixed=lambda given: False, told=False)] = True,
     pauses: Annotated[
         bool,
         Field(
-            "Watch a flash drive's pauses by garbage collection.",
-            fixed=lambda given: bool(given["json_"] or given["out_dir_"]),
-            told=False,
+            "Watch a flash drive's pauses by garbage collection.", fixed=lambda given: bool(given["json_"] or given["out_dir_"]), told=False
         ),
     ] = False,
+    **part: Unpack[fields.TracePart],
 ) -> ReplayOutcome:
     """Replay a trace on a simulated or real device and report what it showed.
 
@@ -141,30 +124,28 @@ def replay(
         raise RefusedError("--timeline: it shows one device")
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
-    kept = Kept(origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to))
+    kept = origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to)
     if against:
         presets.load(against)
-    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
-    with trace_file(part_of(trace, **part)) as source:
+    with trace_file(part_of(trace, part)) as source:
         what, name = survey(source, limit), source.name
-        on_real = None
+        asked, on_real, used = Replay(source, what, limit, *kept), None, pace or what.pace()
         if real:
-            knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
-            on_real = RealSettings(
-                pace or knows, depth, engine or "builtin", wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
-            )
+            how = engine or "builtin"
+            used = pace or (what.pace() if what.pace() in load_engine(how).PACES else "asap")
+            on_real = RealSettings(used, depth, how, wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered)
         if on_real and together:
-            runs, used = run_on_files(device, source, on_real, what, limit, kept), on_real.pace
+            runs = asked.on_files(device, on_real)
         else:
-            used = on_real.pace if on_real else pace or what.pace()
-            runs = [
-                run_on_file(Path(one), source, on_real, what, limit, kept, against)
-                if on_real and one in real
-                else _simulated(one, source, ReplaySettings(used, depth, wrap), what, limit, kept, empty, precondition)
-                for one in device
-            ]
+            runs = []
+            for one in device:
+                if on_real and one in real:
+                    runs.append(asked.on_file(Path(one), on_real, against))
+                    continue
+                drive, state = _prepared(one, what, wrap, empty, precondition)
+                runs.append(asked.on(drive, ReplaySettings(used, depth, wrap), state, used=not isinstance(one, str)))
     title = titled(f"{name} replayed ({used})", runs)
-    return ReplayOutcome(title, origin(), runs, name, paced(used, depth), what, together)
+    return ReplayOutcome(runs, title, origin(), name, paced(used, depth), what, together)
 
 
 def _refuse(given: Mapping[str, Any], why: str) -> None:
@@ -173,20 +154,11 @@ def _refuse(given: Mapping[str, Any], why: str) -> None:
             raise RefusedError(f"{option}: {why}")
 
 
-def _simulated(
-    device: Any,
-    source: Excerpt,
-    settings: ReplaySettings,
-    what: Survey,
-    limit: int | None,
-    kept: Kept,
-    empty: bool,
-    precondition: str | None,
-) -> DriveRun:
-    """On a preset's drive, or one that there is."""
+def _prepared(device: Any, what: Survey, wrap: bool, empty: bool, precondition: str | None) -> tuple[Device, str]:
+    """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
         _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
-        return run_on(device.copy().device, source, settings, what, limit, kept)
+        return device.copy().device, ""
     preset = presets.load(device)
     if precondition:
         preconditioning.wanted(precondition, preset)  # refuse before anything is compiled
@@ -195,8 +167,8 @@ def _simulated(
         with activity(f"preparing {drive.name}") as progress:
             state = preconditioning.bring_into(drive, precondition, progress=progress)
     elif not empty:
-        load_unless_too_small(drive, what, wrap=settings.scale_offsets)
-    return run_on(drive, source, settings, what, limit, kept, state, used=False)
+        load_unless_too_small(drive, what, wrap=wrap)
+    return drive, state
 
 
 #: One run of a sweep.

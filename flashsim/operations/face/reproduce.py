@@ -16,14 +16,12 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.literature.base import PAPERS, load
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Field, Flag, Name, Number, a_number
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import Listing, Outcome
-from flashsim.operations.reproduction.judging import Reproduced, as_dict, differing, share, summary, tally, verdict_table
-from flashsim.operations.reproduction.judging import reproduce as reproduce_papers
-from flashsim.operations.reproduction.report import write_report
+from flashsim.literature.base import PAPERS, Verdict, load
+from flashsim.operations import fields, reproduction
+from flashsim.operations.fields import Field, Flag, Name, Number
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Listing, Outcome
+from flashsim.operations.reproduction import Reproduced
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, as_text
@@ -31,6 +29,9 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings
 from flashsim.studies.runs.outputs import Outputs
 
+_TARGET = "What to reproduce, of {papers}; without it, they are listed."
+_CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."
+_DRIVES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
 #: So many cells outside the tolerance are named on a terminal; the report names all.
 _NAMED = 3
 #: The first words of the first lines take so many characters.
@@ -67,44 +68,30 @@ class ExhibitShown:
 
 
 class ReproductionOutcome(Outcome):
-    """A paper's claims, judged.
-
-    Parameters
-    ----------
-    done
-        Judgements, exhibits and runs.
-    """
+    """A paper's claims, judged: `done` has judgements, exhibits and runs."""
 
     def __init__(self, done: Sequence[Reproduced], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
-        super().__init__(
-            "; ".join(
-                f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}: {summary(one, settings.scale)}"
-                for one in done
-            ),
-            as_dict(done, settings)["provenance"],
-        )
-        self.done = list(done)
+        counts = [", ".join(f"{kind} {count}" for kind, count in reproduction.counts(one, settings.scale).items()) for one in done]
+        titles = [f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}" for one in done]
+        title = "; ".join(map(": ".join, zip(titles, counts, strict=True)))
+        super().__init__(list(done), title, reproduction.as_dict(done, settings)["provenance"])
         self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
 
     def summary(self) -> pd.DataFrame:
         """A row a claim: its verdict at this scale, how many of its published numbers are inside, and both numbers in a line each."""
+        scale = self.settings.scale
         rows = [
-            {
-                "claim": each.claim.name,
-                "verdict": each.verdict_at(self.settings.scale),
-                "inside": str(each.tally),
-                "published": each.published,
-            }
-            | {"measured": each.measured, "tolerance": each.claim.tolerance, "note": each.note_at(self.settings.scale)}
+            (each.claim.name, each.verdict_at(scale), str(each.tally), each.published, each.measured)
+            + (each.claim.tolerance, each.note_at(scale))
             for one in self.done
             for each in one.judgements
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "published", "measured", "tolerance", "note"])
 
     def cells(self) -> pd.DataFrame:
         """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
         rows = [
-            {"claim": each.claim.name, "cell": cell.name, "published": cell.published, "measured": cell.measured, "inside": cell.inside}
+            (each.claim.name, cell.name, cell.published, cell.measured, cell.inside)
             for one in self.done
             for each in one.judgements
             for cell in each.cells
@@ -120,7 +107,7 @@ class ReproductionOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return as_dict(self.done, self.settings)
+        return reproduction.as_dict(self.done, self.settings)
 
     def printed(self) -> Iterator[Part]:
         """Five lines a paper, the verdicts, and if asked for everything that a terminal can show."""
@@ -128,7 +115,7 @@ class ReproductionOutcome(Outcome):
             yield from _printed(one, self.settings, self.seconds, self.place, self.details)
 
     def _write_report(self, folder: Path) -> None:
-        write_report(folder, self.done, self.settings)
+        reproduction.write_report(folder, self.done, self.settings)
 
     def _draw(self) -> Figure:
         cells = self.cells()
@@ -149,35 +136,19 @@ def _listed(given: Mapping[str, Any]) -> bool:
 def reproduce(
     target: Annotated[
         str | None,
-        Name(
-            "What to reproduce, of {papers}; without it, they are listed.",
-            "[PAPER[/CLAIM]]",
-            completes=("papers", "claims"),
-            argument=True,
-            python="`fs.papers` lists them.",
-        ),
+        Name(_TARGET, "[PAPER[/CLAIM]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
     ] = None,
     *,
     scale: Annotated[
         float,
-        Number(
-            "Multiplies tuples and memory, above 0 and up to 1.",
-            metavar="F",
-            parse=a_number("a number above 0 and up to 1 is needed"),
-        ),
+        Number("Multiplies tuples and memory, above 0 and up to 1.", "F", parse=fields.number("a number above 0 and up to 1 is needed")),
     ] = 1.0,
     jobs: fields.Jobs = None,
-    cluster: fields.Cluster = None,
+    cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", told=False)] = None,
     out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
     details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
-    devices: Annotated[
-        str,
-        Name(
-            "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are.",
-            "NAME",
-        ),
-    ] = SHIPS_MODEL,
+    devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
     seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.least(0))] = 2009,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
@@ -210,23 +181,22 @@ def reproduce(
     with ExitStack() as stack:
         folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
         with activity("runs") as progress:
-            done = reproduce_papers(target, settings, progress)
+            done = reproduction.reproduce(target, settings, progress)
         if folder:
-            write_report(folder, done, settings)
+            reproduction.write_report(folder, done, settings)
     outcome = ReproductionOutcome(done, settings, time.monotonic() - begun, str(out) if out else None, details)
-    outcome.status = int(strict and differing(done))
+    outcome.status = int(strict and any(each.verdict is Verdict.DIFFERS for one in done for each in one.judgements))
     return outcome
 
 
 def _papers() -> Listing:
     """The papers that can be reproduced, how long they take, and how to ask for one."""
     papers = [load(name) for name in PAPERS.names()]
-    listed = [{"name": each.name, "title": each.title, "reference": each.reference, "takes": each.takes} for each in papers]
+    rows = [{name: getattr(each, name) for name in ("name", "title", "reference", "takes")} for each in papers]
     table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
     hints = ["Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as"]
-    claims = [{"claims": [claim.id for claim in each.claims]} for each in papers]
-    told = {"papers": [one | two for one, two in zip(listed, claims, strict=True)]}
-    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], listed, told)
+    document = [row | {"claims": [claim.id for claim in each.claims]} for row, each in zip(rows, papers, strict=True)]
+    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], rows, {"papers": document})
 
 
 def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
@@ -236,13 +206,13 @@ def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | Non
     kept = sum(run.recalled for run in made)
     for head, text in (
         ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(made)} runs for {len(one.judgements)} claims"),
-        ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
-        ("What does not", share(one, scale, holding=False)),
+        ("What holds", f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
+        ("What does not", reproduction.share(one, scale, holding=False)),
         ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
         yield f"{head:<{_HEAD}}{text}"
-    yield from ("", verdict_table(one, scale, details=details))
+    yield from ("", reproduction.verdict_table(one, scale, details=details))
     if details:
         yield from _details(one, settings)
 

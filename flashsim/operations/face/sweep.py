@@ -20,16 +20,16 @@ from matplotlib.figure import Figure
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import MIB, parse_size
-from flashsim.operations.face._operation import working
-from flashsim.operations.face._outcome import Outcome
 from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
-from flashsim.operations.face._units import count
 from flashsim.operations.face.drive import Drive
+from flashsim.operations.fields import count
+from flashsim.operations.operation import described, working
+from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.runs import kept
-from flashsim.studies.runs.jobs import Job, Results, Settings, make
+from flashsim.studies.runs.jobs import Job, Settings, make
 
 #: What a sweep is of: functions of the front door whose modules have a `point`, which makes one run and returns frames, JSON-ready.
 Swept = Callable[..., Outcome]
@@ -44,10 +44,9 @@ class SweepOutcome(Outcome):
         The names of the arguments that vary.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], axes: Mapping[str, Sequence[str]], points: Sequence[dict[str, Any]]) -> None:
-        super().__init__(title, provenance)
+    def __init__(self, points: Sequence[dict[str, Any]], axes: Mapping[str, Sequence[str]], title: str, provenance: dict[str, Any]) -> None:
+        super().__init__(points, title, provenance)
         self.axes = dict(axes)
-        self.points = list(points)
 
     def summary(self) -> pd.DataFrame:
         """A row a run and device: the arguments that vary, then what the run showed; ``problem`` where it was refused."""
@@ -63,17 +62,17 @@ class SweepOutcome(Outcome):
 
     def __getitem__(self, column: str) -> pd.Series[Any]:
         """A column of the summary."""
-        found: pd.Series[Any] = self.summary()[column]
-        return found
+        values: pd.Series[Any] = self.summary()[column]
+        return values
 
     def __len__(self) -> int:
         return len(self.summary())
 
     def _frame(self, what: str) -> pd.DataFrame:
         rows = []
-        for point in self.points:
+        for point in self.done:
             varied = point["varied"]
-            rows += [varied | {name: row[name] for name in row if name not in varied} for row in point["told"].get(what, [{}])]
+            rows += [varied | {name: row[name] for name in row if name not in varied} for row in point["frames"].get(what, [{}])]
         return pd.DataFrame(rows)
 
     def _draw(self) -> Figure:
@@ -144,41 +143,32 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     fixed = {name: _json(value, name, stamps) for name, value in arguments.items() if name not in axes}
     encoded = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
     shown = {name: [_shown(value) for value in values] for name, values in axes.items()}
-    points = list(product(*(range(len(values)) for values in axes.values())))
-    wanted = []
-    for places in points:
-        varied = {name: encoded[name][place] for name, place in zip(axes, places, strict=True)}
-        label = ", ".join(str(shown[name][place]) for name, place in zip(axes, places, strict=True))
-        wanted.append(Job.of(f"{module.__name__}:point", label, arguments=fixed | varied, stamps=stamps))
+    labels, combinations = list(product(*shown.values())), product(*encoded.values())
+    jobs_of = [
+        Job.of(
+            f"{module.__name__}:point", ", ".join(map(str, label)), arguments=fixed | dict(zip(axes, values, strict=True)), stamps=stamps
+        )
+        for label, values in zip(labels, combinations, strict=True)
+    ]
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
     with working("runs") as progress:
-        results = make(wanted, settings, progress)
-    told = [
-        {"varied": {name: shown[name][place] for name, place in zip(axes, places, strict=True)}, "told": results[job]}
-        for places, job in zip(points, wanted, strict=True)
-    ]
-    return _outcome(function, shown, told, results, {"arguments": fixed, "axes": encoded, "stamps": stamps})
-
-
-def _outcome(
-    function: Swept, axes: Mapping[str, Sequence[str]], told: Sequence[dict[str, Any]], results: Results, asked: dict[str, Any]
-) -> SweepOutcome:
-    problems = [row["problem"] for point in told for row in point["told"]["summary"] if "problem" in row]
-    if len(problems) == len(told):
+        results = make(jobs_of, settings, progress)
+    runs = [{"varied": dict(zip(axes, values, strict=True)), "frames": results[job]} for values, job in zip(labels, jobs_of, strict=True)]
+    problems = [row["problem"] for run in runs for row in run["frames"]["summary"] if "problem" in row]
+    if len(problems) == len(runs):
         raise FlashsimError(problems[0])
     recalled = sum(made.recalled for made in results.made.values())
-    varied = ", ".join(f"{len(values)} of {name}" for name, values in axes.items())
-    title = f"{function.__name__}: {len(told)} runs ({varied}), {recalled} of them kept from before"
-    return SweepOutcome(title + (f"; {len(problems)} were refused" if problems else ""), provenance(asked), axes, told)
+    lengths = ", ".join(f"{len(values)} of {name}" for name, values in axes.items())
+    title = f"{function.__name__}: {len(runs)} runs ({lengths}), {recalled} of them kept from before"
+    title += f"; {len(problems)} were refused" if problems else ""
+    return SweepOutcome(runs, shown, title, provenance({"arguments": fixed, "axes": encoded, "stamps": stamps}))
 
 
 def _shown(value: Any) -> Any:
     """An argument in a row."""
     if isinstance(value, Drive):
         return f"{value.name} ({value.state})"
-    return (
-        value if isinstance(value, str | int | float | None) else os.fspath(value) if isinstance(value, PathLike) else type(value).__name__
-    )
+    return described(value) if isinstance(value, str | int | float | PathLike | None) else type(value).__name__
 
 
 def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:

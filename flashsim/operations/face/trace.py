@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -15,28 +15,20 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Field, Name, Target
-from flashsim.operations.face._operation import operation, working
-from flashsim.operations.face._outcome import REPORT, Listing, Outcome
 from flashsim.operations.face._traces import Traced, part_of, trace_file
+from flashsim.operations.fields import Field, Name, Target, TracePart
+from flashsim.operations.operation import operation, working
+from flashsim.operations.outcome import REPORT, Listing, Outcome
 from flashsim.studies.presentation import trace_plots, trace_tables
 from flashsim.studies.presentation.terminal import Part
 from flashsim.studies.runs.partial_files import final_name
-from traces.file.conversion import Conversion
-from traces.file.conversion import convert as convert_file
+from traces.file import conversion
 from traces.file.excerpt import requests_of
 from traces.summary import information
 
+_PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `fs.trace`."
 Trace = Annotated[
-    Any,
-    Field(
-        "A trace of any format; the format is told by its content.",
-        "FILE",
-        argument=True,
-        reads=True,
-        python="Or a frame with columns operation, offset and length (bytes), or an `fs.trace`.",
-    ),
+    Any, Field("A trace of any format; the format is told by its content.", "FILE", argument=True, reads=True, python=_PYTHON)
 ]
 
 
@@ -45,42 +37,39 @@ class TraceOutcome(Outcome, Traced):
 
     Parameters
     ----------
-    trace
-        As it was given.
-    part
-        Which part of it (`traces.file.excerpt.excerpt`).
-    told
+    traced
+        The trace as it was given, and which part of it.
+    done
         What `traces.summary.information.describe` says.
     """
 
     FILES = (REPORT,)
 
-    def __init__(self, title: str, trace: Any, part: Mapping[str, Any], told: dict[str, Any]) -> None:
-        Outcome.__init__(self, title)
-        Traced.__init__(self, trace, part)
-        self.told = told
+    def __init__(self, done: dict[str, Any], title: str, traced: Traced) -> None:
+        Outcome.__init__(self, done, title)
+        Traced.__init__(self, traced.trace, traced.part)
 
     def summary(self) -> pd.DataFrame:
         """A row an operation: requests, bytes, and mean and percentiles of the sizes (bytes)."""
         rows = [
-            {"operation": name, "requests": told["requests"], "bytes": told["bytes"]}
-            | {f"size_{share}": value for share, value in told["size"].items()}
-            for name, told in self.told["operations"].items()
+            {"operation": name, "requests": each["requests"], "bytes": each["bytes"]}
+            | {f"size_{share}": value for share, value in each["size"].items()}
+            for name, each in self.done["operations"].items()
         ]
         return pd.DataFrame(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return self.told
+        return self.done
 
     def printed(self) -> Iterator[Part]:
         """The format, and what there is to say of the requests."""
-        yield f"format: {self.told['format']}"
-        for table in trace_tables.tables(self.told):
+        yield f"format: {self.done['format']}"
+        for table in trace_tables.tables(self.done):
             yield from ("", table)
 
     def _write_report(self, folder: Path) -> None:
-        trace_plots.write_report(folder, self.title.partition(" (")[0], self.told, self.provenance)
+        trace_plots.write_report(folder, self.title.partition(" (")[0], self.done, self.provenance)
 
     def requests(self) -> pd.DataFrame:
         """A row a request, with the columns of a trace; operations by name."""
@@ -90,35 +79,29 @@ class TraceOutcome(Outcome, Traced):
 
     def over_time(self) -> pd.DataFrame:
         """A row a window of time (or of requests, where nothing is timed): requests, bytes, working set and footprint (bytes)."""
-        return trace_plots.windows_frame(self.told["over_time"]) if self.told["over_time"] else pd.DataFrame()
+        return trace_plots.windows_frame(self.done["over_time"]) if self.done["over_time"] else pd.DataFrame()
 
     def reuse(self) -> pd.DataFrame:
         """A row a size of a cache (bytes): the share of references that it serves if it replaces the least recently used page."""
-        return pd.DataFrame({name: self.told["reuse"].get(name, []) for name in ("cache", "served")})
+        return pd.DataFrame({name: self.done["reuse"].get(name, []) for name in ("cache", "served")})
 
-    def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> Conversion:
+    def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> conversion.Conversion:
         """Write the trace in another format; what that format does not hold is told."""
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
         with trace_file(self) as path, working("converting") as progress:
-            return convert_file(path, Path(target), to, progress)
+            return conversion.convert(path, Path(target), to, progress)
 
     def _draw(self) -> Figure:
-        if self.told["over_time"]:
-            return trace_plots.working_set(self.over_time(), self.told["over_time"])
-        return trace_plots.share_by_size(trace_plots.sizes_frame(self.told))
+        if self.done["over_time"]:
+            return trace_plots.working_set(self.over_time(), self.done["over_time"])
+        return trace_plots.share_by_size(trace_plots.sizes_frame(self.done))
 
 
 @operation
 def trace(
     trace: Trace,
-    *,
-    format: fields.TraceFormat = None,
-    columns: fields.TraceColumns = None,
-    device_number: fields.TraceDevices = None,
-    start: fields.Start = None,
-    window: fields.Window = None,
-    speed: fields.Speed = 1,
+    **part: Unpack[TracePart],
 ) -> TraceOutcome:
     """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set, reuse distances, and times.
 
@@ -134,13 +117,12 @@ def trace(
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
-    traced = part_of(trace, **part)
+    traced = part_of(trace, part)
     with activity("reading") as progress, trace_file(traced) as source:
-        told = information.describe(source, progress)
+        done = information.describe(source, progress)
         name = source.name if isinstance(trace, str | PathLike) else "frame"
-    lasts = f" over {told['duration'] / SECONDS:,.3g} s" if told["duration"] else ""
-    return TraceOutcome(f"{name} ({told['format']}): {told['requests']:,} requests{lasts}", traced.trace, traced.part, told)
+    lasts = f" over {done['duration'] / SECONDS:,.3g} s" if done["duration"] else ""
+    return TraceOutcome(done, f"{name} ({done['format']}): {done['requests']:,} requests{lasts}", traced)
 
 
 @operation
@@ -149,12 +131,7 @@ def convert(
     target: Annotated[Any, Target("The file to write.", "OUT", argument=True)],
     *,
     to: Annotated[str, Name("The format to write, of {writable}; or a Python file.", "FORMAT", completes=("writable",))],
-    format: fields.TraceFormat = None,
-    columns: fields.TraceColumns = None,
-    device_number: fields.TraceDevices = None,
-    start: fields.Start = None,
-    window: fields.Window = None,
-    speed: fields.Speed = 1,
+    **part: Unpack[TracePart],
 ) -> Listing:
     """Write a trace in another format, and say what that format does not hold.
 
@@ -164,8 +141,7 @@ def convert(
         flashsim trace convert bnl.parquet bnl.csv --to spc
         flashsim trace convert bnl.parquet first.parquet --to parquet --window 2s --device-number 0
     """
-    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
-    with activity("converting") as progress, trace_file(part_of(trace, **part)) as source:
-        done = convert_file(source, target, to, progress)
+    with activity("converting") as progress, trace_file(part_of(trace, part)) as source:
+        done = conversion.convert(source, target, to, progress)
     told = {"file": final_name(target), "format": to, "requests": done.requests}
     return Listing([f"{done.requests:,} requests in {told['file']}", *done.lines(to)], [told])

@@ -10,47 +10,39 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.core.units import SECONDS, format_duration
-from flashsim.operations.face import _fields as fields
-from flashsim.operations.face._fields import Count, Duration, Field, Name, Names, Number, Size, a_number, each, least
-from flashsim.operations.face._operation import operation
-from flashsim.operations.face._outcome import Outcome
-from flashsim.operations.face._units import number
-from flashsim.studies.pooling.sizes import design_names
-from flashsim.studies.pooling.worth import PRICES, Choice, Worth, choices_figure, choices_table
-from flashsim.studies.pooling.worth import worth as divided
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Outcome
+from flashsim.studies.pooling import session
+from flashsim.studies.pooling import worth as study
 from flashsim.studies.presentation.terminal import Explanation, Part
 from models.pool_flows import DESIGNS
 
 _RATES = "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N"
+_WORKLOADS = "Transactions at their full size, with parameters: {workloads}; or generated references, such as zipf:pages=1e6."
+_DOLLARS = fields.number("an amount of dollars is needed")
 
 
 class WorthOutcome(Outcome):
-    """Divisions of budgets.
+    """Divisions of budgets: `done` is the best one of each budget, a design each."""
 
-    Parameters
-    ----------
-    asked
-        What was asked.
-    found
-        The best division of each budget, a design each.
-    """
-
-    def __init__(self, asked: Worth, found: Sequence[Choice]) -> None:
-        super().__init__(f"{asked.workload}: what a budget is best spent on, at prices of {asked.prices}")
-        self.asked, self.found = asked, found
+    def __init__(self, done: Sequence[study.Choice], asked: study.Worth) -> None:
+        super().__init__(done, f"{asked.workload}: what a budget is best spent on, at prices of {asked.prices}")
+        self.asked = asked
 
     def summary(self) -> pd.DataFrame:
         """A row a budget and design: bytes of memory and SSD, disks, and transactions a second by formula and simulation."""
-        return pd.DataFrame([each.row() for each in self.found])
+        return pd.DataFrame([each.row() for each in self.done])
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return {"choices": [each.row() for each in self.found], "break_even_s": self.break_even()}
+        return {"choices": [each.row() for each in self.done], "break_even_s": self.break_even()}
 
     def printed(self) -> Iterator[Part]:
         """The divisions, and what the five-minute rule says."""
         rule = {name: format_duration(round(seconds * SECONDS)) for name, seconds in self.break_even().items()}
-        yield from (choices_table(self.found), "")
+        yield from (study.choices_table(self.done), "")
         yield Explanation(
             f"By the five-minute rule a page is worth its place in memory if it is referenced again within {rule['memory']}, and on the "
             f"SSD within {rule['ssd']}. Formula and simulated: transactions a second; error: of the formula."
@@ -61,43 +53,31 @@ class WorthOutcome(Outcome):
         return self.asked.break_even()
 
     def _draw(self) -> Figure:
-        return choices_figure(self.found)
+        return study.choices_figure(self.done)
 
 
 @operation
 def worth(
     workload: Annotated[
         str,
-        Name(
-            "Transactions at their full size, with parameters: {workloads}; or generated references, such as zipf:pages=1e6.",
-            "WORKLOAD",
-            completes=("workloads",),
-            argument=True,
-            python="Formulas know no scans.",
-        ),
+        Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), python="Formulas know no scans.", argument=True),
     ],
     *,
     budget: Annotated[
         Any,
-        Field(
-            "What memory, SSD and disks may cost. Several may be given.",
-            "DOLLARS",
-            each(lambda value, parameter: number(value, parameter, "an amount of dollars is needed")),
-            typed=float,
-            several=True,
-        ),
+        Field("What memory, SSD and disks may cost. Several may be given.", "DOLLARS", fields.each(_DOLLARS), typed=float, several=True),
     ],
-    prices: Annotated[str, Name(f"Of {', '.join(PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
+    prices: Annotated[str, Name(f"Of {', '.join(study.PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
     design: Annotated[Any, Names(f"Of {', '.join(DESIGNS)}.", "DESIGN")] = DESIGNS,
     disk: Annotated[str, Name(f"The disks, a server each, bought one by one: {_RATES}.", "RATES")] = "rates",
     ssd_device: Annotated[str, Name("The SSD of any size, as the disks.", "RATES")] = "rates",
     clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
     think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
     work: Annotated[Any, Duration("Of the processor, for each transaction.")] = "500us",
-    verify: Annotated[int, Count("Of each budget so many of the best designs are simulated.", parse=least(0))] = 1,
+    verify: Annotated[int, Count("Of each budget so many of the best designs are simulated.", parse=fields.least(0))] = 1,
     scale: Annotated[
         float,
-        Number("Of pages and sizes; 0: one by which the database has 32,768 pages.", metavar="F", parse=a_number("a share is needed")),
+        Number("Of pages and sizes; 0: one by which the database has 32,768 pages.", "F", parse=fields.number("a share is needed")),
     ] = 0.0,
     page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
     seed: fields.Seed = 0,
@@ -116,11 +96,11 @@ def worth(
     >>> told.summary().design.tolist()[0] in ("none", "lc"), told.break_even()["memory"] < told.break_even()["ssd"]
     (True, True)
     """
-    asked = Worth(
+    asked = study.Worth(
         workload=workload,
         budgets=tuple(budget),
         prices=prices,
-        designs=tuple(design_names(design)),
+        designs=tuple(session.design_names(design)),
         devices=(disk, ssd_device),
         clients=clients,
         think=think,
@@ -131,4 +111,4 @@ def worth(
         seed=seed,
     )
     with activity("dividing the budget") as progress:
-        return WorthOutcome(asked, divided(asked, progress))
+        return WorthOutcome(study.worth(asked, progress), asked)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from algorithms.replacement.base import Replacement
 from flashsim.core.units import MICROSECONDS, SECONDS, format_size
 from flashsim.studies.caching.comparison import METHOD, OPTIMUM, Comparison
 from flashsim.studies.caching.session import Simulated
@@ -26,18 +25,6 @@ SERVED = (
     "On the device each miss is read and each write-back written before the next reference, or so many at once as its depth is; pages lie "
     "in the order of their ids, without gaps. Flush: what is dirty at the end."
 )
-
-
-def policies_tables(told: Iterable[tuple[str, Replacement]]) -> list[Table]:
-    """A row a policy, and a row a parameter."""
-    members = dict(told)
-    parameters = [
-        [f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning]
-        for name, member in members.items()
-        for parameter, one in member.PARAMETERS.items()
-    ]
-    policies = Table(["policy", "title"], [[name, member.TITLE] for name, member in members.items()])
-    return [table for table in (policies, Table(["parameter", "default", "bounds", "meaning"], parameters)) if len(table)]
 
 
 def runs_table(done: Simulated) -> Table:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
 from flashsim.core.compiling import Compilation, parts_of
@@ -18,7 +19,6 @@ from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
 from flashsim.core.transactions import BATCH
 from flashsim.core.units import MICROSECONDS, SECONDS, parse_count
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
-from flashsim.studies.caching.confidence import Floats
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Served
 from flashsim.studies.caching.sizes import PoolSize
@@ -55,7 +55,7 @@ class Run:
     future: bool
     size: PoolSize
     counts: Counts
-    windows: Floats
+    windows: npt.NDArray[np.float64]
     seconds: float
     served: Served | None = None
 
@@ -234,7 +234,7 @@ def _run(
     return Run(policy.name, policy.future, size, counted, hits, seconds * counted.references / trace.read)
 
 
-def _of_all(sampled: Floats, references: int) -> Counts:
+def _of_all(sampled: npt.NDArray[np.float64], references: int) -> Counts:
     """Counts of all references from those of a sample: where it has more or fewer than its share of them, these hit in a pool of any size.
 
     Hot pages are few, and a sample has too many or too few of them: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).

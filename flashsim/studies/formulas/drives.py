@@ -1,23 +1,38 @@
-"""A device preset as the detailed cost model of joins sees it (`models.ssd_joins`)."""
+"""A device preset as the detailed cost model of joins sees it (`models.ssd_joins`), and a join's buffers divided for it."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 
-from flashsim.core.errors import RefusedError
-from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS, format_size
+from flashsim.device import presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.figures import streaming_rate
 from flashsim.device.presets import Preset
+from flashsim.execution import cpu as cpus
+from flashsim.execution.requests import Work
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.layout import zones_of
 from flashsim.hdd.state.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.timing import timing_of
+from flashsim.storage.heap_file import HeapFile
+from flashsim.studies.formulas.comparison import sizes_of
+from flashsim.studies.runs.joining import JoinSetting
 from flashsim.studies.runs.nominal import disk_of
+from models import partition_buffers, psync, ssd_buffers, ssd_joins
+from models.allocation.buffers import Allocation
+from models.partition_costs import Input
 from models.psync import Direction, ParallelDrive
 from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
+from models.ssd_problem import Problem
+
+#: How memory may be divided: by Haas et al., or for the drive in detail.
+RULES = HAAS, DRIVE = ("haas", "drive")
+#: Where the model has temporaries, by the volume's placement; all others put each in one piece.
+_LAYOUTS: dict[str, ssd_joins.Layout] = {"packed": "packed", "two-disks": "separate"}
 
 
 def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
@@ -171,3 +186,62 @@ def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
         block = parameters.pools * parameters.pages_per_block * parameters.page_size
         return LogBlocks(parameters.log_blocks, max(1, block // page_size))
     return PageMapped()
+
+
+def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
+    """What a partition phase takes of a core, by a CPU preset's prices."""
+    tuples = cpu.user_time({Work.READ_TUPLE: 1, Work.HASH: 1, Work.WRITE_TUPLE: 1})
+    prices = (tuples, cpu.per_call.get(kind, 0.0), cpu.per_request.get(kind, 0.0), cpu.per_byte.get(kind, 0.0))
+    return psync.Processor(*(price / MILLISECONDS for price in prices))
+
+
+def division(
+    setting: JoinSetting, files: tuple[HeapFile, HeapFile], device: str | None, rule: str
+) -> tuple[JoinSetting, Allocation | None]:
+    """What a join's buffers are by a rule, and its setting, in which N-Hash has its sub-buffers.
+
+    Parameters
+    ----------
+    device
+        The preset that is run on; None for a real device.  `setting` may name another to divide the buffers for.
+    rule
+        One of `RULES`; by Haas et al. the join divides them itself: None.
+    """
+    check_rule(rule)
+    if rule == HAAS:
+        return setting, None
+    name = setting.buffers_for or device
+    if name is None:
+        raise RefusedError("allocation: on a real device buffers are divided for the preset that buffers-for names; name one")
+    return divided(setting, files, presets.load(name))
+
+
+def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
+    """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
+    smaller, larger = sorted(files, key=lambda file: file.pages)
+    algorithm, page_size = setting.algorithm, smaller.page_size
+    if setting.partition == "n-hash" and algorithm == "grace-hash":
+        if setting.sub_buffer is not None:
+            raise InvalidParameterError(
+                "sub-buffer", format_size(setting.sub_buffer), "with buffers divided for the drive it is not asked for"
+            )
+        inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
+        processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
+        problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
+        made = partition_buffers.ruled(problem)
+        halves = made.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
+        return replace(setting, sub_buffer=None if halves else made.sub_buffer), partition_buffers.as_grace(problem, made)
+    if algorithm not in ssd_joins.JOINS or setting.partition not in (None, "traditional"):
+        told = algorithm if setting.partition is None else f"{algorithm} with {setting.partition}"
+        known = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
+        raise InvalidParameterError("allocation", DRIVE, f"{known}, but not of {told}")
+    sizes = sizes_of(files, setting.memory)
+    span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * page_size
+    layout = _LAYOUTS.get(setting.placement, "spread")
+    return setting, ssd_buffers.closed_form(Problem(algorithm, sizes, drive_of(preset, page_size, span), layout)).allocation
+
+
+def check_rule(rule: str) -> None:
+    """Refuse what is none of the rules."""
+    if rule not in RULES:
+        raise UnknownNameError("allocation", rule, RULES)

@@ -7,8 +7,8 @@ import numpy as np
 
 from flashsim.core.units import HOURS, MB, SECONDS, format_duration
 from flashsim.execution.pooled.system import PoolSystem
+from flashsim.pools.devices import WORN, wear
 from flashsim.pools.setup import PoolResult
-from flashsim.pools.wear import WORN, wear
 from traces.transactions.base import Metric
 
 #: Of which is told what happened in each.

@@ -1,6 +1,8 @@
 """Runs of systems of pools as they are asked for: designs beside each other, each also without some of the SSD manager's parts."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ PARTS = {
     "trimming": ("trimming", 0),
     "checkpoints": ("checkpoint", 0),
 }
+#: Between two names: a comma that no parameter stands behind.
+_BETWEEN = re.compile(r",(?![^,:]*=)")
 #: Those that mean nothing without an SSD.
 _OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
 #: Steps of virtual time in which an interval passes: how often progress is told, and an interrupt heard.
@@ -282,3 +286,56 @@ def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
 def _needs_ssd(design: str) -> bool:
     """Whether a design does anything with an SSD."""
     return DESIGNS.load(design.partition(":")[0]).SSD
+
+
+def parse_percent(written: str | float, parameter: str) -> int:
+    """Whole percent of a share, as ``50%`` or ``0.5``.
+
+    Examples
+    --------
+    >>> parse_percent("50%", "dirty_limit"), parse_percent(0.9, "dirty_limit")
+    (50, 90)
+    """
+    text = str(written).strip()
+    with suppress(ValueError):
+        share = float(text[:-1]) if text.endswith("%") else 100 * float(text)
+        if 0 <= share <= 100 and abs(share - round(share)) < 1e-9:
+            return round(share)
+    raise InvalidParameterError(parameter, repr(written), "a share of whole percent from 0 to 1 is needed, such as 50% or 0.5")
+
+
+def design_names(written: Sequence[str]) -> list[str]:
+    """Designs of texts that hold one or several, or ``all``.
+
+    Examples
+    --------
+    >>> design_names(["none,lc", "tac:extent=16,aging=1000,lc"])
+    ['none', 'lc', 'tac:extent=16,aging=1000']
+    """
+    names = _apart(written, DESIGNS.names())
+    if not names:
+        raise InvalidParameterError("design", "none", "at least one is needed")
+    return names
+
+
+def part_names(written: Sequence[str]) -> list[str]:
+    """Parts of the SSD manager of texts that hold one or several, or ``all``."""
+    return _apart(written, PARTS)
+
+
+def is_until_ssd(written: str, parameter: str) -> bool:
+    """Whether reads from disk bring more than a page until the SSD is full, and not only until memory is.
+
+    Examples
+    --------
+    >>> is_until_ssd("ssd", "expansion_until")
+    True
+    """
+    if written not in ("memory", "ssd"):
+        raise InvalidParameterError(parameter, repr(written), "memory or ssd is needed")
+    return written == "ssd"
+
+
+def _apart(written: Sequence[str], known: Iterable[str]) -> list[str]:
+    names = [name.strip() for text in written for name in _BETWEEN.split(text) if name.strip()]
+    return list(dict.fromkeys(each for name in names for each in (known if name == "all" else [name])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from algorithms.extensions.base import extension_design
-from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.preset_files import PresetFolder
 from flashsim.core.protocols import Progress
 from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_size
-from flashsim.device.station import StationParameters
-from flashsim.device.station.engine import StationEngine
+from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, NEVER, SECONDS, format_size
 from flashsim.execution.pooled.columns import ENDED
-from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import CPU, DISK, SSD, PoolSystem
+from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.pools.devices import PoolDevice, Rates
+from flashsim.pools.setup import PoolSetup
 from flashsim.studies.formulas.extension import LAST, Formula, Transacted, last_of, service
 from flashsim.studies.presentation.plots import lines, stroke
 from flashsim.studies.presentation.tables import Table, same
@@ -147,9 +143,6 @@ class Worth:
             if not PoolDevice(purpose, text).is_rates:
                 raise InvalidParameterError(purpose, text, "formulas are of rates alone")
 
-    def as_dict(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
     @cached_property
     def rates(self) -> tuple[Rates, Rates]:
         disk, ssd = (PoolDevice(purpose, text).rates() for purpose, text in zip(("disk", "ssd"), self.devices, strict=True))
@@ -224,16 +217,15 @@ class _Search:
                     seen.add((memory, ssd))
                     yield memory, ssd, disks
 
-    def _formula(self, design: str, memory: int, ssd: int, disks: int) -> Formula:
-        asked = self.asked
-        system = PoolSystem(
-            self.stream.pages, memory, replacement_policy("lru-k"), extension_design(design), ssd, asked.clients, asked.think,
-            asked.page_size, expansion=1, read_ahead=1, work=asked.work,
-        )  # fmt: skip
-        return Formula(system, service(asked.disks(disks)), service(asked.rates[1]))
+    def _setup(self, design: str, memory: int, ssd: int) -> PoolSetup:
+        asked, page = self.asked, self.asked.page_size
+        options = {"clients": asked.clients, "think": asked.think, "work": asked.work, "expansion": 1, "read_ahead": 1}
+        return PoolSetup(asked.workload, design, memory * page, ssd * page, NEVER, NEVER, page_size=page, options=options, scale=1)
 
     def choice(self, budget: float, design: str, memory: int, ssd: int, disks: int) -> Choice:
-        formula, prices, page = self._formula(design, memory, ssd, disks), self.prices, self.asked.page_size / self.scale
+        asked, prices, page = self.asked, self.prices, self.asked.page_size / self.scale
+        system = self._setup(design, memory, ssd).system(self.stream.pages)
+        formula = Formula(system, service(asked.disks(disks)), service(asked.rates[1]))
         if memory not in self.stays:
             self.stays[memory] = formula.stays(self.references, self.window)
         rate = formula.predict(formula.flows(self.stays[memory], self.window), self.each).throughput
@@ -243,13 +235,10 @@ class _Search:
 
     def simulate(self, choice: Choice) -> float:
         page, asked, count = self.asked.page_size / self.scale, self.asked, len(self.references.pages)
-        system = self._formula(choice.design, round(choice.memory / page), round(choice.ssd / page), choice.disks).system
-        devices = {DISK: asked.disks(choice.disks).station(asked.page_size)}
-        if system.ssd:
-            devices[SSD] = asked.rates[1].station(asked.page_size)
-        if asked.work:
-            devices[CPU] = StationEngine(StationParameters(asked.work, asked.work))
-        run, passed = PoolRun(system, devices, self.stream), [(0, 0, 0)]
+        setup = self._setup(choice.design, round(choice.memory / page), round(choice.ssd / page))
+        rates = {DISK: asked.disks(choice.disks)} | ({SSD: asked.rates[1]} if setup.ssd else {})
+        run = setup.build(devices={number: each.station(asked.page_size) for number, each in rates.items()}, stream=self.stream)
+        passed = [(0, 0, 0)]
         step = max(1, round(count / (choice.formula * self.each) * SECONDS / _STEPS_OF_A_RUN))
         while passed[-1][1] < count and not (run.tables.numbers[ENDED] and len(passed) > 2 and passed[-1][1] == passed[-2][1]):
             until = passed[-1][0] + step
@@ -266,13 +255,9 @@ def _rounded(frames: float) -> int:
 
 def choices_table(found: Sequence[Choice]) -> Table:
     """A row a budget and design."""
-    columns = {
-        "budget, $": ("budget", "{:,.0f}".format),
-        "design": "design",
-        "memory": ("memory", format_size),
-        "SSD": ("ssd", format_size),
-    }
-    columns |= same("disks", "formula", "simulated") | {"error": ("error", "{:+.1%}".format)}
+    columns: dict[str, Any] = {"budget, $": ("budget", "{:,.0f}".format), "design": "design"}
+    columns |= {"memory": ("memory", format_size), "SSD": ("ssd", format_size), **same("disks", "formula", "simulated")}
+    columns |= {"error": ("error", "{:+.1%}".format)}
     return Table.of((each.row() for each in found), columns, digits=0)
 
 

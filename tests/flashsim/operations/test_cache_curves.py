@@ -95,6 +95,6 @@ def test_a_sample_of_so_many_pages_at_most() -> None:
     """Of 12,000 pages at most 1,000: a sixteenth, 750."""
     source = hot_and_cold(60_000, 12_000, 5)
     told = fs.cache((source.pages, source.writes), policy="lru", size=10).curve(size="50%", sample="1000pages")
-    assert told.told.rate == 1 / 16 and told.provenance["parameters"]["sample"] == "1000pages"
+    assert told.done.rate == 1 / 16 and told.provenance["parameters"]["sample"] == "1000pages"
     with pytest.raises(FlashsimError, match="sample: '0pages', but a share"):
         fs.cache([1, 2], policy="lru", size=1).curve(sample="0pages")

@@ -15,7 +15,7 @@ from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
-from flashsim.pools.wear import WORN
+from flashsim.pools.devices import WORN
 from flashsim.studies.pooling.results import DesignResult
 from flashsim.studies.pooling.session import Asked, Pools, simulate
 from flashsim.studies.replaying.preconditioning import wanted

@@ -14,7 +14,7 @@ from flashsim.literature.do2012 import filling
 from flashsim.literature.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
 from flashsim.literature.do2012.tpc_h import tpc_h
 from flashsim.literature.do2012.tpc_h_runs import run_tests
-from flashsim.operations.reproduction.judging import HOLD, reproduce
+from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolResult, PoolSetup
 from flashsim.studies.runs.jobs import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from flashsim.literature.base import Verdict, load
 from flashsim.literature.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
-from flashsim.operations.reproduction.judging import HOLD, reproduce
+from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.studies.runs.jobs import Settings
 
 SCALE = 0.02

@@ -29,7 +29,7 @@ from flashsim.literature.shin2016.runs import (
     run_partition,
 )
 from flashsim.literature.shin2016.table1 import CALIBRATION, MEMORY
-from flashsim.operations.reproduction.judging import HOLD, reproduce
+from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.studies.bench.uflip import Measured
 from flashsim.studies.runs.jobs import Made, Results, Settings
 

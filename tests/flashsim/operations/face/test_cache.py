@@ -17,7 +17,7 @@ import pytest
 import flashsim as fs
 from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.confidence import interval
+from flashsim.studies.caching.comparison import interval
 from flashsim.studies.caching.sizes import parse_sizes, pool_sizes
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.html_page import whole

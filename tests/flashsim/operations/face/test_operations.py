@@ -13,11 +13,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from flashsim.core.errors import FlashsimError
+from flashsim.operations.command import command
 from flashsim.operations.command_line import app
-from flashsim.operations.commands.declared import command
-from flashsim.operations.face._fields import Count, Duration, Field, Flag, Name, Size
-from flashsim.operations.face._operation import fields, operation, origin
-from flashsim.operations.face._outcome import Listing
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
+from flashsim.operations.operation import fields, operation, origin
+from flashsim.operations.outcome import Listing
 from tests.flashsim.conftest import Run
 
 #: Operations, and the words of their commands.

@@ -15,8 +15,7 @@ import pytest
 
 from flashsim.core.members import Family
 from flashsim.literature.base import Cell, Claim, Exhibit, Judgement, Paper, Verdict
-from flashsim.operations.reproduction.judging import Reproduced
-from flashsim.operations.reproduction.report import write_report
+from flashsim.operations.reproduction import Reproduced, write_report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table

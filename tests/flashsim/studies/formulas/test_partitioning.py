@@ -17,7 +17,7 @@ from flashsim.literature.shin2016.every_drive import MEMORY, best, problem, runs
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, algorithm_of, orders, run_partition
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import compare_join
-from flashsim.studies.formulas.partitioning import divided, division
+from flashsim.studies.formulas.drives import divided, division
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.partition_buffers import published
 from models.partition_costs import Input, cost, pattern

@@ -98,7 +98,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
         "flashsim.studies.presentation",
         "flashsim.studies.formulas",
         "flashsim.operations.reproduction",
-        "flashsim.operations.commands",
+        "flashsim.operations.command",
         "flashsim.device.nbd",
     )
     none = [name for name in genuine.sources if name.startswith(rooms)]

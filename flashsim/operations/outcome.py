@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -11,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
-from flashsim.operations.face._operation import origin
-from flashsim.studies.presentation.tables import Table
-from flashsim.studies.presentation.terminal import Part
+from flashsim.operations.operation import origin
 from flashsim.studies.runs.outputs import Outputs, write_json
 
-if TYPE_CHECKING:  # a join on the command line needs neither
+if TYPE_CHECKING:  # help texts need neither
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: A result shows so many rows of its summary; the frame has all.
-_SHOWN_ROWS = 60
+    from flashsim.studies.presentation.terminal import Part
+
+#: How a result shows its summary; the frame has all rows.
+_SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
 
 
 def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
@@ -66,11 +65,13 @@ class Picture:
         return f"<Picture, {width:g} x {height:g} inches; .save('picture.svg') writes it, .figure is Matplotlib's>"
 
 
-class Outcome(ABC):
+class Outcome:
     """A result: `summary` is its table, `plot` its picture, `provenance` all that it takes to make it again.
 
     Parameters
     ----------
+    done
+        The study's result, with ``title()``, ``rows()`` and ``as_dict()`` unless the operation's own class says these otherwise.
     title
         What it is, in one line.
     provenance
@@ -83,29 +84,23 @@ class Outcome(ABC):
     SWEPT: ClassVar[tuple[str, ...]] = ("summary",)
     #: What the command exits with.
     status = 0
-    #: What was found, where that says itself what is written as JSON.
-    done: Any = None
 
-    def __init__(self, title: str, provenance: dict[str, Any] | None = None) -> None:
-        self.title = title
+    def __init__(self, done: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
+        self.done = done
+        self.title: str = done.title() if title is None else title
         self.provenance = origin() if provenance is None else provenance
 
-    @abstractmethod
     def summary(self) -> pd.DataFrame:
         """The result as one tidy frame; its columns say their units."""
+        return frame(self.done.rows())
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready, as the command writes it."""
-        if self.done is not None:
-            told: dict[str, Any] = self.done.as_dict()
-            return told
-        return {"rows": self.summary().to_dict("records")}
+        return dict(self.done.as_dict()) if hasattr(self.done, "as_dict") else {"rows": self.summary().to_dict("records")}
 
     def printed(self) -> Iterator[Part]:
         """What the command prints."""
-        summary = self.summary()
-        yield self.title
-        yield Table([str(name) for name in summary], summary.values.tolist())
+        yield from (self.title, self.summary())
 
     def _draw(self) -> Figure:
         """The picture."""
@@ -129,12 +124,10 @@ class Outcome(ABC):
         return Path(folder) / "report.html"
 
     def __repr__(self) -> str:
-        shown = self.summary().to_string(index=False, max_rows=_SHOWN_ROWS, float_format=lambda value: f"{value:,.4g}")
-        return f"{self.title}\n{shown}"
+        return f"{self.title}\n{self.summary().to_string(**_SHOWN)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().to_html(index=False, max_rows=_SHOWN_ROWS, float_format=lambda value: f"{value:,.4g}")
-        return f"<p>{html.escape(self.title)}</p>\n{shown}"
+        return f"<p>{html.escape(self.title)}</p>\n{self.summary().to_html(**_SHOWN)}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +154,7 @@ class Listing(Outcome):
     """What is listed, or was written: lines and tables for people, rows, and the same JSON-ready; without provenance."""
 
     def __init__(self, parts: Sequence[Part], rows: Sequence[Mapping[str, Any]], told: Mapping[str, Any] | None = None) -> None:
-        super().__init__(next((part for part in parts if isinstance(part, str)), ""), {})
+        super().__init__(None, next((part for part in parts if isinstance(part, str)), ""), {})
         self.parts, self.rows, self.told = parts, rows, told
 
     @classmethod
@@ -186,6 +179,10 @@ class Listing(Outcome):
         yield from self.parts
 
 
+def _write_json(outcome: Outcome, target: Path, named: Path) -> None:
+    write_json(target, outcome.as_dict() | ({"provenance": outcome.provenance} if outcome.provenance else {}))
+
+
 def _write_table(outcome: Outcome, target: Path, named: Path) -> None:
     summary = outcome.summary()
     summary.to_csv(target, index=False) if named.suffix == ".csv" else summary.to_parquet(target, index=False)
@@ -197,23 +194,14 @@ def _write_picture(outcome: Outcome, target: Path, named: Path) -> None:
     save(outcome._draw(), target, named.suffix)
 
 
-JSON = File(
-    "--json",
-    "FILE",
-    "Also write the result as JSON.",
-    lambda outcome, target, named: write_json(
-        target, outcome.as_dict() | ({"provenance": outcome.provenance} if outcome.provenance else {})
-    ),
-)
+def _write_folder(outcome: Outcome, target: Path, named: Path) -> None:
+    outcome._write_report(target)
+
+
+JSON = File("--json", "FILE", "Also write the result as JSON.", _write_json)
 TABLE = File("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
 PICTURE = File("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
-REPORT = File(
-    "--out-dir",
-    "DIR",
-    "Write report.html, tables (CSV) and pictures (SVG).",
-    lambda outcome, target, named: outcome._write_report(target),
-    folder=True,
-)
+REPORT = File("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
 
 
 def point_of(function: Callable[..., Outcome], **fixed: Any) -> Callable[..., dict[str, Any]]:
@@ -232,13 +220,13 @@ def point_of(function: Callable[..., Outcome], **fixed: Any) -> Callable[..., di
     return point
 
 
-def outstanding_frame(told: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
+def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
     """A row a device and level: how many requests were outstanding, and in which share of the time.
 
     Parameters
     ----------
-    told
-        Of each device, what `flashsim.core.outstanding.OutstandingLevel.as_dict` says; None where nothing is timed.
+    levels
+        By device, what `flashsim.core.outstanding.OutstandingLevel.as_dict` says; None where nothing is timed.
     """
-    rows = [(device, level, share) for device, each in told if each for level, share in zip(each["levels"], each["shares"], strict=True)]
+    rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
     return frame(rows, ["device", "outstanding", "share"])

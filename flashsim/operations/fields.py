@@ -1,0 +1,267 @@
+"""The parameters of operations, each declared once: what it is read from, what it must be, and what help texts say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from numbers import Real
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import parse_duration, parse_size
+
+#: Gives what an operation works with, of what was given and the name that messages call it by.
+Parse = Callable[[Any, str], Any]
+
+
+def size(value: Any, parameter: str) -> int:
+    """Bytes of a size with a unit.
+
+    Examples
+    --------
+    >>> size("64MiB", "memory")
+    67108864
+    """
+    if not isinstance(value, str):
+        raise InvalidParameterError(parameter, repr(value), "a size with a unit is needed, such as '64MiB' or '100MB'")
+    return parse_size(value, parameter)
+
+
+def duration(value: Any, parameter: str) -> int:
+    """Nanoseconds of a time with a unit.
+
+    Examples
+    --------
+    >>> duration("75us", "think")
+    75000
+    """
+    if not isinstance(value, str):
+        raise InvalidParameterError(parameter, repr(value), "a time with a unit is needed, such as '75us' or '1.5s'")
+    return parse_duration(value, parameter)
+
+
+def count(value: Any, parameter: str, least: int = 1) -> int:
+    """A whole number, at least so large."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
+    if value.__index__() < least:
+        raise InvalidParameterError(parameter, value, f"it must be at least {least}")
+    return int(value.__index__())
+
+
+def least(number: int) -> Parse:
+    """A whole number, at least so large."""
+    return partial(count, least=number)
+
+
+def number(bound: str = "it must be a number") -> Parse:
+    """A number, whole or not; the bound is what a refusal says."""
+
+    def parse(value: Any, parameter: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InvalidParameterError(parameter, repr(value), bound)
+        return float(value)
+
+    return parse
+
+
+def text(value: Any, parameter: str) -> str:
+    """A name, or a path as text."""
+    if isinstance(value, PathLike):
+        value = fspath(value)
+    if not isinstance(value, str) or not value:
+        raise InvalidParameterError(parameter, repr(value), "a name or a path is needed, as text")
+    return value
+
+
+def choice(*known: str) -> Parse:
+    """One of a few words."""
+
+    def parse(value: Any, parameter: str) -> str:
+        if value not in known:
+            raise InvalidParameterError(parameter, repr(value), f"it must be one of {', '.join(known)}")
+        return str(value)
+
+    return parse
+
+
+def several(value: Any, parameter: str) -> list[Any]:
+    """One thing as a list of one; a list, a tuple or another collection as a list.
+
+    Examples
+    --------
+    >>> several("bnl", "algorithm"), several(("bnl", "grace-hash"), "algorithm")
+    (['bnl'], ['bnl', 'grace-hash'])
+    """
+    many = isinstance(value, Iterable) and not isinstance(value, str | bytes | PathLike | Mapping)
+    values = list(value) if many else [value]
+    if not values:
+        raise InvalidParameterError(parameter, repr(value), "at least one is needed")
+    return values
+
+
+def each(parse: Parse) -> Parse:
+    """One or several, each of a kind."""
+    return lambda value, parameter: [parse(one, parameter) for one in several(value, parameter)]
+
+
+def commas(parse: Parse) -> Parse:
+    """One or several, which a text holds with commas between them."""
+    return lambda value, parameter: each(parse)(value.split(",") if isinstance(value, str) else value, parameter)
+
+
+def _cpu(value: Any, parameter: str) -> str | None:
+    """A CPU preset; None, or ``none``: work takes no time."""
+    return None if value is None or value == "none" else text(value, parameter)
+
+
+def _duration_text(value: Any, parameter: str) -> Any:
+    """A time with a unit, as it was given."""
+    duration(value, parameter)
+    return value
+
+
+@dataclass(frozen=True)
+class Field:
+    """A parameter, as ``Annotated`` carries it.
+
+    Parameters
+    ----------
+    help
+        What both help texts say; ``{joins}`` and the like stand for the names that there are.
+    metavar
+        What stands for its value in help texts.
+    parse
+        Checks a value that is given, or the default, and turns it into what the operation works with; None is left as it is where it is
+        the default.
+    completes
+        Kinds of names that shells complete (`flashsim.operations.command.values`).
+    option
+        Names of the option, or of the argument in messages, where they are not the parameter's.
+    typed
+        What the command line reads it as.
+    python
+        What may be given in Python besides, in words.
+    argument
+        Whether the command takes it by its place.
+    several
+        Whether the option may be repeated.
+    reads, writes
+        Whether it names a file that must not be written besides (or which files, of all that is given), or one that is made.
+    told
+        Whether it changes what comes out, and so belongs to the provenance.
+    switch
+        The parameter that it is of what the operation hands many on to (`flashsim.operations.operation.switches`).
+    fixed
+        What the command gives without an option, of all that it was given.
+    needed
+        Whether the command has no default.
+    single
+        Whether provenance tells a list of one as that one.
+    default
+        Of a parameter in a group (`flashsim.operations.operation.parameters`).
+    after_group
+        Whether the parameters of the operation's group are listed before it.
+    """
+
+    help: str
+    metavar: str | None = None
+    parse: Parse | None = None
+    completes: tuple[str, ...] = ()
+    option: str = ""
+    typed: type = str
+    python: str = ""
+    argument: bool = False
+    several: bool = False
+    reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
+    writes: bool = False
+    told: bool = True
+    switch: str = ""
+    fixed: Callable[[Mapping[str, Any]], Any] | None = None
+    needed: bool = False
+    single: bool = False
+    default: Any = None
+    after_group: bool = False
+
+    def options(self, name: str) -> list[str]:
+        """The names of the option of a parameter."""
+        return self.option.split() or [f"--{name.replace('_', '-')}"]
+
+    def called(self, name: str) -> str:
+        """What messages of the command call it."""
+        return (self.metavar or name.upper()) if self.argument else self.options(name)[0]
+
+
+Name = partial(Field, parse=text)
+Names = partial(Field, parse=each(text), several=True)
+Size = partial(Field, metavar="SIZE", parse=size)
+Duration = partial(Field, metavar="TIME", parse=duration)
+Count = partial(Field, metavar="N", parse=least(1), typed=int)
+Number = partial(Field, parse=number(), typed=float)
+Flag = partial(Field, typed=bool)
+Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, told=False)
+
+#: Names of the option that says a trace's format.
+FORMAT = "--format --from"
+
+# What several operations take. The values of sizes and times are `Any` to type checkers: texts for those who call, numbers inside.
+PageSize = Annotated[Any, Size("512B to 64KiB.")]
+PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes are told by it.", default="4KiB")]
+Seed = Annotated[int, Count("Of all that is drawn.", parse=least(0), default=0)]
+Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", told=False)]
+Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", told=False)]
+AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", told=False)]
+YesDestroy = Annotated[str | None, Name("The block device that --allow-write destroys, by name.", "/dev/NAME", told=False)]
+Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", told=False)]
+Cpu = Annotated[
+    str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")
+]
+_ROWS_ON_PAGES = "How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs."
+PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("page_formats",))]
+_STATES = "Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks."
+Precondition = Annotated[str | None, Name(_STATES, "STATE")]
+Timeline = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]", after_group=True)]
+TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.")]
+TimelineTo = Annotated[Any, Duration("End the timeline at this time.")]
+
+_COLUMNS_OF_CSV = "Columns of a CSV file, such as time=Stamp:ms,offset=LBA:sectors,length=Size:bytes."
+_PLAYED = {"metavar": "X", "parse": number("a number is needed, such as 2 for twice as fast")}
+
+
+class TracePart(TypedDict, total=False):
+    """Which part of a trace (`traces.file.excerpt.excerpt`)."""
+
+    format: Annotated[
+        str | None,
+        Name("The trace's format, if its content does not tell: {formats}.", "NAME|FILE.py", completes=("formats",), option=FORMAT),
+    ]
+    columns: Annotated[str | None, Name(_COLUMNS_OF_CSV, "ROLE=NAME:UNIT,...")]
+    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(least(0)), several=True)]
+    start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
+    window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
+    speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]
+
+
+_FETCHING = "How digest fetches rows, one of {strategies}, planned by default; or a Python file."
+_POOLED = "Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default."
+_PROJECTED = "Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join, which read no others."
+_BUCKETS = "How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file."
+
+
+class JoinChoices(TypedDict, total=False):
+    """What joins take that fetch rows late, and joins that make buckets."""
+
+    first: Annotated[str | None, Name("What digest joins the digests with; sort-merge by default.", "JOIN", completes=("joins",))]
+    fetch: Annotated[str | None, Name(_FETCHING, "STRATEGY", completes=("strategies",))]
+    k: Annotated[float | None, Number("Of graph-based: room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.")]
+    policy: Annotated[str | None, Name(_POOLED, "POLICY", completes=("policies",))]
+    kernel: Annotated[str | None, Name("What flash-join joins keys with; hybrid-hash by default.", "JOIN", completes=("joins",))]
+    columns: Annotated[
+        Any, Field(_PROJECTED, "LIST", lambda value, parameter: tuple(commas(text)(value, parameter)), python="Or a list of them.")
+    ]
+    partition: Annotated[str | None, Name(_BUCKETS, "METHOD", completes=("partition_methods",))]
+    sub_buffer: Annotated[Any, Size("Of n-hash: how output buffers are divided; 8KiB where they are larger.")]
+    strands: Annotated[int | None, Count("Of para-hash: how many work together; 1 by default.", metavar="K")]

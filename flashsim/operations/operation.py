@@ -1,0 +1,218 @@
+"""An operation: a function whose annotated parameters declare what Python and the command line give it, and both help texts."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from importlib import import_module
+from inspect import Parameter, signature
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
+
+from flashsim.core.activity import activity, show_by
+from flashsim.core.errors import FlashsimError
+from flashsim.core.provenance import provenance
+from flashsim.operations.fields import Field
+from flashsim.studies.presentation.progress import progress_bar
+
+if TYPE_CHECKING:  # a help text waits for no NumPy
+    from flashsim.core.protocols import Progress
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Longer lists stand in provenance by their type alone.
+_LONGEST = 32
+_EXAMPLES = "\nExamples\n--------\n"
+#: Options of commands whose argument has a value.
+_SWITCHED_ON = {"wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
+#: Seconds between two changes of a notebook's line.
+_OFTEN = 0.5
+
+_origin: ContextVar[dict[str, Any]] = ContextVar("origin")
+_switches: ContextVar[dict[str, Any]] = ContextVar("switches")
+
+
+def operation(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose arguments are checked and parsed as its fields say, and whose outcome knows them.
+
+    Its docstring says what it does, with examples of the command (``Examples::``) and of Python (numpydoc's); the fields add the
+    parameters. `flashsim.operations.command.command` makes a command of the same function.
+    """
+    taken = signature(function).replace(parameters=[_plain(each) for each in parameters(function).values()])
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = taken.bind(*args, **kwargs)
+        bound.apply_defaults()
+        with in_words_of_python(function):
+            return perform(function, parsed(function, bound.arguments, lambda name, field: name))
+
+    called.__signature__ = taken  # type: ignore[attr-defined]
+    called.__doc__ = _documented(function)
+    return called
+
+
+@cache
+def parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters of an operation with their fields, in order.
+
+    Those of a group (``**rest: Unpack[Group]``, a `TypedDict`) stand before the first parameter whose field is to come after them, or last.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    made = {name: each.replace(annotation=hints[name]) for name, each in signature(function).parameters.items()}
+    rest = next((name for name, each in made.items() if get_origin(each.annotation) is Unpack), None)
+    if rest is None:
+        return made
+    (group,) = get_args(made.pop(rest).annotation)
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=_fields_of(hint)[-1].default, annotation=hint)
+        for name, hint in get_type_hints(group, include_extras=True).items()
+    ]
+    own = list(made.values())
+    place = next((number for number, each in enumerate(own) if any(field.after_group for field in _fields_of(each.annotation))), len(own))
+    return {each.name: each for each in (*own[:place], *shared, *own[place:])}
+
+
+def fields(function: Callable[..., Any]) -> dict[str, Field]:
+    """The fields of the parameters that are declared, in order."""
+    found = {name: _fields_of(each.annotation) for name, each in parameters(function).items()}
+    return {name: each[-1] for name, each in found.items() if each}
+
+
+def _fields_of(hint: Any) -> list[Field]:
+    return [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)]
+
+
+def parsed(function: Callable[..., Any], given: Mapping[str, Any], called: Callable[[str, Field], str]) -> dict[str, Any]:
+    """Arguments as the operation works with them; `called` says what messages call each."""
+    arguments = dict(given)
+    for name, field in fields(function).items():
+        if field.parse and not (arguments[name] is None and parameters(function)[name].default is None):
+            arguments[name] = field.parse(arguments[name], called(name, field))
+    return arguments
+
+
+def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
+    """Call an operation with parsed arguments, as whose provenance these stand while it works and in its outcome."""
+    declared = fields(function)
+    free = [name for name, each in parameters(function).items() if each.kind is Parameter.VAR_KEYWORD]
+    more = {inner: value for name in free for inner, value in arguments.pop(name, {}).items()}
+    listed = {name: value for name, value in arguments.items() if name not in declared or declared[name].told} | more
+    for name, field in declared.items():
+        if field.single and isinstance(listed.get(name), list) and len(listed[name]) == 1:
+            (listed[name],) = listed[name]
+    listed = {name: described(value) for name, value in listed.items()}
+    token = _origin.set(provenance({name: value for name, value in listed.items() if name != "seed"}, listed.get("seed")))
+    handed_on = {declared[name].switch: value for name, value in arguments.items() if name in declared and declared[name].switch}
+    other = _switches.set({name: value for name, value in handed_on.items() if value is not None})
+    try:
+        return function(**arguments, **more)
+    finally:
+        _origin.reset(token)
+        _switches.reset(other)
+
+
+def origin() -> dict[str, Any]:
+    """The provenance of the operation that is under way."""
+    return _origin.get()
+
+
+def switches() -> dict[str, Any]:
+    """The arguments of the operation that is under way which it hands on, by the parameters that they are there, without what is None."""
+    return _switches.get()
+
+
+def described(value: Any) -> Any:
+    """An argument in provenance, JSON-ready: tables and the like by their name or type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, Mapping):
+        return {str(name): described(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and len(value) <= _LONGEST:
+        return [described(each) for each in value]
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) else type(value).__name__
+
+
+def _plain(parameter: Parameter) -> Parameter:
+    """A parameter whose annotation has no field; of a value that is parsed, what is given."""
+    field = next(reversed(_fields_of(parameter.annotation)), None)
+    kind = get_args(parameter.annotation)[0] if field else parameter.annotation
+    if kind is Any and field and field.parse and not field.several:
+        kind = str if parameter.default is not None else str | None
+    return parameter.replace(annotation=kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", ""))
+
+
+def _documented(function: Callable[..., Any]) -> str:
+    """The docstring with the parameters, as numpydoc has them."""
+    first, _, others = (function.__doc__ or "").partition("\n")
+    summary, _, rest = f"{first}\n{textwrap.dedent(others)}".partition(_EXAMPLES)
+    lines = ["Parameters", "----------"]
+    for name, field in fields(function).items():
+        help = re.sub(r"\{(\w+)\}", lambda kind: f"the {kind[1].replace('_', ' ')}", " ".join(filter(None, (field.help, field.python))))
+        lines += [name, *textwrap.wrap(help, 120, initial_indent="    ", subsequent_indent="    ")]
+    shell = summary.replace("\nExamples::\n", "\nFrom a shell::\n").rstrip()
+    return "\n".join([shell, "", *lines, _EXAMPLES + rest])
+
+
+@contextmanager
+def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Refusals name arguments in the place of options, those of an operation by what it calls them."""
+    try:
+        yield
+    except FlashsimError as problem:
+        declared = fields(function) if function else {}
+        known = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
+        problem.args = (in_python(str(problem), known), *problem.args[1:])
+        raise
+
+
+@contextmanager
+def working(what: str) -> Iterator[Progress]:
+    """Work outside an operation: its progress, and refusals in Python's words."""
+    with in_words_of_python(), activity(what) as progress:
+        yield progress
+
+
+def in_python(message: str, known: Mapping[str, str] = {}) -> str:
+    """A message that names options of commands, with arguments in their place; `known` says what some are called.
+
+    Examples
+    --------
+    >>> in_python("device: writing would destroy 1 MiB in a.bin; allow it with --allow-write")
+    'device: writing would destroy 1 MiB in a.bin; allow it with allow_write=True'
+    """
+    names = {**known, **_SWITCHED_ON}
+    return re.sub(r"--([a-z][a-z-]*)", lambda option: names.get(option[1], option[1].replace("-", "_")), message)
+
+
+@contextmanager
+def _in_notebook(what: str) -> Iterator[Progress]:
+    """Progress as a line below the cell while it works, which is gone afterwards."""
+    shown_by: Any = import_module("IPython.display")  # there is one where a notebook is
+    line = shown_by.display(shown_by.Pretty(f"{what} ..."), display_id=True)
+    shown = time.monotonic()
+
+    def tell(done: float, total: float, message: str = "") -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _OFTEN:
+            shown = time.monotonic()
+            line.update(shown_by.Pretty(f"{what}: {done:,.0f} of {total:,.0f} {message}"))
+
+    try:
+        yield tell
+    finally:
+        line.update(shown_by.Pretty(""))
+
+
+_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+show_by(progress_bar if getattr(_shell, "kernel", None) is None else _in_notebook)

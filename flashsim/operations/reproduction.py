@@ -1,0 +1,171 @@
+"""Reproducing papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen, not_attempted
+from flashsim.studies.presentation import report
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Table, same, write_csv
+from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, Made, Results, Settings, make
+
+#: The verdicts on claims that hold.
+HOLD = (Verdict.REPRODUCED, Verdict.FITTED)
+#: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
+_SHOWN_DIGITS = 10
+#: So many characters of its parameters: the table of runs beside the page has them in full.
+_SHOWN_PARAMETERS = 200
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper's judged claims, what its report shows by exhibit, and the runs behind both."""
+
+    paper: Paper
+    judgements: Sequence[Judgement]
+    exhibits: Mapping[str, Sequence[Section]]
+    results: Results
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the report shows, one exhibit after another."""
+        return [section for sections in self.exhibits.values() for section in sections]
+
+
+def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for."""
+    if not 0 < settings.scale <= 1:
+        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
+    if settings.seed < 0:
+        raise InvalidParameterError("seed", settings.seed, "it must be at least 0")
+    if settings.devices not in DEVICES:
+        raise UnknownNameError("devices", settings.devices, DEVICES)
+    papers = chosen(target)
+    for paper, _ in papers:
+        if settings.scale < paper.least_scale:
+            raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
+    return [_reproduced(paper, claims, settings, progress) for paper, claims in papers]
+
+
+def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
+    needed = {claim.exhibit for claim in claims if claim.exhibit}
+    exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
+    run = [name for name in exhibits if paper.is_run(name, settings.scale)]
+    chosen_ids = [claim.id for claim in claims]
+    jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
+    results = make(jobs, settings, progress, paper.translation_layers)
+    judgements = [paper.exhibit(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
+    shown = {name: paper.exhibit(name).sections(results) for name in run}
+    for name in set(exhibits) - set(run):
+        text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
+        shown[name] = [Section(paper.exhibit(name).TITLE, text)]
+    return Reproduced(paper, judgements, {name: shown[name] for name in exhibits}, results)
+
+
+def verdict_table(done: Reproduced, scale: float, *, details: bool) -> Table:
+    """Every claim with its verdict, and what it says, or in detail both numbers."""
+    more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *more(each)] for each in done.judgements]
+    return Table(["claim", "verdict", "inside", *(("published", "measured") if details else ("what it says",))], rows)
+
+
+def share(done: Reproduced, scale: float, *, holding: bool) -> str:
+    """How many claims hold, or do not, and why, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
+    kinds = Counter(each.kind_at(scale) for each in done.judgements if (each.verdict in HOLD) == holding)
+    reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+    return f"{kinds.total()} of {len(done.judgements)} claims{f' ({reasons})' if reasons else ''}"
+
+
+def tally(done: Sequence[Reproduced]) -> Tally:
+    return sum((each.tally for one in done for each in one.judgements), Tally())
+
+
+def counts(done: Reproduced, scale: float) -> dict[str, int]:
+    """How many claims got each verdict, of those that occurred; below scale 1 none differs."""
+    kinds = Counter(each.kind_at(scale) for each in done.judgements)
+    return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
+
+
+def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
+    return {
+        "papers": [one.paper.name for one in done],
+        "scale": settings.scale,
+        "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
+        **vars(tally(done)),
+        "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
+        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),
+    }
+
+
+def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -> None:
+    """Fill a folder with ``report.html``, the tables and the pictures."""
+    (folder / "report.html").write_text(_html(done, settings), encoding="utf-8")
+    for one in done:
+        prefix = f"{one.paper.name}-"
+        rows = [each.as_dict(settings.scale) | {"tally": str(each.tally)} for each in one.judgements]
+        columns = {"claim": "id", "verdict": "shown", "inside": "tally"} | same("published", "measured", "tolerance", "note")
+        write_csv(Table.of(rows, columns), folder / f"{prefix}claims.csv")
+        runs = [
+            [job.id, job.label, job.function, job.arguments, made.seconds, "kept" if made.recalled else "made now"]
+            for job, made in one.results.made.items()
+        ]
+        header = ["run", "label", "function", "parameters", "seconds", "result"]
+        write_csv(Table(header, runs), folder / f"{prefix}runs.csv")
+        for section in one.sections:
+            section.write_files(folder, prefix)
+
+
+def _html(done: Sequence[Reproduced], settings: Settings) -> str:
+    origin = as_dict(done, settings)["provenance"]
+    shown = [_shown(one, settings.scale) for one in done]
+    contents = [part for one in shown for part in one["contents"]]
+    title = f"{', '.join(one.paper.name for one in done)} at scale {settings.scale:g}"
+    return report.page("reproduction.html.j2", title, contents, origin, papers=shown, settings=settings, version=origin["flashsim"])
+
+
+def _run(job: Job, made: Made) -> dict[str, Any]:
+    """A run as the page shows it."""
+    own = dict(job.parameters)
+    run: dict[str, Any] = {"id": job.id, "short": job.id[:_SHOWN_DIGITS], "label": job.label or job.function, "function": job.function}
+    run |= {"scale": own.pop("scale", "-"), "seed": own.pop("seed", "-"), "seconds": made.seconds, "recalled": made.recalled}
+    parameters = ", ".join(f"{name}={value}" for name, value in own.items())
+    return run | {"parameters": parameters if len(parameters) <= _SHOWN_PARAMETERS else f"{parameters[:_SHOWN_PARAMETERS]}..."}
+
+
+def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
+    """What the template needs of one paper."""
+    name = one.paper.name
+    runs = [_run(job, made) for job, made in one.results.made.items()]
+    by_id = {run["id"]: run for run in runs}
+    exhibits = [
+        {
+            "id": f"{name}-exhibit-{exhibit}",
+            "sections": [section.scoped(f"{name}-") for section in sections],
+            "judgements": [each for each in one.judgements if each.claim.exhibit == exhibit],
+        }
+        for exhibit, sections in one.exhibits.items()
+        if sections
+    ]
+    runs_of = {}
+    for claim in (each.claim for each in one.judgements):
+        jobs = one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings) if claim.exhibit else ()
+        runs_of[claim.id] = [by_id[id] for id in dict.fromkeys(job.id for job in jobs) if id in by_id]
+    contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
+    return {
+        "paper": one.paper,
+        "contents": [*contents, (f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")],
+        "figures": [("published numbers inside", str(tally([one]))), *((kind, str(count)) for kind, count in counts(one, scale).items())],
+        "judgements": one.judgements,
+        "exhibits": exhibits,
+        "runs": runs,
+        "by_id": by_id,
+        "runs_of": runs_of,
+    }

@@ -1,1 +1,0 @@
-"""Papers reproduced: claims judged, and the report."""
