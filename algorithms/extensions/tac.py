@@ -19,8 +19,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
 from flashsim.storage.extension.design import ALONGSIDE, DIRTY_PAGE, FOR_UPDATE, INVALIDATE, SEQUENTIAL, TO_DISK, TO_SSD
-from flashsim.storage.extension.heaps import change, root_of
-from flashsim.storage.extension.manager import partition_of
+from flashsim.storage.extension.manager import change, partition_of, root_of
 from flashsim.storage.extension.state import (
     CLEAN,
     FILL,

@@ -17,11 +17,10 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParamet
 from flashsim.core.replacement import Numbers
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Flush, Latch, Mode, Psync, Read, Release, Request, Write
+from flashsim.storage.content import FrameContent, holds_tokens, tokens
 from flashsim.storage.heap_file import File
 from flashsim.storage.pool.buffer_pool import BufferPool, Exchanges
-from flashsim.storage.pool.frame_content import FrameContent
 from flashsim.storage.pool.simulation import Writes
-from flashsim.storage.pool.tokens import holds_tokens, tokens
 from flashsim.storage.rows import Tuples
 
 #: Most pages that are read, or written by a flush, in one go.
@@ -44,7 +43,7 @@ class BufferManager:
     Parameters
     ----------
     pool
-        Empty; its files hold tuples of any row format, or tokens (`flashsim.storage.pool.tokens`).
+        Empty; its files hold tuples of any row format, or tokens (`flashsim.storage.content`).
     depth
         So many pages at most are exchanged at once: those that leave are written in one psync call, those that enter are read in another.
         With 1, each page is written or read after the one before, in the order of the references.

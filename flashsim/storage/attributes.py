@@ -67,7 +67,7 @@ class Values(NamedTuple):
 
 
 def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
-    """What a column of a plain type takes (`flashsim.storage.columns.plain_type`)."""
+    """What a column of a plain type takes (`flashsim.storage.columns.plain_array`)."""
     kind, nullable = column.type, column.null_count > 0
     if pa.types.is_null(kind):
         return Attribute(name, kind, 0)

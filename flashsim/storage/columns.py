@@ -52,21 +52,20 @@ def text_array(pieces: pa.Array) -> pa.Array:
         raise DamagedFileError("a text is not valid UTF-8") from None
 
 
-def plain_type(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column without dictionaries, extensions or views; texts and bytes with 64-bit offsets."""
-    chunks = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column], column.type)
-    kind = chunks.type
+def plain_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column without dictionaries, extensions or views, as one array; texts and bytes with 64-bit offsets."""
+    kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
-        return plain_type(pa.chunked_array([chunk.storage for chunk in chunks.chunks], kind.storage_type))
+        return plain_array(column.cast(kind.storage_type))
     if pa.types.is_dictionary(kind):
-        return plain_type(chunks.cast(kind.value_type))
+        return plain_array(column.cast(kind.value_type))
     if pa.types.is_string(kind) or pa.types.is_string_view(kind):
-        return chunks.cast(pa.large_string())
-    if pa.types.is_binary(kind) or pa.types.is_binary_view(kind):
-        return chunks.cast(pa.large_binary())
-    if pa.types.is_fixed_size_binary(kind):
-        return chunks.cast(pa.binary()).cast(pa.large_binary())
-    return chunks
+        column = column.cast(pa.large_string())
+    elif pa.types.is_binary(kind) or pa.types.is_binary_view(kind):
+        column = column.cast(pa.large_binary())
+    elif pa.types.is_fixed_size_binary(kind):
+        column = column.cast(pa.binary()).cast(pa.large_binary())
+    return joined(column)
 
 
 def is_flat(kind: pa.DataType) -> bool:

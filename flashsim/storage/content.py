@@ -1,4 +1,8 @@
-"""What pages hold, in the elided form: the columns of tuples that the others follow from, such as row ids; padding is not kept."""
+"""What pages hold, in the elided form: the columns of tuples that the others follow from, such as row ids; padding is not kept.
+
+Pages of a run keep it by file (`ColumnContent`), those of a buffer pool by frame (`FrameContent`).  Pages of a file of tokens hold which
+page each is, and the log sequence number of its last change.
+"""
 
 from typing import Any
 
@@ -6,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import File, HeapFile, ranges
-from flashsim.storage.rows import Columns, RowFormat, Tuples
+from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges
+from flashsim.storage.layout import PAGE_FORMAT, Layout
+from flashsim.storage.rows import Columns, FixedRows, RowFormat, Tuples
 
 
 class _Pages:
@@ -99,3 +104,61 @@ def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     while len(values) < size:
         values = np.concatenate([values, np.empty_like(values)])
     return values
+
+
+class FrameContent:
+    """Tuples by frame, whatever file a page is of: number after number, tuple after tuple, in a row a frame.
+
+    Parameters
+    ----------
+    frames
+        How many there are.
+    """
+
+    def __init__(self, frames: int) -> None:
+        self._numbers = np.empty((frames, 0), np.int64)
+        self._counts = np.zeros(frames, np.int64)
+
+    def put(self, frames: Integers, tuples: Tuples, columns: tuple[str, ...]) -> None:
+        """Let pages lie in frames, each in another, shape (n,)."""
+        counts = np.diff(tuples.pages)
+        wider = int(counts.max(initial=0)) * len(columns) - self._numbers.shape[1]
+        if wider > 0:
+            self._numbers = np.pad(self._numbers, ((0, 0), (0, wider)))
+        self._counts[frames] = counts
+        at, places = np.repeat(frames, counts), ranges(np.zeros_like(counts), counts) * len(columns)
+        for place, name in enumerate(columns):
+            self._numbers[at, places + place] = tuples.columns[name]
+
+    def get(self, frames: Integers, columns: tuple[str, ...]) -> Tuples:
+        """The tuples of the pages in some frames, shape (n,)."""
+        counts = self._counts[frames]
+        at, places = np.repeat(frames, counts), ranges(np.zeros_like(counts), counts) * len(columns)
+        found = {name: self._numbers[at, places + place] for place, name in enumerate(columns)}
+        return Tuples(found, np.concatenate([[0], np.cumsum(counts)]))
+
+
+_TOKEN = FixedRows("token", {"page": 8, "lsn": 8})
+
+
+def token_file(name: str, pages: int, page_size: int, page_format: str = PAGE_FORMAT) -> TupleFile:
+    """A base file of so many pages, none of which was ever changed.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such page format.
+    InvalidParameterError
+        It has no pages of that size.
+    """
+    loaded = Tuples({"page": np.arange(pages), "lsn": np.zeros(pages, np.int64)})
+    layout = Layout(_TOKEN, page_size, page_format)
+    return TupleFile(name, layout, temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=loaded)
+
+
+def holds_tokens(file: File) -> bool:
+    return file.layout.row_format is _TOKEN
+
+
+def tokens(pages: Integers, lsns: Integers) -> Tuples:
+    return Tuples({"page": pages, "lsn": lsns}, np.arange(len(pages) + 1))

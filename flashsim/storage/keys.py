@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, SchemaError
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, column_of, joined, plain_type, stored_column
+from flashsim.storage.columns import array_of, column_of, plain_array, stored_column
 
 #: The code of a NULL (or NaN) key, which joins nothing.
 NULL_KEY = np.iinfo(np.int64).min
@@ -43,7 +43,7 @@ def encode_keys(
     tuple
         Codes of R and of S, int32 where no key is NULL and all fit, otherwise int64 with NULL_KEY for NULL and NaN.
     """
-    r, s = plain_type(r_values), plain_type(s_values)
+    r, s = plain_array(r_values), plain_array(s_values)
     kinds = [_kind(r.type, r_name), _kind(s.type, s_name)]
     if "null" in kinds:
         return _beside_nulls(r, s, r_name, s_name)
@@ -61,7 +61,7 @@ def encode_keys(
         raise SchemaError(f"key: {text}") from None
 
 
-def _beside_nulls(r: pa.ChunkedArray, s: pa.ChunkedArray, r_name: str, s_name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _beside_nulls(r: pa.Array, s: pa.Array, r_name: str, s_name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Codes where at least one column holds no value at all, and so has no type."""
     nulls = [pa.types.is_null(column.type) for column in (r, s)]
     if all(nulls):
@@ -91,7 +91,7 @@ def _kind(kind: pa.DataType, name: str) -> str:
     raise SchemaError(f"key: {name} is {kind}, but keys are numbers, texts, bytes, booleans, dates or times")
 
 
-def _integers(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _integers(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The integers themselves, unless one lies outside what a code can hold."""
     extremes = [pc.min_max(column) for column in (r, s)]
     least = min((low for each in extremes if (low := each["min"].as_py()) is not None), default=0)
@@ -107,22 +107,13 @@ def _integers(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any],
     return codes[0], codes[1]
 
 
-def _numbers(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An integer column as an array, without a copy where one chunk of the same width holds it."""
-    if column.num_chunks == 1 and column.null_count == 0:
-        values: npt.NDArray[Any] = array_of(column.chunk(0))
-        return values.view(dtype) if values.dtype.itemsize == dtype.itemsize else values.astype(dtype)
-    codes = np.full(len(column), NULL_KEY if dtype.itemsize == 8 else 0, dtype)
-    start = 0
-    for chunk in column.chunks:
-        part = codes[start : start + len(chunk)]
-        valid = array_of(chunk.is_valid())
-        part[valid] = array_of(chunk.drop_null()).astype(dtype, copy=False)
-        start += len(chunk)
-    return codes
+def _numbers(column: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An integer column as an array, not copied where it is of that width and has no NULL."""
+    values = array_of(column.cast(pa.int64()) if column.null_count else column, NULL_KEY)
+    return values.view(dtype) if values.dtype.itemsize == dtype.itemsize else values.astype(dtype)
 
 
-def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+def _comparable(r: pa.Array, s: pa.Array, kinds: set[str]) -> tuple[pa.ChunkedArray, pa.Array]:
     """Both columns in one type in which values are equal exactly when their keys are."""
     if kinds == {"real"}:
         return _without_nan(r), _without_nan(s)
@@ -140,31 +131,30 @@ def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tupl
     return r.cast(common), s.cast(common)
 
 
-def _nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _nanoseconds(column: pa.Array) -> pa.Array:
     """Times since 1970, exactly: 64 bits of nanoseconds end in 2262, and coarser units go on."""
     scale = 1000 ** (3 - ["s", "ms", "us", "ns"].index(column.type.unit))
     counted = column.cast(pa.int64()).cast(pa.decimal128(19, 0))
     return pc.multiply(counted, pa.scalar(Decimal(scale), pa.decimal128(10, 0)))
 
 
-def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _without_nan(column: pa.Array) -> pa.Array:
     doubles = column.cast(pa.float64())
     doubles = pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
     return pc.add(doubles, 0.0)
 
 
-def _by_rank(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _by_rank(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Ranks in the sorted distinct values of both columns, of one type."""
     distinct = pc.unique(pa.concat_arrays([pc.unique(r), pc.unique(s)])).drop_null()
     ordered = distinct.take(pc.array_sort_indices(distinct))
     codes = []
     for column in (r, s):
-        found = pa.chunked_array([pc.index_in(chunk, ordered) for chunk in column.chunks], pa.int32())
-        codes.append(_numbers(found, np.dtype(np.int32 if column.null_count == 0 else np.int64)))
+        codes.append(_numbers(pc.index_in(column, ordered), np.dtype(np.int32 if column.null_count == 0 else np.int64)))
     return codes[0], codes[1]
 
 
-def _by_value(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _by_value(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Ranks among values of several classes, which compare as in SQLite: numbers, then texts, then blobs."""
     columns = [_distinct(column) for column in (r, s)]
     met = {value for values, _ in columns for value in values if value is not None}
@@ -181,7 +171,7 @@ def _sqlite_order(value: Any) -> tuple[int, Any]:
     return (0 if isinstance(value, (int, float)) else 1 if isinstance(value, str) else 2), value
 
 
-def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Integers]:
+def _distinct(column: pa.Array) -> tuple[list[Any], Integers]:
     """Distinct values as Python objects (NaN as None), and where each row's stands."""
     if pa.types.is_union(column.type):
         values = column.to_pylist()
@@ -189,7 +179,7 @@ def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Integers]:
         return list(position), np.array([position[value] for value in values], np.int64)
     if pa.types.is_floating(column.type):
         column = _without_nan(column)
-    encoded = joined(column.dictionary_encode())
+    encoded = column.dictionary_encode()
     at = array_of(encoded.indices, len(encoded.dictionary))
     return [*encoded.dictionary.to_pylist(), None], at.astype(np.int64)
 
@@ -208,9 +198,9 @@ class StoredKeys:
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:
         self.name = name
         self._known: dict[Any, int] | None = None
-        if len(codes) and not _are_codes(plain_type(values), codes):
+        if len(codes) and not _are_codes(plain_array(values), codes):
             distinct, first = np.unique(codes, return_index=True)
-            stored = stored_column(plain_type(values).take(column_of(first)))
+            stored = stored_column(plain_array(values).take(column_of(first)))
             self._known = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
@@ -228,11 +218,7 @@ class StoredKeys:
             raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None
 
 
-def _are_codes(values: pa.ChunkedArray, codes: npt.NDArray[Any]) -> bool:
-    start = 0
-    for chunk in values.chunks if pa.types.is_integer(values.type) else []:
-        numbers = array_of(chunk.cast(pa.int64(), safe=False) if chunk.null_count else chunk, NULL_KEY)
-        if not np.array_equal(numbers, codes[start : start + len(chunk)]):
-            return False
-        start += len(chunk)
-    return start == len(codes)
+def _are_codes(values: pa.Array, codes: npt.NDArray[Any]) -> bool:
+    if not pa.types.is_integer(values.type):
+        return False
+    return np.array_equal(array_of(values.cast(pa.int64(), safe=False) if values.null_count else values, NULL_KEY), codes)

@@ -17,7 +17,7 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import NEVER_AGAIN
 from flashsim.core.transactions import BATCH, References
-from flashsim.storage.pool.simulation import Counts, PlainSimulation, PoolSimulation, Simulation
+from flashsim.storage.pool.simulation import Counts, PlainSimulation, Simulation
 from flashsim.studies.caching.numbered import NumberedTrace
 from tests.peak_memory import PEAK_MEMORY
 
@@ -62,7 +62,7 @@ def numbered(kind: str, references: int, pages: int) -> tuple[NumberedTrace, flo
     return trace, between - begin, time.process_time() - between
 
 
-def refer(pool: PoolSimulation, trace: NumberedTrace, references: int, future: bool) -> Counts:
+def refer(pool: Simulation, trace: NumberedTrace, references: int, future: bool) -> Counts:
     for begin in range(0, references, BATCH):
         end = min(begin + BATCH, references)
         pool.refer(*trace.part(begin, end), trace.next_uses(begin, end) if future else None)

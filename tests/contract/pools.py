@@ -29,8 +29,7 @@ from flashsim.core.replacement import (
     ReplacementPolicy,
     of_page,
 )
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import breach, refer
+from flashsim.storage.pool.reference import PlainPool, breach, refer
 
 
 @kernel_of(types.int64(POOL, VECTOR, types.int64, types.int64))

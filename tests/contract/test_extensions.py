@@ -22,7 +22,7 @@ from flashsim.execution.pooled.system import DISK, SSD, ExtensionDesign
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, KEY_OF, SEQUENTIAL, TO_DISK, TO_SSD, of_page
-from flashsim.storage.extension.heaps import change, insert, remove, root_of
+from flashsim.storage.extension.manager import change, insert, remove, root_of
 from tests.property.test_pooled_equality import Drawn, drawn_system
 
 REQUESTS = 250

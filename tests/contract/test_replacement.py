@@ -16,11 +16,10 @@ from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.storage.content import token_file
 from flashsim.storage.pool.buffer_pool import BufferPool
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.storage.pool.simulation import PlainSimulation, Simulation, simulation
-from flashsim.storage.pool.tokens import token_file
 from tests.contract.naive_pools import FREE, HIT, NAIVE, Outcomes, References, fewest_misses
 from tests.contract.pools import Kernels, forms, next_uses, numbered
 

@@ -12,7 +12,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
 from flashsim.core.request import SECTOR
-from flashsim.storage.columns import plain_type, stored_column, without_unions
+from flashsim.storage.columns import plain_array, stored_column, without_unions
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.record import encode_records
@@ -92,7 +92,7 @@ def test_columns_are_found_where_their_parts_alone_are(source: Source, name: str
         found = file.layout.decode_values(some, chosen) if chosen else pa.table({})
         assert tuple(found.column_names) == chosen
         for column in chosen:
-            values, wanted = (stored_column(plain_type(table.column(column))).to_pylist() for table in (found, whole))
+            values, wanted = (stored_column(plain_array(table.column(column))).to_pylist() for table in (found, whole))
             assert values == wanted
     with pytest.raises(UnknownNameError, match=r"column of relation .*: 'nothing' is unknown"):
         file.layout.parts((), ("nothing",))
@@ -106,7 +106,7 @@ def test_sqlite_reads_what_is_written(source: Source, tmp_path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows = connection.execute("SELECT * FROM t").fetchall()
     whole = source.take(np.arange(source.rows))
-    assert rows == list(zip(*(stored_column(plain_type(column)).to_pylist() for column in whole.columns), strict=True))
+    assert rows == list(zip(*(stored_column(plain_array(column)).to_pylist() for column in whole.columns), strict=True))
 
 
 def test_a_generated_record_is_what_the_general_encoder_makes() -> None:
@@ -115,7 +115,7 @@ def test_a_generated_record_is_what_the_general_encoder_makes() -> None:
     rows = np.arange(source.rows)
     whole = source.take(rows)
     data, starts = source.encode(rows)
-    general, general_starts = encode_records(pa.table({name: plain_type(whole.column(name)) for name in whole.column_names}))
+    general, general_starts = encode_records(pa.table({name: plain_array(whole.column(name)) for name in whole.column_names}))
     for row in rows.tolist():
         record, other = data[starts[row] : starts[row + 1]], general[general_starts[row] : general_starts[row + 1]]
         assert np.array_equal(record[-130:], other[-130:]) and np.array_equal(record[2:4], other[2:4])

@@ -9,8 +9,7 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.reuse import ReuseDistances
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
+from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, PlainPool
 from models.extended_pool import Clients, Service, predict
 from models.pool_flows import DESIGNS, References, Window, flows, stays
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError
-from flashsim.storage.columns import plain_type, stored_column
+from flashsim.storage.columns import plain_array, stored_column
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
@@ -31,7 +31,7 @@ def typed(rows: list[Any]) -> list[Any]:
 
 
 def stored_rows(table: pa.Table) -> list[Any]:
-    columns = [stored_column(plain_type(column)).to_pylist() for column in table.columns]
+    columns = [stored_column(plain_array(column)).to_pylist() for column in table.columns]
     return list(zip(*columns, strict=True))
 
 

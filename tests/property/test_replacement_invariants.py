@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
-from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.reference import PlainPool
 from flashsim.storage.pool.simulation import Simulation
 from tests.contract.pools import next_uses
 

@@ -22,8 +22,7 @@ from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDev
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import ALONGSIDE, CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, USED
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
+from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, PlainPool
 
 Process = Generator[simpy.Event, Any, None]
 #: Priorities of events at one nanosecond, after SimPy's own two.

@@ -1,46 +1,79 @@
 """The SSD manager: frames are taken, held while they are read or written, cleaned and given up; when is the driver's business.
 
-A frame stands in a heap of its partition while nobody reads or writes it.  Source: Do, "Database Management Systems on Flash", 2012, 3.2
-and 3.3.
+A frame stands in one of the two heaps of its partition while nobody reads or writes it, the least key on top; it is found there, and
+leaves, in logarithmic time.  Source: Do, "Database Management Systems on Flash", 2012, 3.2 and 3.3.
 """
 
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import NONE
+from flashsim.storage.extension import state
 from flashsim.storage.extension.design import DROP, EVICTED, FETCHED, KEY_OF, MODIFIED, SERVED, of_flags, of_page
-from flashsim.storage.extension.heaps import change, insert, remove, root_of
-from flashsim.storage.extension.state import (
-    AHEAD,
-    BEFORE,
-    BEGIN,
-    CLEAN,
-    DIRTY,
-    DOOMED,
-    END,
-    FILL,
-    FRAME,
-    FREE,
-    HOLD_SHIFT,
-    INVALID,
-    KEY,
-    LAPS,
-    LAST,
-    MARKS,
-    MISSES,
-    NEWER,
-    NEWER_FRAMES,
-    NEXT,
-    ONE_HOLD,
-    PAGE,
-    PLACE,
-    READ_AGAIN,
-    ROTATES,
-    STATUS,
-    USED,
-    VALID,
-    Extension,
-)  # fmt: skip
+from flashsim.storage.extension.state import Extension
+
+
+@inlined_kernel
+def _ends(ext: Extension, partition: int, heap: int) -> tuple[int, int]:
+    """Where a heap's root stands, and in which direction it grows."""
+    return (int(ext.partitions[partition, state.BEGIN]), 1) if heap == state.CLEAN else (int(ext.partitions[partition, state.END]) - 1, -1)
+
+
+@inlined_kernel
+def _set(ext: Extension, at: int, key: int, frame: int) -> None:
+    ext.heaps[at, state.KEY], ext.heaps[at, state.ENTRY] = key, frame
+    ext.frames[frame, state.PLACE] = at
+
+
+@lean_kernel
+def _sift(ext: Extension, partition: int, heap: int, place: int, key: int, frame: int) -> None:
+    root, step = _ends(ext, partition, heap)
+    size = ext.partitions[partition, heap]
+    while place > 0 and ext.heaps[root + step * ((place - 1) // 2), state.KEY] > key:
+        above = root + step * ((place - 1) // 2)
+        _set(ext, root + step * place, ext.heaps[above, state.KEY], ext.heaps[above, state.ENTRY])
+        place = (place - 1) // 2
+    while True:
+        below = 2 * place + 1
+        if below + 1 < size and ext.heaps[root + step * (below + 1), state.KEY] < ext.heaps[root + step * below, state.KEY]:
+            below += 1
+        if below >= size or ext.heaps[root + step * below, state.KEY] >= key:
+            break
+        _set(ext, root + step * place, ext.heaps[root + step * below, state.KEY], ext.heaps[root + step * below, state.ENTRY])
+        place = below
+    _set(ext, root + step * place, key, frame)
+
+
+@inlined_kernel
+def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
+    place = int(ext.partitions[partition, heap])
+    ext.partitions[partition, heap] += 1
+    _sift(ext, partition, heap, place, key, frame)
+
+
+@inlined_kernel
+def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
+    root, step = _ends(ext, partition, heap)
+    place = (int(ext.frames[frame, state.PLACE]) - root) * step
+    ext.partitions[partition, heap] -= 1
+    last = root + step * int(ext.partitions[partition, heap])
+    if root + step * place != last:
+        _sift(ext, partition, heap, place, ext.heaps[last, state.KEY], ext.heaps[last, state.ENTRY])
+
+
+@inlined_kernel
+def change(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
+    root, step = _ends(ext, partition, heap)
+    _sift(ext, partition, heap, (int(ext.frames[frame, state.PLACE]) - root) * step, key, frame)
+
+
+@inlined_kernel
+def root_of(ext: Extension, partition: int, heap: int) -> int:
+    """The frame with the least key, or `NONE`."""
+    if ext.partitions[partition, heap] == 0:
+        return NONE
+    root, _ = _ends(ext, partition, heap)
+    return int(ext.heaps[root, state.ENTRY])
 
 
 @inlined_kernel
@@ -52,75 +85,75 @@ def partition_of(ext: Extension, page: int) -> int:
 @inlined_kernel
 def note_miss(ext: Extension, page: int) -> None:
     """A page is asked for that memory does not hold."""
-    ext.numbers[MISSES] += 1
-    ext.pages[page, BEFORE] = ext.pages[page, LAST]
-    ext.pages[page, LAST] = ext.numbers[MISSES]
+    ext.numbers[state.MISSES] += 1
+    ext.pages[page, state.BEFORE] = ext.pages[page, state.LAST]
+    ext.pages[page, state.LAST] = ext.numbers[state.MISSES]
 
 
 @inlined_kernel
 def frame_of(ext: Extension, page: int) -> int:
     """The frame that holds a page's newest version but for memory's, or `NONE`."""
-    return int(ext.pages[page, FRAME]) - 1 if ext.pages[page, STATUS] & VALID else NONE
+    return int(ext.pages[page, state.FRAME]) - 1 if ext.pages[page, state.STATUS] & state.VALID else NONE
 
 
 @inlined_kernel
 def _heap_of(ext: Extension, page: int) -> int:
-    return DIRTY if ext.pages[page, STATUS] & NEWER else CLEAN
+    return state.DIRTY if ext.pages[page, state.STATUS] & state.NEWER else state.CLEAN
 
 
 @lean_kernel
 def hold(ext: Extension, page: int) -> None:
     """Somebody reads or writes a page's frame from now on: it is neither replaced nor cleaned."""
-    if ext.pages[page, STATUS] >> HOLD_SHIFT == 0:
-        remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, FRAME]) - 1)
-    ext.pages[page, STATUS] += ONE_HOLD
+    if ext.pages[page, state.STATUS] >> state.HOLD_SHIFT == 0:
+        remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1)
+    ext.pages[page, state.STATUS] += state.ONE_HOLD
 
 
 @lean_kernel
 def let_go(ext: Extension, design: Policies, page: int) -> None:
-    ext.pages[page, STATUS] -= ONE_HOLD
-    status = ext.pages[page, STATUS]
-    if status >> HOLD_SHIFT:
+    ext.pages[page, state.STATUS] -= state.ONE_HOLD
+    status = ext.pages[page, state.STATUS]
+    if status >> state.HOLD_SHIFT:
         return
-    if status & DOOMED:
+    if status & state.DOOMED:
         _free(ext, page)
     else:
-        insert(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, FRAME]) - 1, of_page(design[KEY_OF])(ext, page))
+        insert(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1, of_page(design[KEY_OF])(ext, page))
 
 
 @inlined_kernel
 def _free(ext: Extension, page: int) -> None:
-    frame, partition = int(ext.pages[page, FRAME]) - 1, partition_of(ext, page)
-    ext.frames[frame, PAGE] = 0
-    if not ext.numbers[ROTATES]:
-        ext.frames[frame, PLACE] = ext.partitions[partition, FREE]
-        ext.partitions[partition, FREE] = frame
-    ext.pages[page, FRAME] = ext.pages[page, STATUS] = 0
-    ext.numbers[USED] -= 1
+    frame, partition = int(ext.pages[page, state.FRAME]) - 1, partition_of(ext, page)
+    ext.frames[frame, state.PAGE] = 0
+    if not ext.numbers[state.ROTATES]:
+        ext.frames[frame, state.PLACE] = ext.partitions[partition, state.FREE]
+        ext.partitions[partition, state.FREE] = frame
+    ext.pages[page, state.FRAME] = ext.pages[page, state.STATUS] = 0
+    ext.numbers[state.USED] -= 1
 
 
 @inlined_kernel
 def _not_newer(ext: Extension, page: int) -> None:
-    if ext.pages[page, STATUS] & NEWER:
-        ext.pages[page, STATUS] -= NEWER
-        ext.numbers[NEWER_FRAMES] -= 1
+    if ext.pages[page, state.STATUS] & state.NEWER:
+        ext.pages[page, state.STATUS] -= state.NEWER
+        ext.numbers[state.NEWER_FRAMES] -= 1
 
 
 @lean_kernel
 def drop(ext: Extension, page: int) -> None:
     """Give up a page's frame, as soon as nobody holds it."""
-    status = ext.pages[page, STATUS]
-    if ext.pages[page, FRAME] == 0 or status & DOOMED:
+    status = ext.pages[page, state.STATUS]
+    if ext.pages[page, state.FRAME] == 0 or status & state.DOOMED:
         return
-    if not status & VALID:
-        ext.numbers[INVALID] -= 1
-    held = status >> HOLD_SHIFT
+    if not status & state.VALID:
+        ext.numbers[state.INVALID] -= 1
+    held = status >> state.HOLD_SHIFT
     if not held:
-        remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, FRAME]) - 1)
+        remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1)
     _not_newer(ext, page)
-    ext.pages[page, STATUS] &= ~VALID
+    ext.pages[page, state.STATUS] &= ~state.VALID
     if held:
-        ext.pages[page, STATUS] |= DOOMED
+        ext.pages[page, state.STATUS] |= state.DOOMED
     else:
         _free(ext, page)
 
@@ -128,10 +161,10 @@ def drop(ext: Extension, page: int) -> None:
 @inlined_kernel
 def invalidate(ext: Extension, page: int) -> None:
     """What a page's frame holds is not valid any more, but the frame stays taken."""
-    status = ext.pages[page, STATUS]
-    if status & VALID:
-        ext.pages[page, STATUS] = status - VALID
-        ext.numbers[INVALID] += 1
+    status = ext.pages[page, state.STATUS]
+    if status & state.VALID:
+        ext.pages[page, state.STATUS] = status - state.VALID
+        ext.numbers[state.INVALID] += 1
 
 
 @inlined_kernel
@@ -147,9 +180,9 @@ def _first_of(ext: Extension, design: Policies, partition: int, heap: int) -> in
         frame = root_of(ext, partition, heap)
         if frame == NONE:
             return NONE
-        held = int(ext.frames[frame, PAGE])
+        held = int(ext.frames[frame, state.PAGE])
         key = of_page(design[KEY_OF])(ext, held)
-        if key <= ext.heaps[ext.frames[frame, PLACE], KEY]:
+        if key <= ext.heaps[ext.frames[frame, state.PLACE], state.KEY]:
             return held
         change(ext, partition, heap, frame, key)
 
@@ -157,34 +190,35 @@ def _first_of(ext: Extension, design: Policies, partition: int, heap: int) -> in
 @lean_kernel
 def least(ext: Extension, design: Policies, page: int) -> int:
     """The page that would be replaced if another one entered the partition of a page: what is the same on disk; or `NONE`."""
-    return _first_of(ext, design, partition_of(ext, page), CLEAN)
+    return _first_of(ext, design, partition_of(ext, page), state.CLEAN)
 
 
 @lean_kernel
 def oldest_newer(ext: Extension, design: Policies, partition: int) -> int:
     """The page of a partition that is cleaned first, or `NONE`."""
-    return _first_of(ext, design, partition, DIRTY)
+    return _first_of(ext, design, partition, state.DIRTY)
 
 
 @lean_kernel
 def turn_of(ext: Extension, page: int) -> int:
     """When it was the turn of a page's frame last, where frames are taken in rotation, in turns of its partition."""
-    partition, frame = ext.partitions[partition_of(ext, page)], ext.pages[page, FRAME] - 1
-    laps = partition[LAPS] - 1 if frame >= partition[NEXT] else partition[LAPS]
-    return int(laps * (partition[END] - partition[BEGIN]) + frame - partition[BEGIN])
+    partition, frame = ext.partitions[partition_of(ext, page)], ext.pages[page, state.FRAME] - 1
+    laps = partition[state.LAPS] - 1 if frame >= partition[state.NEXT] else partition[state.LAPS]
+    return int(laps * (partition[state.END] - partition[state.BEGIN]) + frame - partition[state.BEGIN])
 
 
 @lean_kernel
 def due(ext: Extension, design: Policies) -> int:
     """A page newer than on disk whose frame has its turn soon, where frames are taken in rotation; or `NONE`."""
-    if not ext.numbers[ROTATES]:
+    if not ext.numbers[state.ROTATES]:
         return NONE
     for number in range(ext.partitions.shape[0]):
         page, partition = oldest_newer(ext, design, number), ext.partitions[number]
         if page != NONE:
-            key = ext.heaps[ext.frames[ext.pages[page, FRAME] - 1, PLACE], KEY]
-            begins = (partition[LAPS] - 1) * (partition[END] - partition[BEGIN]) + partition[NEXT] - partition[BEGIN]
-            if key - begins < ext.numbers[AHEAD]:
+            key = ext.heaps[ext.frames[ext.pages[page, state.FRAME] - 1, state.PLACE], state.KEY]
+            turns = partition[state.END] - partition[state.BEGIN]
+            begins = (partition[state.LAPS] - 1) * turns + partition[state.NEXT] - partition[state.BEGIN]
+            if key - begins < ext.numbers[state.AHEAD]:
                 return page
     return NONE
 
@@ -193,9 +227,9 @@ def due(ext: Extension, design: Policies) -> int:
 def run_of(ext: Extension, page: int, begin: int, end: int, most: int) -> tuple[int, int]:
     """The pages beside a page, between bounds, that are cleaned with it: the first of all, and how many they are."""
     first, behind = page, page + 1
-    while first > begin and behind - first < most and ext.pages[first - 1, STATUS] == VALID | NEWER:
+    while first > begin and behind - first < most and ext.pages[first - 1, state.STATUS] == state.VALID | state.NEWER:
         first -= 1
-    while behind < end and behind - first < most and ext.pages[behind, STATUS] == VALID | NEWER:
+    while behind < end and behind - first < most and ext.pages[behind, state.STATUS] == state.VALID | state.NEWER:
         behind += 1
     return first, behind - first
 
@@ -203,10 +237,10 @@ def run_of(ext: Extension, page: int, begin: int, end: int, most: int) -> tuple[
 @lean_kernel
 def still_newer(ext: Extension, page: int, end: int) -> tuple[int, int]:
     """The next pages in a row, from a page on, that are newer than on disk yet: the first, and how many they are, perhaps none."""
-    while page < end and not ext.pages[page, STATUS] & NEWER:
+    while page < end and not ext.pages[page, state.STATUS] & state.NEWER:
         page += 1
     behind = page
-    while behind < end and ext.pages[behind, STATUS] & NEWER:
+    while behind < end and ext.pages[behind, state.STATUS] & state.NEWER:
         behind += 1
     return page, behind - page
 
@@ -218,21 +252,21 @@ def _in_turn(ext: Extension, number: int) -> int:
     A frame that is held is passed over, and so is, once, one whose page was read again.
     """
     partition = ext.partitions[number]
-    for _ in range(partition[END] - partition[BEGIN]):
-        frame = partition[NEXT]
-        page = ext.frames[frame, PAGE]
-        passed = page > 0 and (ext.pages[page, STATUS] >> HOLD_SHIFT > 0 or ext.pages[page, MARKS] & READ_AGAIN > 0)
+    for _ in range(partition[state.END] - partition[state.BEGIN]):
+        frame = partition[state.NEXT]
+        page = ext.frames[frame, state.PAGE]
+        passed = page > 0 and (ext.pages[page, state.STATUS] >> state.HOLD_SHIFT > 0 or ext.pages[page, state.MARKS] & state.READ_AGAIN > 0)
         if page > 0 and not passed:
-            if ext.pages[page, STATUS] & NEWER:
+            if ext.pages[page, state.STATUS] & state.NEWER:
                 return NONE
             drop(ext, page)
-        partition[NEXT] += 1
-        if partition[NEXT] == partition[END]:
-            partition[NEXT] = partition[BEGIN]
-            partition[LAPS] += 1
+        partition[state.NEXT] += 1
+        if partition[state.NEXT] == partition[state.END]:
+            partition[state.NEXT] = partition[state.BEGIN]
+            partition[state.LAPS] += 1
         if not passed:
             return int(frame)
-        ext.pages[page, MARKS] &= ~READ_AGAIN
+        ext.pages[page, state.MARKS] &= ~state.READ_AGAIN
     return NONE
 
 
@@ -240,15 +274,15 @@ def _in_turn(ext: Extension, number: int) -> int:
 def _take(ext: Extension, design: Policies, page: int) -> int:
     """A frame for a page that has none, or `NONE`."""
     partition = partition_of(ext, page)
-    if ext.numbers[ROTATES]:
+    if ext.numbers[state.ROTATES]:
         return _in_turn(ext, partition)
-    if ext.partitions[partition, FREE] == NONE:
+    if ext.partitions[partition, state.FREE] == NONE:
         leaving = least(ext, design, page)
         if leaving == NONE:
             return NONE
         drop(ext, leaving)
-    frame = int(ext.partitions[partition, FREE])
-    ext.partitions[partition, FREE] = ext.frames[frame, PLACE]
+    frame = int(ext.partitions[partition, state.FREE])
+    ext.partitions[partition, state.FREE] = ext.frames[frame, state.PLACE]
     return frame
 
 
@@ -258,30 +292,30 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
 
     `newer` is 1 if the disk does not get this version as well.
     """
-    status = ext.pages[page, STATUS]
-    if status >> HOLD_SHIFT:
+    status = ext.pages[page, state.STATUS]
+    if status >> state.HOLD_SHIFT:
         return NONE
-    if ext.pages[page, FRAME] and not ext.numbers[ROTATES]:
-        frame = int(ext.pages[page, FRAME]) - 1
+    if ext.pages[page, state.FRAME] and not ext.numbers[state.ROTATES]:
+        frame = int(ext.pages[page, state.FRAME]) - 1
         remove(ext, partition_of(ext, page), _heap_of(ext, page), frame)
-        if not status & VALID:
-            ext.numbers[INVALID] -= 1
+        if not status & state.VALID:
+            ext.numbers[state.INVALID] -= 1
         _not_newer(ext, page)
     else:
         drop(ext, page)
         frame = _take(ext, design, page)
         if frame == NONE:
             return NONE
-        ext.frames[frame, PAGE] = page
-        ext.pages[page, FRAME] = frame + 1
-        ext.numbers[USED] += 1
-        if ext.numbers[USED] >= ext.numbers[FILL]:
-            ext.numbers[FILL] = 0
-    ext.pages[page, STATUS] = VALID + ONE_HOLD
-    ext.pages[page, MARKS] &= ~READ_AGAIN
+        ext.frames[frame, state.PAGE] = page
+        ext.pages[page, state.FRAME] = frame + 1
+        ext.numbers[state.USED] += 1
+        if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
+            ext.numbers[state.FILL] = 0
+    ext.pages[page, state.STATUS] = state.VALID + state.ONE_HOLD
+    ext.pages[page, state.MARKS] &= ~state.READ_AGAIN
     if newer:
-        ext.pages[page, STATUS] += NEWER
-        ext.numbers[NEWER_FRAMES] += 1
+        ext.pages[page, state.STATUS] += state.NEWER
+        ext.numbers[state.NEWER_FRAMES] += 1
     return frame
 
 
@@ -305,7 +339,7 @@ def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool
     """Do what the design wants with the copy from which a page has been read; whether memory's page is newer than on disk by that."""
     if not of_flags(design[SERVED])(ext, page, flags) & DROP:
         return False
-    newer = ext.pages[page, STATUS] & NEWER > 0
+    newer = ext.pages[page, state.STATUS] & state.NEWER > 0
     drop(ext, page)
     return bool(newer)
 
@@ -313,7 +347,7 @@ def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool
 @inlined_kernel
 def when_modified(ext: Extension, design: Policies, page: int) -> None:
     """Do what the design wants with a copy that is not the newest any more; what it does not give up is not valid at least."""
-    if ext.pages[page, STATUS] & VALID:
+    if ext.pages[page, state.STATUS] & state.VALID:
         if of_page(design[MODIFIED])(ext, page) & DROP:
             drop(ext, page)
         else:

@@ -3,32 +3,52 @@
     int2 int4 int8 float4 float8 bool date timestamp(tz)   the bytes of the number; days and microseconds count from 2000
     text bytea, up to 126 bytes   2 * (bytes + 1) + 1 (1) | bytes, wherever the value before ends
     text bytea, longer            4 * (bytes + 4) (4) | bytes, from a multiple of 4 on
-    numeric                       as a bytea: 0x8000 | negative, scale, weight (2) | digits to base 10000 (2 each)
-    numeric, of a large scale     as a bytea: negative, scale (2) | weight (2) | digits
+    numeric, short                as a bytea: 1 0 sign (1 bit) scale (6) weight (7)        | digits to base 10000 (2 bytes each)
+    numeric, long                 as a bytea: 0 sign (1 bit) scale (14) | weight (2 bytes) | digits
 
 A numeric's weight is the power of 10000 of its first digit; neither the first nor the last of its digits is zero.
-Source: src/include/varatt.h (postgres.h before release 16) and src/backend/utils/adt/numeric.c of PostgreSQL.
+Source: src/include/varatt.h (postgres.h before release 16), src/include/datatype/timestamp.h and src/backend/utils/adt/numeric.c of
+PostgreSQL.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, SchemaError
-from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.attributes import Attribute, Values, array_from, values_of
-from flashsim.storage.columns import array_of
-from flashsim.storage.page._postgresql import FIRST_DAY, FIRST_MICROSECOND, NUMERIC_BASE, NUMERIC_NEGATIVE, NUMERIC_SHORT, TYPES
-from flashsim.storage.page._postgresql_numerics import decimals
-from flashsim.storage.record import Bytes
+from flashsim.storage.attributes import Attribute, Values, values_of
+from flashsim.storage.columns import array_of, binary_array, text_array, validity
+from flashsim.storage.heap_file import ranges
+from flashsim.storage.page import _postgresql as pg
+from flashsim.storage.record import Bytes, copy_pieces
 
 #: Days and microseconds, counted from 2000, of the first date and behind the last (src/include/datatype/timestamp.h).
 _DAYS, _MICROSECONDS = (-2_451_545, 2_145_031_949), (-211_813_488_000_000_000, 9_223_371_331_200_000_000)
 _BINARY = pa.large_binary()
+#: The types of Arrow that hold values exactly; a numeric's follows from its precision and scale.
+ARROW = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "bytea": _BINARY,
+    "uuid": _BINARY,
+    "text": pa.large_string(),
+    "varchar": pa.large_string(),
+    "bpchar": pa.large_string(),
+}
+#: Decimal digits of one to base 10000.
+_PLACES = np.array([1000, 100, 10, 1], np.int32)
 
 
 class Stored(NamedTuple):
@@ -55,7 +75,7 @@ def stored_as(attribute: Attribute, title: str) -> Stored:
     if types.is_integer(kind) and not types.is_uint64(kind):
         unsigned = types.is_unsigned_integer(kind)
         bytes_ = next(width for width in (2, 4, 8) if attribute.size + unsigned <= width)
-        return _number(attribute, f"int{bytes_}", {2: pa.int16(), 4: pa.int32(), 8: pa.int64()}[bytes_])
+        return _number(attribute, f"int{bytes_}", ARROW[f"int{bytes_}"])
     if types.is_floating(kind):
         return _number(attribute, "float8", pa.float64()) if types.is_float64(kind) else _number(attribute, "float4", pa.float32())
     if types.is_boolean(kind):
@@ -82,7 +102,7 @@ def _called(kind: pa.DataType) -> str:
 
 
 def _number(attribute: Attribute, name: str, kind: pa.DataType) -> Stored:
-    return Stored(name, name, replace(attribute, kind=kind, size=TYPES[name].length, varies=False))
+    return Stored(name, name, replace(attribute, kind=kind, size=pg.TYPES[name].length, varies=False))
 
 
 def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str) -> Values:
@@ -90,9 +110,9 @@ def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str
     kind, types = attribute.kind, pa.types
     try:
         if types.is_date(kind):
-            column = _shifted(column.cast(pa.date32()).cast(pa.int32()), FIRST_DAY, _DAYS)
+            column = _shifted(column.cast(pa.date32()).cast(pa.int32()), pg.FIRST_DAY, _DAYS)
         elif types.is_timestamp(kind):
-            column = _shifted(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), FIRST_MICROSECOND, _MICROSECONDS)
+            column = _shifted(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), pg.FIRST_MICROSECOND, _MICROSECONDS)
         elif stored.type == "numeric":
             column = _numerics(column)
         elif not types.is_union(kind):
@@ -122,111 +142,127 @@ def _has_zero(texts: pa.Array) -> bool:
     return not np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].all()
 
 
-def _limbs(column: pa.Array) -> tuple[Integers, int]:
-    """Whole numbers and decimals as 32 bits each, the least first, shape (n, words), and their scale; zeros for NULL."""
+def _numerics(column: pa.Array) -> pa.Array:
+    """Whole numbers and decimals as a numeric's bytes."""
     if not pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal128(20, 0))
-    width, scale = column.type.bit_width // 32, column.type.scale
-    limbs = (
-        np.frombuffer(column.buffers()[1], "<u4")[column.offset * width : (column.offset + len(column)) * width]
-        if len(column)
-        else np.zeros(0)
-    )
-    found = limbs.reshape(-1, width).astype(np.int64)
-    if column.null_count:
-        found[array_of(column.is_null())] = 0
-    return found, scale
+    scale, valid = max(column.type.scale, 0), array_of(column.is_valid())
+    whole = pa.Array.from_buffers(_whole(column.type), len(column), column.buffers(), offset=column.offset)
+    texts = whole.cast(pa.large_string()).fill_null("0")
+    zeros = -column.type.scale % 4 if scale else -column.type.scale  # so that the point stands between digits to base 10000
+    negative, digits = array_of(pc.starts_with(texts, "-")), pc.utf8_ltrim(texts, "-")
+    longest = pc.max(pc.binary_length(digits)).as_py() or 1
+    width = longest + -(longest + zeros) % 4
+    chars = np.frombuffer(pc.utf8_lpad(digits, width, "0").buffers()[2] or b"", np.uint8)[: len(column) * width].reshape(-1, width)
+    count = (width + zeros) // 4
+    groups = np.pad(chars - ord("0"), ((0, 0), (0, zeros))).reshape(len(column), count, 4) @ _PLACES
+    begun, unended = (np.logical_or.accumulate(side != 0, axis=1) for side in (groups, groups[:, ::-1]))
+    kept = begun & unended[:, ::-1]
+    weight = np.where(kept.any(axis=1), count - 1 - kept.argmax(axis=1) - -(-scale // 4), 0)
+    short = (scale <= 63) & (weight >= -64) & (weight <= 63)
+    heads = np.where(short, pg.NUMERIC_SHORT | negative * 0x2000 | scale << 7 | weight & 0x7F, negative * pg.NUMERIC_NEGATIVE | scale)
+    kept = np.column_stack([np.ones(len(column), np.bool_), ~short, kept])
+    words = np.column_stack([heads, weight & 0xFFFF, groups]).astype("<u2")[kept]
+    return binary_array(np.concatenate([[0], np.cumsum(2 * kept.sum(axis=1))]), words.view(np.uint8), valid)
 
 
-def _numerics(column: pa.Array) -> pa.Array:
-    """Decimals as a numeric's bytes."""
-    limbs, scale = _limbs(column)
-    power = -scale % 4 if scale >= 0 else -scale
-    most = 4 + 2 * ((limbs.shape[1] * 10 + power) // 4 + 2)
-    ends, out = np.zeros(len(limbs) + 1, np.int64), np.empty(len(limbs) * most, np.uint8)
-    work = np.zeros(limbs.shape[1] + 1 + power // 9, np.int64)
-    _put_numerics(limbs, power, max(scale, 0), work, ends, out)
-    validity = pa.py_buffer(np.packbits(array_of(column.is_valid()), bitorder="little"))
-    return pa.Array.from_buffers(_BINARY, len(column), [validity, pa.py_buffer(ends), pa.py_buffer(out[: ends[-1]])])
+def _whole(kind: pa.DataType) -> pa.DataType:
+    """The type of a decimal's digits without its point."""
+    makers = {32: pa.decimal32, 64: pa.decimal64, 128: pa.decimal128, 256: pa.decimal256}
+    return makers[kind.bit_width](kind.precision, 0)
 
 
-@kernel
-def _put_numerics(limbs: Integers, power: int, scale: int, work: Integers, ends: Integers, out: Bytes) -> None:
-    """Write numbers, times 10 to a power that makes their fractions whole digits to base 10000."""
-    at = 0
-    digits = np.empty(work.shape[0] * 3, np.int64)
-    fraction = (scale + 3) // 4
-    for row in range(limbs.shape[0]):
-        used = limbs.shape[1]
-        negative = limbs[row, used - 1] >= 1 << 31
-        carry = 1 if negative else 0
-        work[:] = 0
-        for index in range(used):
-            limb = limbs[row, index]
-            if negative:
-                limb = (limb ^ 0xFFFFFFFF) + carry
-                carry = limb >> 32
-            work[index] = limb & 0xFFFFFFFF
-        for _ in range(power):
-            carry = 0
-            for index in range(work.shape[0]):
-                carry += work[index] * 10
-                work[index] = carry & 0xFFFFFFFF
-                carry >>= 32
-        used = work.shape[0]
-        count, lowest = 0, 0
-        while True:
-            while used and work[used - 1] == 0:
-                used -= 1
-            if not used:
-                break
-            rest = 0
-            for index in range(used - 1, -1, -1):
-                rest = (rest << 32) | work[index]
-                work[index] = rest // NUMERIC_BASE
-                rest -= work[index] * NUMERIC_BASE
-            digits[count] = rest
-            count += 1
-        while lowest < count and digits[lowest] == 0:
-            lowest += 1
-        weight = count - 1 - fraction if count else 0
-        if scale <= 63 and -64 <= weight <= 63:
-            head = NUMERIC_SHORT | (0x2000 if negative else 0) | (scale << 7) | (weight & 0x7F)
-        else:
-            head = (NUMERIC_NEGATIVE if negative else 0) | scale
-        out[at], out[at + 1] = head & 255, head >> 8
-        at += 2
-        if head < NUMERIC_SHORT:
-            out[at], out[at + 1] = weight & 255, (weight >> 8) & 255
-            at += 2
-        for index in range(count - 1, lowest - 1, -1):
-            out[at], out[at + 1] = digits[index] & 255, digits[index] >> 8
-            at += 2
-        ends[row + 1] = at
+def values_at(name: str, data: Bytes, at: Integers, size: Integers, kind: pa.DataType | None = None) -> pa.Array:
+    """Values of a type of PostgreSQL, as an array of Arrow's.
+
+    Parameters
+    ----------
+    name
+        PostgreSQL's name of their type.
+    data
+        Bytes that hold them, and whole words of 8.
+    at, size
+        Where each begins, without a length before it, or a negative number for NULL, and its bytes; shape (n,).
+    kind
+        The type of numerics; without it, one of as many digits as some need before and after the point.
+
+    Raises
+    ------
+    SchemaError, DamagedFileError
+        Arrow has no such value; the bytes are none.
+    """
+    valid, length = at >= 0, pg.TYPES[name].length
+    if name == "numeric":
+        return _decimals(data, at, size, valid, kind)
+    if length < 0 or name == "uuid":
+        offsets = np.concatenate([[0], np.cumsum(np.where(valid, size, 0))])
+        pieces = np.empty(offsets[-1], np.uint8)
+        copy_pieces(data, at, pieces, offsets)
+        found = binary_array(offsets, pieces, None if valid.all() else valid)
+        return text_array(found) if ARROW[name] == pa.large_string() else found
+    dtype = np.dtype(f"<{'f' if name.startswith('float') else 'i'}{length}")
+    values: npt.NDArray[Any] = data.view(dtype)[np.where(valid, at, 0) // length]
+    values[~valid] = 0
+    bits = None if valid.all() else validity(valid)
+    if name == "bool":
+        if (values & ~1).any():
+            raise DamagedFileError("a truth value is neither true nor false")
+        return pa.Array.from_buffers(pa.uint8(), len(at), [bits, pa.py_buffer(values)]).cast(pa.bool_())
+    if name in ("date", "timestamp", "timestamptz"):
+        bounds, first = np.iinfo(dtype), pg.FIRST_DAY if name == "date" else pg.FIRST_MICROSECOND
+        if (values == bounds.max).any() or (values == bounds.min).any():
+            raise SchemaError("a value is infinity, but only days and times are read")
+        if (values > bounds.max - first).any():
+            raise SchemaError("a time is after the year 294246, where Arrow's end")
+        values += first
+    return pa.Array.from_buffers(ARROW[name], len(at), [bits, pa.py_buffer(values)])
 
 
-def from_stored(attribute: Attribute, stored: Stored, count: int, values: Values) -> pa.Array:
-    """The reverse: an array of the attribute's type, of `count` values."""
-    kind, types = attribute.kind, pa.types
-    column = array_from(stored.attribute, count, values)
-    if types.is_null(kind):
-        if column.null_count < count:
-            raise DamagedFileError(f"column {attribute.name} has a value")
-        return pa.nulls(count)
-    try:
-        if types.is_date(kind):
-            return pc.add_checked(column, pa.scalar(FIRST_DAY, pa.int32())).cast(pa.date32()).cast(kind)
-        if types.is_timestamp(kind):
-            return pc.add_checked(column, pa.scalar(FIRST_MICROSECOND, pa.int64())).cast(pa.timestamp("us", kind.tz)).cast(kind)
-        return _decimals(attribute, values, column).cast(kind) if stored.type == "numeric" else column.cast(kind)
-    except pa.ArrowInvalid as problem:
-        raise DamagedFileError(f"column {attribute.name} has a value beyond its type: {str(problem).splitlines()[0]}") from None
+def decimal_type(precision: int, scale: int) -> pa.DataType:
+    """The narrowest of Arrow's types for numbers of so many digits, so many of them after the point."""
+    if precision > 76:
+        raise SchemaError(f"values of {precision} digits, but only 76 are read")
+    return (pa.decimal128 if precision <= 38 else pa.decimal256)(max(precision, 1), scale)
 
 
-def _decimals(attribute: Attribute, values: Values, column: pa.Array) -> pa.Array:
-    """What numeric's bytes stand for."""
-    kind = attribute.kind if pa.types.is_decimal(attribute.kind) else pa.decimal128(20, 0)
-    try:
-        return decimals(values.data, np.where(array_of(column.is_valid()), values.ends[:-1], -1), np.diff(values.ends), kind)
-    except ValueError as problem:
-        raise pa.ArrowInvalid(str(problem)) from None
+def _decimals(data: Bytes, at: Integers, size: Integers, valid: npt.NDArray[np.bool_], kind: pa.DataType | None) -> pa.Array:
+    """Numerics, by their texts."""
+    if (size[valid] < 2).any() or (size[valid] & 1).any():
+        raise SchemaError("a value is no numeric")
+    begins = np.concatenate([[0], np.cumsum(size[valid])])
+    pieces = np.empty(begins[-1], np.uint8)
+    copy_pieces(data, at[valid], pieces, begins)
+    words, begins = np.append(pieces.view("<u2"), 0).astype(np.int32), begins // 2
+    heads, behind = words[begins[:-1]], words[begins[:-1] + 1]
+    if (heads & pg.NUMERIC_SPECIAL == pg.NUMERIC_SPECIAL).any():
+        raise SchemaError("a value is NaN or infinity, but only numbers are read")
+    short = heads & pg.NUMERIC_SHORT > 0
+    firsts = begins[:-1] + np.where(short, 1, 2)
+    counts = begins[1:] - firsts
+    weight = np.where(short, (heads & 0x3F) - (heads & 0x40), (behind & 0x7FFF) - (behind & 0x8000))
+    negative = np.where(short, heads & 0x2000, heads & pg.NUMERIC_NEGATIVE) > 0
+    places = ranges(firsts, np.maximum(counts, 0))
+    if (counts < 0).any() or (words[places] >= pg.NUMERIC_BASE).any():
+        raise SchemaError("a value is no numeric")
+    lengths = np.searchsorted(_PLACES[::-1], words[firsts], side="right") + 4 * weight
+    before = int(lengths[counts > 0].max(initial=0))
+    after = int(np.where(short, heads >> 7 & 0x3F, heads & 0x3FFF).max(initial=0))
+    kind = kind or decimal_type(before + after, after)
+    if after > max(kind.scale, 0) or before > kind.precision - kind.scale:
+        raise SchemaError(f"a value has {before} digits before and {after} after the point, which {kind} does not hold")
+    # Digits to base 10000 in columns, those before the point first; then the digits of each, behind a sign.
+    whole, fraction = -(-before // 4), -(-max(kind.scale, 0) // 4)
+    groups, row = np.zeros((len(heads), whole + fraction), np.int32), np.repeat(np.arange(len(heads)), counts)
+    column = whole - 1 - weight[row] + places - firsts[row]
+    inside = (column >= 0) & (column < whole + fraction)
+    groups[row[inside], column[inside]] = words[places[inside]]
+    chars = np.full((len(heads), 2 + 4 * (whole + fraction)), ord("0"), np.uint8)
+    chars[negative, 0] = ord("-")
+    chars[:, 2:] += (groups[:, :, None] // _PLACES % 10).astype(np.uint8).reshape(len(heads), 4 * (whole + fraction))
+    kept = max(2, chars.shape[1] - 4 * fraction + kind.scale)
+    if words[places[~inside]].any() or (chars[:, kept:] > ord("0")).any():
+        raise SchemaError("a value has more digits than its scale")
+    texts = np.ascontiguousarray(chars[:, :kept])
+    numbers = text_array(binary_array(np.arange(len(heads) + 1) * kept, texts)).cast(_whole(kind))
+    found = pa.Array.from_buffers(kind, len(heads), numbers.buffers())
+    return found if valid.all() else found.take(pa.array(np.cumsum(valid) - 1, mask=~valid))

@@ -26,32 +26,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, SchemaError
+from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute, Values
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile
-from flashsim.storage.page._postgresql import LINE_POINTER, PAGE, PAGE_HEADER, TUPLE_HEADER, TYPES, WIDEST_ALIGNMENT, checksums
-from flashsim.storage.page._postgresql_tuples import (
-    advance,
-    count_tuples,
-    find_tuples,
-    locate_values,
-    number_tuples,
-    put_tuples,
-    put_values,
-)
-from flashsim.storage.page._postgresql_values import Stored, from_stored, stored_as, to_stored
+from flashsim.storage.page import _postgresql as pg
+from flashsim.storage.page._postgresql_values import Stored, stored_as, to_stored, values_at
 from flashsim.storage.page.base import file_name
-from flashsim.storage.record import Bytes, copy_pieces
+from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.rows import Columns, RowFormat, Tuples
 
 SMALLEST_PAGE, LARGEST_PAGE = 1024, 32768
 #: Columns of a table (MaxHeapAttributeNumber), and rows that ids of 4 bytes tell apart.
 MOST_COLUMNS, MOST_ROWS = 1600, 1 << 32
-_CHECKSUM = PAGE.fields["checksum"][1]  # type: ignore[index]
+_CHECKSUM = pg.PAGE.fields["checksum"][1]  # type: ignore[index]
 _ROWS_AT_ONCE = 1 << 18
 #: Bytes of tuples by whose they are, as long as these are in use.
 _SIZES: WeakKeyDictionary[Records | RowFormat, Integers] = WeakKeyDictionary()
@@ -65,12 +56,12 @@ def check_page_size(page_size: int) -> None:
 
 def room(row_format: RowFormat, page_size: int) -> int:
     """Bytes of tuples, their line pointers included, that a page holds."""
-    return page_size - PAGE_HEADER
+    return page_size - pg.PAGE_HEADER
 
 
 def largest_record(row_format: RowFormat, page_size: int) -> int:
     """Bytes of the largest tuple: its line pointer takes as much as a tuple's alignment."""
-    return page_size - PAGE_HEADER - WIDEST_ALIGNMENT
+    return page_size - pg.PAGE_HEADER - pg.WIDEST_ALIGNMENT
 
 
 def widest_row(row_format: RowFormat) -> int:
@@ -80,7 +71,7 @@ def widest_row(row_format: RowFormat) -> int:
 def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
     """Bytes that each tuple takes of a page's room, shape (n,): with its line pointer, and up to a multiple of 8."""
     sizes = _tuple_sizes(row_format)
-    return LINE_POINTER + (np.full(len(tuples), sizes[0]) if len(sizes) == 1 else sizes[tuples.rows].astype(np.int64))
+    return pg.LINE_POINTER + (np.full(len(tuples), sizes[0]) if len(sizes) == 1 else sizes[tuples.rows].astype(np.int64))
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
@@ -90,27 +81,27 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
     nulls, heads, sizes = _measured(types, values, len(tuples))
     out, starts = np.zeros((len(pages) - 1, page_size), np.uint8), np.empty(len(tuples), np.int64)
-    overfull = put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), nulls, heads, sizes, starts)
+    overfull = pg.put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), nulls, heads, sizes, starts)
     if overfull >= 0:
         raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
     at, flat = starts + heads, out.reshape(-1)
     for number, (stored, column) in enumerate(zip(types, values, strict=True)):
         column.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
-        type_ = TYPES[stored.type]
-        put_values(flat, starts, at, number, type_.length, type_.alignment, column.valid, column.ends, column.data)
+        type_ = pg.TYPES[stored.type]
+        pg.put_values(flat, starts, at, number, type_.length, type_.alignment, column.valid, column.ends, column.data)
     return out
 
 
 def number_pages(data: Bytes, numbers: Integers) -> None:
     """Tell pages, shape (pages, page_size), their numbers in the file, and write their checksums."""
-    number_tuples(data, numbers)
-    data[:, _CHECKSUM : _CHECKSUM + 2] = checksums(data, numbers).astype("<u2").view(np.uint8).reshape(-1, 2)
+    pg.number_tuples(data, numbers)
+    data[:, _CHECKSUM : _CHECKSUM + 2] = pg.checksums(data, numbers).astype("<u2").view(np.uint8).reshape(-1, 2)
 
 
 def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
     """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers."""
     kept = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
-    for page in np.flatnonzero(kept != checksums(data, numbers))[:1]:
+    for page in np.flatnonzero(kept != pg.checksums(data, numbers))[:1]:
         raise DamagedFileError(f"{row_format.title}: page {numbers[page]} has another checksum than its bytes")
 
 
@@ -160,16 +151,16 @@ def _measured(types: list[Stored], values: list[Values], count: int) -> tuple[np
     for column in values:
         if len(column.valid):
             nulls |= ~column.valid
-    heads = np.where(nulls, _aligned(TUPLE_HEADER + -(-len(types) // 8)), _aligned(TUPLE_HEADER))
+    heads = np.where(nulls, _aligned(pg.TUPLE_HEADER + -(-len(types) // 8)), _aligned(pg.TUPLE_HEADER))
     sizes = heads.copy()
     for stored, column in zip(types, values, strict=True):
-        type_ = TYPES[stored.type]
-        advance(sizes, type_.length, type_.alignment, column.valid, column.ends)
+        type_ = pg.TYPES[stored.type]
+        pg.advance(sizes, type_.length, type_.alignment, column.valid, column.ends)
     return nulls, heads, sizes
 
 
 def _aligned(size: int) -> int:
-    return -(-size // WIDEST_ALIGNMENT) * WIDEST_ALIGNMENT
+    return -(-size // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT
 
 
 def _tuple_sizes(row_format: RowFormat) -> Integers:
@@ -193,7 +184,7 @@ def _sized(row_format: RowFormat) -> Integers:
         chunk = np.arange(begin, min(rows, 1 if alike else begin + _ROWS_AT_ONCE))
         stored = row_format.stored(Tuples(dict.fromkeys(row_format.columns, chunk)))
         found = _measured(types, _values(row_format, stored), len(chunk))[2]
-        sizes.append((-(-found // WIDEST_ALIGNMENT) * WIDEST_ALIGNMENT).astype(np.int32))
+        sizes.append((-(-found // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT).astype(np.int32))
     return np.concatenate(sizes)
 
 
@@ -201,16 +192,16 @@ def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Intege
     """The first tuple of each page, and some attributes, row ids among them where there are some."""
     types = _stored(row_format)
     pages, numbered = np.zeros(len(data) + 1, np.int64), len(row_format.attributes) - len(types)
-    damaged = count_tuples(data, pages)
+    damaged = pg.count_tuples(data, pages)
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no heap page of PostgreSQL")
     count, last = int(pages[-1]), max(places, default=0) + 1 - numbered
     rows, starts, lengths = (np.empty(count, np.int64) for _ in range(3))
-    damaged = find_tuples(data, pages, len(types), rows, starts, lengths)
+    damaged = pg.find_tuples(data, pages, len(types), rows, starts, lengths)
     at, sizes = (np.empty((last, count), np.int64) for _ in range(2))
     if damaged < 0 and last:
-        kept = np.array([TYPES[stored.type][1:] for stored in types[:last]], np.int64)
-        problem, row, _ = locate_values(data.reshape(-1), starts, lengths, kept, at, sizes)
+        kept = np.array([pg.TYPES[stored.type][1:] for stored in types[:last]], np.int64)
+        problem, row, _ = pg.locate_values(data.reshape(-1), starts, lengths, kept, at, sizes)
         damaged = int(starts[row]) // data.shape[1] if problem else -1
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a tuple of no row")
@@ -226,15 +217,20 @@ def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Intege
 
 def _array(row_format: RowFormat, attribute: Attribute, stored: Stored, data: Bytes, at: Integers, sizes: Integers) -> pa.Array:
     """A column whose values lie at some places; a size of -1 is NULL."""
-    valid, length = sizes >= 0, TYPES[stored.type].length
+    kind, valid = attribute.kind, sizes >= 0
     if not stored.attribute.nullable and not valid.all():
         raise DamagedFileError(f"{row_format.title}: a page that was read has no value of column {attribute.name}")
-    ends = np.arange(len(at) + 1) * length if length >= 0 else np.concatenate([[0], np.cumsum(np.maximum(sizes, 0))])
-    pieces = np.empty(ends[-1], np.uint8)
-    copy_pieces(data.reshape(-1), np.where(valid, at, 0), pieces, ends)
     try:
-        return from_stored(attribute, stored, len(at), Values(valid, ends, pieces))
-    except DamagedFileError as problem:
+        if pa.types.is_null(kind):
+            if valid.any():
+                raise DamagedFileError(f"column {attribute.name} has a value")
+            return pa.nulls(len(at))
+        exact = kind if pa.types.is_decimal(kind) else pa.decimal128(20, 0)
+        return values_at(stored.type, data.reshape(-1), np.where(valid, at, -1), sizes, exact).cast(kind)
+    except pa.ArrowInvalid as problem:
+        reason = f"column {attribute.name} has a value beyond its type: {str(problem).splitlines()[0]}"
+        raise DamagedFileError(f"{row_format.title}: {reason}") from None
+    except FlashsimError as problem:
         raise DamagedFileError(f"{row_format.title}: {problem}") from None
 
 

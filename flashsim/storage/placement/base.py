@@ -1,7 +1,7 @@
 """What a placement is made of: a device map says on which device a file lies, and a file system gives it room there.
 
-A member defines `DEVICE_MAP`, one of `flashsim.storage.placement._device_maps` or its own, and `FileSystem`, a class of which every
-device has one (those of `flashsim.storage.placement._runs` write pages and nothing else).
+A member defines `DEVICE_MAP`, `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, a class of which every device has one
+(`Runs` writes pages and nothing else).
 """
 
 from collections.abc import Callable, Iterator
@@ -53,6 +53,12 @@ class Room:
         return self.frontier - size
 
 
+#: All files on one device.
+ONE_DEVICE = DeviceMap(1, lambda file: 0)
+#: Base relations on the first device, temporary files on the second.
+RELATIONS_AND_TEMPORARIES = DeviceMap(2, lambda file: int(file.temporary))
+
+
 class FileSystem(Protocol):
     """A member's class: who gives the files of one device room."""
 
@@ -75,6 +81,65 @@ class Placement(Protocol):
 
     DEVICE_MAP: DeviceMap
     FileSystem: type[FileSystem]
+
+
+class Taken:
+    """The room of one file: its pages so far, its runs of bytes, and what is left of the last."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+        self.runs: list[tuple[int, int]] = []
+        self.left = 0
+
+    def add(self, offset: int, size: int) -> None:
+        """Note a run of bytes that is the file's; it may go on where the last one ends."""
+        begin, length = self.runs[-1] if self.runs else (0, -1)
+        if begin + length == offset:
+            self.runs[-1] = (begin, length + size)
+        else:
+            self.runs.append((offset, size))
+        self.left = size
+
+    def use(self, count: int, page_size: int) -> tuple[int, int, int]:
+        """Put pages into the last run: the first, their number, and where it lies."""
+        offset = sum(self.runs[-1]) - self.left
+        self.left -= count * page_size
+        self.pages += count
+        return self.pages - count, count, offset
+
+
+class Runs:
+    """Gives every file the room that its pages need, when they are written."""
+
+    writes_metadata: ClassVar[bool] = False
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._taken: dict[File, Taken] = {}
+
+    def reserved(self, file: File, pages: int) -> int:
+        """For how many pages a run is taken when so many need one."""
+        return pages
+
+    def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
+        """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run."""
+        taken, size = self._taken.setdefault(file, Taken()), file.page_size
+        fitting = min(count, taken.left // size)
+        if fitting:
+            yield taken.use(fitting, size)
+        if count > fitting:
+            length = self.reserved(file, count - fitting) * size
+            taken.add(self._room.take(length, f"file {file.name}"), length)
+            yield taken.use(count - fitting, size)
+
+    def drop(self, file: File) -> list[tuple[int, int]]:
+        """Take back the room of a file: offset and length of each run."""
+        runs = self._taken.pop(file).runs
+        self._room.free.extend(runs)
+        return runs
+
+    def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
+        return None
 
 
 PLACEMENTS = Family("flashsim.storage.placement", "placement", Placement)

@@ -16,9 +16,8 @@ import numpy as np
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, MIB
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement._device_maps import ONE_DEVICE as DEVICE_MAP
-from flashsim.storage.placement._runs import Runs, Taken
-from flashsim.storage.placement.base import Room
+from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
+from flashsim.storage.placement.base import Room, Runs, Taken
 
 __all__ = ["DEVICE_MAP", "FileSystem"]
 

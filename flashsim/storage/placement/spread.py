@@ -1,8 +1,8 @@
 """Every temporary file in a run of its expected length, which is reserved when its first page is written."""
 
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement._device_maps import ONE_DEVICE as DEVICE_MAP
-from flashsim.storage.placement._runs import Runs
+from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
+from flashsim.storage.placement.base import Runs
 
 __all__ = ["DEVICE_MAP", "FileSystem"]
 

@@ -12,22 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flashsim.core import replacement
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.replacement import (
-    DIRTY,
-    FIRST_PAGE,
-    FLAGS,
-    KNOWN,
-    NONE,
-    NOW,
-    PINNED,
-    RESIDENT,
-    SIZE,
-    TYPE_SHIFT,
-    USED,
-    Numbers,
-    ReplacementPolicy,
-)
+from flashsim.core.replacement import Numbers, ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.pool.frames import (
@@ -44,8 +31,7 @@ from flashsim.storage.pool.frames import (
     hold,
     with_pages,
 )
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import breach, kernels_of, with_rows
+from flashsim.storage.pool.reference import PlainPool, breach, kernels_of, with_rows
 from flashsim.storage.pool.simulation import Counts, Writes
 
 
@@ -95,21 +81,21 @@ class BufferPool:
         self.first = np.cumsum([0, *(file.pages for file in self.files)])
         if not 1 <= frames < 1 << 31:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one, and below 2^31")
-        if self.pages >= (1 << 31) - FIRST_PAGE:
+        if self.pages >= (1 << 31) - replacement.FIRST_PAGE:
             raise InvalidParameterError("pages", self.pages, "a pool's files have fewer than 2^31")
         self._plain = PlainPool(policy, frames, seed) if policy.kernels is None else None
         self.state = policy.state(frames, 1 << 10, seed)
         self._books = books(self.most_held)
         self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
         self._pages = np.zeros(0, np.int32)  # the reverse, by row
-        self._known = FIRST_PAGE
+        self._known = replacement.FIRST_PAGE
         self._make_room()
         self._counts = np.zeros(6, np.int64)
 
     @property
     def counts(self) -> Counts:
         references, writes, hits, write_misses, evictions, write_backs = self._counts.tolist()
-        first = int(np.count_nonzero(self.state.pages[:, FLAGS] & KNOWN))
+        first = int(np.count_nonzero(self.state.pages[:, replacement.FLAGS] & replacement.KNOWN))
         return Counts(references, writes, hits, first, write_misses, evictions, write_backs)
 
     @property
@@ -118,7 +104,7 @@ class BufferPool:
 
     @property
     def frames(self) -> int:
-        return int(self.state.numbers[SIZE])
+        return int(self.state.numbers[replacement.SIZE])
 
     @property
     def most_held(self) -> int:
@@ -127,7 +113,7 @@ class BufferPool:
 
     @property
     def held(self) -> int:
-        return int(self.state.numbers[USED])
+        return int(self.state.numbers[replacement.USED])
 
     def numbers_of(self, file: File, pages: Integers) -> Integers:
         """Pages of a file as the pool numbers them."""
@@ -194,7 +180,7 @@ class BufferPool:
         ):
             if wrong.any():
                 raise InvalidParameterError("change", self.name_of(int(pages[wrong.argmax()])), told)
-        self.state.pages[rows, FLAGS] |= DIRTY
+        self.state.pages[rows, replacement.FLAGS] |= replacement.DIRTY
         self._books.lsns[rows] = lsns
         counters[LSN] = max(counters[LSN], lsns.max(initial=0))
         return lsns
@@ -202,23 +188,23 @@ class BufferPool:
     def cleaned(self, pages: Integers, lsns: Integers) -> None:
         """Note that pages were written as they were after the changes of these numbers; later changes remain to be written."""
         rows = self._numbers[pages]
-        self.state.pages[rows[self._books.lsns[rows] == lsns], FLAGS] &= ~DIRTY
+        self.state.pages[rows[self._books.lsns[rows] == lsns], replacement.FLAGS] &= ~replacement.DIRTY
 
     def forget(self, pages: Integers) -> None:
         """Drop pages, those of them that are there; each at most once."""
         rows = self._numbers[pages]
-        flags = self.state.pages[rows, FLAGS]
-        for bit, told in ((PINNED, "it is fixed"), (DIRTY, "it has changes that are not written")):
+        flags = self.state.pages[rows, replacement.FLAGS]
+        for bit, told in ((replacement.PINNED, "it is fixed"), (replacement.DIRTY, "it has changes that are not written")):
             if (flags & bit).any():
                 raise InvalidParameterError("forget", self.name_of(int(pages[(flags & bit > 0).argmax()])), told)
-        leaving = rows[flags & RESIDENT > 0]
+        leaving = rows[flags & replacement.RESIDENT > 0]
         if self._plain is None:
             drop(self.state, self.policy.kernels, self._books, leaving)
         else:
             drop_plainly(self._plain, self.state, self._books, leaving)
 
     def resident(self, pages: Integers) -> npt.NDArray[np.bool_]:
-        return self.state.pages[self._numbers[pages], FLAGS] & RESIDENT > 0
+        return self.state.pages[self._numbers[pages], replacement.FLAGS] & replacement.RESIDENT > 0
 
     def frames_of(self, pages: Integers) -> Integers:
         return self._books.held[self._numbers[pages], FRAME]
@@ -229,7 +215,7 @@ class BufferPool:
 
     def changed(self) -> Integers:
         """Pages that are newer than what is stored of them, ascending."""
-        return np.sort(self._pages[np.flatnonzero(self.state.pages[:, FLAGS] & DIRTY)]).astype(np.int64)
+        return np.sort(self._pages[np.flatnonzero(self.state.pages[:, replacement.FLAGS] & replacement.DIRTY)]).astype(np.int64)
 
     def name_of(self, page: int) -> str:
         index, number = self.places_of(np.array([page]))
@@ -245,7 +231,7 @@ class BufferPool:
             self._make_room()
             self._numbers[new] = np.arange(known, self._known)
             self._pages[known : self._known] = new
-            self.state.pages[known : self._known, FLAGS] = self.places_of(new)[0] << TYPE_SHIFT
+            self.state.pages[known : self._known, replacement.FLAGS] = self.places_of(new)[0] << replacement.TYPE_SHIFT
             rows = self._numbers[pages]
         return rows
 
@@ -263,7 +249,7 @@ class BufferPool:
         with kernels_of(self.policy.name, self.state):
             outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
         if outcome < 0:
-            raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
+            raise breach(self.policy.name, outcome, int(self.state.numbers[replacement.NOW]))
         entered, left, frames, lsns, written = made[:, :outcome]
         missed = np.diff(after, prepend=0) > 0
         more = (
@@ -275,5 +261,5 @@ class BufferPool:
             (written >= 0).sum(),
         )
         self._counts += np.array(more, np.int64)
-        victims = np.where(left > 0, self._pages[left], NONE)
+        victims = np.where(left > 0, self._pages[left], replacement.NONE)
         return Exchanges(self._pages[entered].astype(np.int64), victims.astype(np.int64), frames, lsns, written, after)

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import DIRTY, FLAGS, FORGET, KNOWN, NONE, NOW, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
+from flashsim.core.replacement import Numbers, PoolState
 from flashsim.core.request import Integers
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, know_future, refer
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool, know_future, refer
 from flashsim.storage.pool.simulation import Writes
 
 # Columns of what is held: how often a page is fixed, and its frame.
@@ -47,8 +47,8 @@ def with_pages(kept: Books, rows: int) -> Books:
 def _hold(pool: PoolState, books: Books, row: int) -> None:
     if books.held[row, PINS] == 0:
         books.counters[FIXED] += 1
-        if pool.pages[row, FLAGS] & RESIDENT:
-            pool.pages[row, FLAGS] |= PINNED
+        if pool.pages[row, replacement.FLAGS] & replacement.RESIDENT:
+            pool.pages[row, replacement.FLAGS] |= replacement.PINNED
     books.held[row, PINS] += 1
 
 
@@ -57,7 +57,7 @@ def _let_go(pool: PoolState, books: Books, row: int) -> None:
     books.held[row, PINS] -= 1
     if books.held[row, PINS] == 0:
         books.counters[FIXED] -= 1
-        pool.pages[row, FLAGS] &= ~PINNED
+        pool.pages[row, replacement.FLAGS] &= ~replacement.PINNED
 
 
 @lean_kernel
@@ -65,7 +65,7 @@ def hold(pool: PoolState, books: Books, rows: Numbers) -> bool:
     """Hold pages, those that are there from now on; returns whether there are frames for all, and if not, nothing has changed."""
     for index in range(rows.shape[0]):
         _hold(pool, books, rows[index])
-    fit = books.counters[FIXED] <= pool.numbers[SIZE]
+    fit = books.counters[FIXED] <= pool.numbers[replacement.SIZE]
     if not fit:
         for index in range(rows.shape[0]):
             _let_go(pool, books, rows[index])
@@ -81,7 +81,7 @@ def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
                 _hold(pool, books, rows[before])
             return index
         _let_go(pool, books, rows[index])
-    return NONE
+    return replacement.NONE
 
 
 @inlined_kernel
@@ -113,7 +113,7 @@ def note(books: Books, page: int, outcome: int, stored: int, made: Integers, ent
         return entered
     victim = outcome & (WRITE_BACK - 1) if outcome > TOOK_FREE else 0
     made[0, entered], made[1, entered], made[2, entered], made[3, entered] = page, victim, books.held[page, FRAME], stored
-    made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else NONE
+    made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else replacement.NONE
     return entered + 1
 
 
@@ -144,7 +144,7 @@ def exchange(
             return outcome
         entered = note(books, row, outcome, stored, made, entered)
         if pin:
-            pages[row, FLAGS] |= PINNED
+            pages[row, replacement.FLAGS] |= replacement.PINNED
         after[index] = entered
     return entered
 
@@ -152,8 +152,8 @@ def exchange(
 @inlined_kernel
 def leave(pool: PoolState, books: Books, page: int) -> None:
     """Let a page that is there leave its frame, unwritten."""
-    pool.pages[page, FLAGS] &= ~RESIDENT
-    pool.numbers[USED] -= 1
+    pool.pages[page, replacement.FLAGS] &= ~replacement.RESIDENT
+    pool.numbers[replacement.USED] -= 1
     books.free[books.counters[FREE]] = books.held[page, FRAME]
     books.counters[FREE] += 1
 
@@ -163,7 +163,7 @@ def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None
     for index in range(rows.shape[0]):
         row = int(rows[index])
         leave(pool, books, row)
-        of_page(policy[FORGET])(pool, row)
+        replacement.of_page(policy[replacement.FORGET])(pool, row)
 
 
 def exchange_plainly(
@@ -178,24 +178,24 @@ def exchange_plainly(
     after: Integers,
 ) -> int:
     """As `exchange`; the policy sees what the pool's flags say."""
-    flags, entered = pool.pages[:, FLAGS], 0
-    plain.held = set(np.flatnonzero(flags & PINNED).tolist())
-    plain.resident = {row: bool(flags[row] & DIRTY) for row in plain.resident}
+    flags, entered = pool.pages[:, replacement.FLAGS], 0
+    plain.held = set(np.flatnonzero(flags & replacement.PINNED).tolist())
+    plain.resident = {row: bool(flags[row] & replacement.DIRTY) for row in plain.resident}
     for index, row in enumerate(rows.tolist()):
         write, stored = bool(len(writes) and writes[index]), int(books.lsns[row])
         outcome = plain.refer(row, write, int(next_uses[index]) if len(next_uses) else 0)
         if outcome == TOOK_FREE:
-            pool.numbers[USED] += 1
+            pool.numbers[replacement.USED] += 1
         elif outcome > TOOK_FREE:
-            flags[outcome & (WRITE_BACK - 1)] &= ~(RESIDENT | DIRTY)
-        flags[row] |= RESIDENT | KNOWN | (DIRTY if write else 0)
+            flags[outcome & (WRITE_BACK - 1)] &= ~(replacement.RESIDENT | replacement.DIRTY)
+        flags[row] |= replacement.RESIDENT | replacement.KNOWN | (replacement.DIRTY if write else 0)
         settle(books, row, write, outcome)
         entered = note(books, row, outcome, stored, made, entered)
         if pin:
-            flags[row] |= PINNED
+            flags[row] |= replacement.PINNED
             plain.held.add(row)
         after[index] = entered
-    pool.numbers[NOW] = plain.now
+    pool.numbers[replacement.NOW] = plain.now
     return entered
 
 

@@ -5,31 +5,13 @@ The policy's choice is checked: a pool never drops a page that is pinned, or tha
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from flashsim.core.errors import FlashsimError, in_one_line
+from flashsim.core import replacement
+from flashsim.core.errors import FlashsimError, InvalidParameterError, in_one_line
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.replacement import (
-    DIRTY,
-    ENTER,
-    FIRST_PAGE,
-    FLAGS,
-    HIT,
-    KNOWN,
-    NEVER_AGAIN,
-    NEXT_USE,
-    NOW,
-    PINNED,
-    RESIDENT,
-    SIZE,
-    USED,
-    VICTIM,
-    WRITTEN_AGAIN,
-    PoolState,
-    choice,
-    of_page,
-    rows_of,
-)  # fmt: skip
+from flashsim.core.replacement import PoolState
 
 #: What a reference comes to, unless the number of the page that left: the page was resident, or it took a free frame.
 WAS_RESIDENT, TOOK_FREE = 0, 1
@@ -48,7 +30,7 @@ _NO_PAGE, _ABSENT, _HELD, _ENTERING = -1, -2, -3, -4
 @inlined_kernel
 def know_future(pool: PoolState, next_use: int) -> None:
     """Tell a policy when the present page is asked for next, plus `WRITES` if that reference or a later one writes it."""
-    pool.numbers[NEXT_USE], pool.numbers[WRITTEN_AGAIN] = next_use & NEVER_AGAIN, next_use < 0
+    pool.numbers[replacement.NEXT_USE], pool.numbers[replacement.WRITTEN_AGAIN] = next_use & replacement.NEVER_AGAIN, next_use < 0
 
 
 @inlined_kernel
@@ -58,29 +40,29 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
     `DIRTY` is set before the policy is told.
     """
     pages, numbers = pool.pages, pool.numbers
-    numbers[NOW] += 1
-    flags = pages[page, FLAGS]
-    if flags & RESIDENT:
+    numbers[replacement.NOW] += 1
+    flags = pages[page, replacement.FLAGS]
+    if flags & replacement.RESIDENT:
         if write:
-            pages[page, FLAGS] = flags | DIRTY
-        of_page(policy[HIT])(pool, page)
+            pages[page, replacement.FLAGS] = flags | replacement.DIRTY
+        replacement.of_page(policy[replacement.HIT])(pool, page)
         return WAS_RESIDENT
     outcome = TOOK_FREE
-    if numbers[USED] == numbers[SIZE]:
-        leaving = int(choice(policy[VICTIM])(pool, page))
-        if leaving < FIRST_PAGE or leaving >= pages.shape[0]:
+    if numbers[replacement.USED] == numbers[replacement.SIZE]:
+        leaving = int(replacement.choice(policy[replacement.VICTIM])(pool, page))
+        if leaving < replacement.FIRST_PAGE or leaving >= pages.shape[0]:
             return _NO_PAGE
-        left = pages[leaving, FLAGS]
-        if not left & RESIDENT:
+        left = pages[leaving, replacement.FLAGS]
+        if not left & replacement.RESIDENT:
             return _ENTERING if leaving == page else _ABSENT
-        if left & PINNED:
+        if left & replacement.PINNED:
             return _HELD
-        pages[leaving, FLAGS] = left & ~(RESIDENT | DIRTY)
-        outcome = leaving + WRITE_BACK if left & DIRTY else leaving
+        pages[leaving, replacement.FLAGS] = left & ~(replacement.RESIDENT | replacement.DIRTY)
+        outcome = leaving + WRITE_BACK if left & replacement.DIRTY else leaving
     else:
-        numbers[USED] += 1
-    pages[page, FLAGS] = flags | RESIDENT | KNOWN | (DIRTY if write else 0)
-    of_page(policy[ENTER])(pool, page)
+        numbers[replacement.USED] += 1
+    pages[page, replacement.FLAGS] = flags | replacement.RESIDENT | replacement.KNOWN | (replacement.DIRTY if write else 0)
+    replacement.of_page(policy[replacement.ENTER])(pool, page)
     return outcome
 
 
@@ -89,7 +71,7 @@ def with_rows(pool: PoolState, rows: int) -> PoolState:
     pages = pool.pages
     if rows <= len(pages):
         return pool
-    larger = rows_of(max(rows, len(pages) * 3 // 2), pages.shape[1])
+    larger = replacement.rows_of(max(rows, len(pages) * 3 // 2), pages.shape[1])
     larger[: len(pages)] = pages
     return pool._replace(pages=larger)
 
@@ -113,4 +95,78 @@ def kernels_of(policy: str, pool: PoolState) -> Iterator[None]:
     except FlashsimError:
         raise
     except Exception as problem:
-        raise failure(policy, "a kernel", int(pool.numbers[NOW]), problem) from problem
+        raise failure(policy, "a kernel", int(pool.numbers[replacement.NOW]), problem) from problem
+
+
+class PlainPool:
+    """Frames in ordinary Python whose pages a policy in its plain form replaces: to be read, stepped through and compared with.
+
+    Parameters
+    ----------
+    policy
+        Which page leaves.
+    frames
+        Pages that the pool holds.
+    seed
+        Of what the policy draws.
+    """
+
+    def __init__(self, policy: replacement.ReplacementPolicy, frames: int, seed: int = 0) -> None:
+        self.name, self.size, self.seed = policy.name, frames, seed
+        self.now = self.next_use = 0
+        self.written_again = False
+        #: Pages in frames, and whether each was written since it was read.
+        self.resident: dict[int, bool] = {}
+        #: Pages that are held in their frames.
+        self.held: set[int] = set()
+        #: Pages that were ever referenced.
+        self.known: set[int] = set()
+        if policy.plain is None:
+            raise FlashsimError(f"replacement policy '{policy.name}' has no plain form")
+        try:
+            self.policy: Any = policy.plain(self, **policy.parameters)
+        except (Exception, SystemExit) as problem:
+            raise failure(self.name, "Plain", 0, problem) from problem
+
+    def pinned(self, page: int) -> bool:
+        return page in self.held
+
+    def dirty(self, page: int) -> bool:
+        """Whether it was written since it was read or written back."""
+        return self.resident.get(page, False)
+
+    def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
+        """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`)."""
+        if len(self.held) == self.size and page not in self.resident:
+            raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
+        self.now, self.next_use, self.written_again = self.now + 1, next_use & replacement.NEVER_AGAIN, next_use < 0
+        self.known.add(page)
+        if page in self.resident:
+            self.resident[page] |= write
+            self._ask("hit", page)
+            return WAS_RESIDENT
+        outcome = TOOK_FREE
+        if len(self.resident) == self.size:
+            leaving = self._ask("victim", page)
+            if not isinstance(leaving, int):
+                raise breach(self.name, -1, self.now)
+            if leaving not in self.resident:
+                raise breach(self.name, -4 if leaving == page else -2, self.now)
+            if leaving in self.held:
+                raise breach(self.name, -3, self.now)
+            outcome = leaving + WRITE_BACK if self.resident.pop(leaving) else leaving
+        self.resident[page] = write
+        self._ask("enter", page)
+        return outcome
+
+    def drop(self, page: int) -> None:
+        del self.resident[page]
+        self._ask("forget", page)
+
+    def _ask(self, method: str, page: int) -> Any:
+        try:
+            return getattr(self.policy, method)(page)
+        except FlashsimError:
+            raise
+        except (Exception, SystemExit) as problem:
+            raise failure(self.name, method, self.now, problem) from problem

@@ -1,20 +1,30 @@
 """A policy alone, without any device: how often a pool of so many frames hits, misses and writes back."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from flashsim.core import replacement
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEWER, NOW, OLDER, POOL, Numbers, PoolState, ReplacementPolicy
+from flashsim.core.replacement import Numbers, PoolState, ReplacementPolicy
 from flashsim.core.request import Integers
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, kernels_of, know_future, refer, with_rows
+from flashsim.storage.pool.reference import (
+    TOOK_FREE,
+    WAS_RESIDENT,
+    WRITE_BACK,
+    PlainPool,
+    breach,
+    kernels_of,
+    know_future,
+    refer,
+    with_rows,
+)
 
 Writes = npt.NDArray[np.uint8]
 #: References ahead of which the processor is told of a page, and of the pages beside it in its ring.
@@ -37,17 +47,6 @@ class Counts(NamedTuple):
     @property
     def misses(self) -> int:
         return self.references - self.hits
-
-
-class PoolSimulation(Protocol):
-    """A pool that is referred to in batches."""
-
-    @property
-    def counts(self) -> Counts:
-        """Since the beginning."""
-
-    def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
-        """Let pages be referenced one after the other."""
 
 
 class Simulation:
@@ -79,6 +78,7 @@ class Simulation:
 
     @property
     def counts(self) -> Counts:
+        """Counts since the start."""
         return Counts(*self._counts.tolist())
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
@@ -102,13 +102,13 @@ class Simulation:
         with kernels_of(self.policy.name, self.state):
             outcome = _run(self.state, self.policy.kernels, pages, writing, future, self._counts)
         if outcome < 0:
-            raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
+            raise breach(self.policy.name, outcome, int(self.state.numbers[replacement.NOW]))
 
 
 _NUMBERS, _FLAGS = types.Array(types.int32, 1, "C"), types.Array(types.uint8, 1, "C")
 
 
-@kernel_of(types.int64(POOL, VECTOR, _NUMBERS, _FLAGS, _NUMBERS, VECTOR), unlocked=True)
+@kernel_of(types.int64(replacement.POOL, VECTOR, _NUMBERS, _FLAGS, _NUMBERS, VECTOR), unlocked=True)
 def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next_uses: Numbers, counts: Integers) -> int:
     """Go through references; returns 0, or which rule the policy broke."""
     count, writing, future = pages.shape[0], writes.shape[0] > 0, next_uses.shape[0] > 0
@@ -118,13 +118,13 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
         if row + _AHEAD < count:
             prefetch(pool.pages, pages[row + _AHEAD])
             coming = pages[row + _BESIDE]
-            prefetch(pool.pages, pool.pages[coming, OLDER])
-            prefetch(pool.pages, pool.pages[coming, NEWER])
+            prefetch(pool.pages, pool.pages[coming, replacement.OLDER])
+            prefetch(pool.pages, pool.pages[coming, replacement.NEWER])
         page = int(pages[row])
         write = int(writes[row]) if writing else 0
         if future:
             know_future(pool, next_uses[row])
-        known = pool.pages[page, FLAGS] & KNOWN
+        known = pool.pages[page, replacement.FLAGS] & replacement.KNOWN
         outcome = refer(pool, policy, page, write)
         row += 1
         written += write
@@ -150,39 +150,27 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
     return min(outcome, 0)
 
 
-def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0, pages: int = 1 << 10) -> PoolSimulation:
+def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0, pages: int = 1 << 10) -> Simulation:
     """A pool to refer to: by the policy's kernels, or by its plain form if it has no others."""
     return Simulation(policy, frames, seed, pages) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
 
 
-class PlainSimulation:
-    """The plain form of a policy over a pool that is a dictionary: slow, and to be read and compared with.
-
-    Parameters
-    ----------
-    policy, frames, seed
-        As of `Simulation`.
-    """
+class PlainSimulation(Simulation):
+    """The plain form of a policy over a pool that is a dictionary: slow, to be read and compared with; parameters as of `Simulation`."""
 
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
         if frames < 1:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
         self.policy, self.pool = policy, PlainPool(policy, frames, seed)
-        self.counts = Counts(*[0] * len(Counts._fields))
+        self._counts = np.zeros(len(Counts._fields), np.int64)
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
         """As `Simulation.refer`."""
-        counts, future = dict(zip(Counts._fields, self.counts, strict=True)), self.policy.future_of(next_uses)
+        future = self.policy.future_of(next_uses)
         for row, page in enumerate(pages.tolist()):
             write = bool(writes[row]) if writes is not None else False
             known = page in self.pool.known
             outcome = self.pool.refer(page, write, int(future[row]) if len(future) else 0)
             missed = outcome != WAS_RESIDENT
-            counts["references"] += 1
-            counts["writes"] += write
-            counts["hits"] += not missed
-            counts["first"] += missed and not known
-            counts["write_misses"] += missed and write
-            counts["evictions"] += outcome >= FIRST_PAGE
-            counts["write_backs"] += outcome >= WRITE_BACK
-        self.counts = Counts(**counts)
+            evicted = outcome >= replacement.FIRST_PAGE
+            self._counts += Counts(1, write, not missed, missed and not known, missed and write, evicted, outcome >= WRITE_BACK)

@@ -13,46 +13,17 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, MissingFileError, SchemaError
 from flashsim.core.memory import free_memory
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.storage.page._postgresql import (
-    COLUMN_COUNT,
-    COLUMNS,
-    DEAD,
-    DELETE_ABORTED,
-    DELETE_COMMITTED,
-    DELETER,
-    DELETER_IS_MULTI,
-    EXCLUSIVE_LOCK,
-    FLAGS,
-    FROZEN,
-    HAS_NULL,
-    HAS_ROW_ID,
-    INSERT_COMMITTED,
-    INSERTER,
-    KEY_SHARE_LOCK,
-    LAYOUT,
-    LINE_POINTER,
-    MOVED,
-    NORMAL,
-    ONLY_LOCKED,
-    PAGE,
-    PAGE_FLAGS,
-    PAGE_HEADER,
-    PAGE_SIZE,
-    REDIRECT,
-    TUPLE_HEADER,
-    VALUES_AT,
-    WIDEST_ALIGNMENT,
-    checksums,
-)
-from flashsim.storage.page._postgresql_tuples import COMPRESSED, TOASTED, locate_values
+from flashsim.storage.page import _postgresql as pg
+from flashsim.storage.page._postgresql_values import decimal_type, values_at
 from flashsim.storage.record import Bytes
 from flashsim.storage.source._postgresql_cluster import Cluster
-from flashsim.storage.source._postgresql_values import Column, decode, joined_chunks
+from flashsim.storage.source._postgresql_schema import Column, column_type
 from flashsim.storage.source.base import reading
 
 Flags = npt.NDArray[np.bool_]
@@ -62,7 +33,7 @@ _SIZES = tuple(1 << power for power in range(10, 16))
 _PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 512
 #: How much longer values may be in memory: the end of a text takes 8 bytes, a number of a few digits 16.
 _COPIES = 2
-_ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
+_ROWS_A_PAGE = (pg.PAGE_SIZE - pg.PAGE_HEADER) // (pg.TUPLE_HEADER + 1 + pg.LINE_POINTER)
 
 
 def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
@@ -71,7 +42,7 @@ def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
     kept = [column for column in columns if not column.dropped]
     chunks: list[list[pa.Array]] = [[] for _ in kept]
     for first, pages in _batches(path, len(columns)):
-        data = np.concatenate([pages.reshape(-1), np.zeros(WIDEST_ALIGNMENT, np.uint8)])
+        data = np.concatenate([pages.reshape(-1), np.zeros(pg.WIDEST_ALIGNMENT, np.uint8)])
         at, size = reader.places(first, pages, data)
         for values, place in zip(chunks, (index for index, column in enumerate(columns) if not column.dropped), strict=True):
             try:
@@ -87,19 +58,19 @@ def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
     most = max(1, min(_MOST_PAGES, _PLACES_AT_ONCE // (_ROWS_A_PAGE * columns)))
     first, empty = 0, True
     segments = _segments(path)
-    _check_room(path, sum(pages for _, pages in segments) * PAGE_SIZE)
+    _check_room(path, sum(pages for _, pages in segments) * pg.PAGE_SIZE)
     for segment, pages in segments:
         with reading(segment), segment.open("rb") as file:
             for start in range(0, pages, most):
                 count = min(most, pages - start)
-                data = np.fromfile(file, np.uint8, count * PAGE_SIZE)
-                if len(data) < count * PAGE_SIZE:
+                data = np.fromfile(file, np.uint8, count * pg.PAGE_SIZE)
+                if len(data) < count * pg.PAGE_SIZE:
                     raise DamagedFileError(f"{segment}: it became shorter while it was read")
-                yield first + start, data.reshape(-1, PAGE_SIZE)
+                yield first + start, data.reshape(-1, pg.PAGE_SIZE)
                 empty = False
         first += pages
     if empty:
-        yield 0, np.zeros((0, PAGE_SIZE), np.uint8)
+        yield 0, np.zeros((0, pg.PAGE_SIZE), np.uint8)
 
 
 def _check_room(path: Path, size: int) -> None:
@@ -116,12 +87,12 @@ def _segments(path: Path) -> list[tuple[Path, int]]:
     with reading(path):
         numbers = sorted(int(each.suffix[1:]) for each in path.parent.glob(f"{escape(path.name)}.*") if each.suffix[1:].isdigit())
         with path.open("rb") as opened:
-            _check_size(path, opened.read(PAGE_HEADER))
+            _check_size(path, opened.read(pg.PAGE_HEADER))
         files = [path, *(path.with_name(f"{path.name}.{number}") for number in numbers)]
         sizes = [each.stat().st_size for each in files]
     for file, size in zip(files, sizes, strict=True):
-        if size % PAGE_SIZE:
-            raise DamagedFileError(f"{file}: it is truncated: {size:,} B are no whole pages of {PAGE_SIZE} B")
+        if size % pg.PAGE_SIZE:
+            raise DamagedFileError(f"{file}: it is truncated: {size:,} B are no whole pages of {pg.PAGE_SIZE} B")
     missing = next((index for index, number in enumerate(numbers, 1) if number != index), None)
     if missing is not None:
         raise MissingFileError(f"{path}.{missing}: there is no such file, but segments after it")
@@ -129,22 +100,22 @@ def _segments(path: Path) -> list[tuple[Path, int]]:
     for file, size in zip(files[: last + 1], sizes, strict=False):
         if size > sizes[0] or (size < sizes[0] and file is not files[last]):
             raise DamagedFileError(f"{file}: a segment of {size:,} B, but the first is of {sizes[0]:,} B and only the last is shorter")
-    return [(file, size // PAGE_SIZE) for file, size in zip(files, sizes, strict=True)]
+    return [(file, size // pg.PAGE_SIZE) for file, size in zip(files, sizes, strict=True)]
 
 
 def _check_size(path: Path, head: bytes) -> None:
     """Refuse a first page of another size, byte order or layout, or that is none."""
-    if len(head) < PAGE_HEADER or not any(head):
+    if len(head) < pg.PAGE_HEADER or not any(head):
         return
-    at = PAGE.fields["size_and_layout"][1] if PAGE.fields else 0
+    at = pg.PAGE.fields["size_and_layout"][1] if pg.PAGE.fields else 0
     written, turned = (int.from_bytes(head[at : at + 2], order) for order in ("little", "big"))
-    if written & 0xFF00 in _SIZES and written & 0xFF == LAYOUT:
-        if written & 0xFF00 != PAGE_SIZE:
-            raise DamagedFileError(f"{path}: its pages are of {written & 0xFF00} B, but only those of {PAGE_SIZE} B are read")
-    elif turned & 0xFF00 in _SIZES and turned & 0xFF == LAYOUT:
+    if written & 0xFF00 in _SIZES and written & 0xFF == pg.LAYOUT:
+        if written & 0xFF00 != pg.PAGE_SIZE:
+            raise DamagedFileError(f"{path}: its pages are of {written & 0xFF00} B, but only those of {pg.PAGE_SIZE} B are read")
+    elif turned & 0xFF00 in _SIZES and turned & 0xFF == pg.LAYOUT:
         raise DamagedFileError(f"{path}: its numbers are big-endian, as on another kind of machine; only little-endian ones are read")
-    elif written & 0xFF00 in _SIZES and written & 0xFF < LAYOUT:
-        raise DamagedFileError(f"{path}: its pages are of layout {written & 0xFF}, before PostgreSQL 8.3; only layout {LAYOUT} is read")
+    elif written & 0xFF00 in _SIZES and written & 0xFF < pg.LAYOUT:
+        raise DamagedFileError(f"{path}: its pages are of layout {written & 0xFF}, before PostgreSQL 8.3; only layout {pg.LAYOUT} is read")
     else:
         raise DamagedFileError(f"{path}: it is no PostgreSQL relation file, or damaged: its first page has no header of such a page")
 
@@ -165,7 +136,7 @@ class _Reader:
 
     def places(self, first: int, pages: Bytes, data: Bytes) -> tuple[Integers, Integers]:
         """Where values begin in pages, and their bytes, shape (columns, rows) each."""
-        heads = pages[:, :PAGE_HEADER].copy().view(PAGE)[:, 0]
+        heads = pages[:, : pg.PAGE_HEADER].copy().view(pg.PAGE)[:, 0]
         used: Flags = heads["upper"] > 0
         used[~used] = pages[~used].any(axis=1)  # a page that was never written is zero
         self._check_sums(first, pages, heads, used)
@@ -175,10 +146,10 @@ class _Reader:
         items, starts, lengths = items[visible], starts[visible], lengths[visible]
         self._check_headers(first, data, items, starts, lengths)
         at, size = (np.empty((len(self.columns), len(starts)), np.int64) for _ in range(2))
-        stored = np.array([(column.length, column.alignment) for column in self.columns], np.int64)
-        problem, row, column = locate_values(data, starts, lengths, stored, at, size)
+        stored = np.array([pg.TYPES[column.kind][1:] for column in self.columns], np.int64)
+        problem, row, column = pg.locate_values(data, starts, lengths, stored, at, size)
         if problem:
-            self._refuse(problem, first + int(starts[row]) // PAGE_SIZE, int(items[row]), column)
+            self._refuse(problem, first + int(starts[row]) // pg.PAGE_SIZE, int(items[row]), column)
         return at, size
 
     def _check_sums(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> None:
@@ -189,7 +160,7 @@ class _Reader:
             if mask.any() and getattr(self, name) < 0:
                 setattr(self, name, first + int(mask.argmax()))
         if self.summed >= 0 or self.cluster.checksums:
-            wrong = used & (checksums(pages, first) != heads["checksum"])
+            wrong = used & (pg.checksums(pages, first) != heads["checksum"])
             if wrong.any():
                 raise self.damaged(first + int(wrong.argmax()), "its checksum is wrong")
 
@@ -199,50 +170,54 @@ class _Reader:
 
     def _check_pages(self, first: int, heads: npt.NDArray[np.void], used: Flags) -> None:
         lower, upper, special = (heads[name].astype(np.int64) for name in ("lower", "upper", "special"))
-        right = (heads["size_and_layout"] == PAGE_SIZE | LAYOUT) & (heads["flags"] <= PAGE_FLAGS)
-        right &= (lower >= PAGE_HEADER) & (lower <= upper) & (upper <= special) & (special <= PAGE_SIZE)
-        wrong = used & ~(right & ((lower - PAGE_HEADER) % LINE_POINTER == 0))
+        right = (heads["size_and_layout"] == pg.PAGE_SIZE | pg.LAYOUT) & (heads["flags"] <= pg.PAGE_FLAGS)
+        right &= (lower >= pg.PAGE_HEADER) & (lower <= upper) & (upper <= special) & (special <= pg.PAGE_SIZE)
+        wrong = used & ~(right & ((lower - pg.PAGE_HEADER) % pg.LINE_POINTER == 0))
         if wrong.any():
             raise self.damaged(first + int(wrong.argmax()), "its header is none of such a page")
-        if (used & (special < PAGE_SIZE)).any():
+        if (used & (special < pg.PAGE_SIZE)).any():
             raise SchemaError(f"{self.path}: it is an index or a sequence, but only tables are read")
 
     def _tuples(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> tuple[Integers, Integers, Integers]:
-        counts = np.where(used, (heads["lower"].astype(np.int64) - PAGE_HEADER) // LINE_POINTER, 0)
+        counts = np.where(used, (heads["lower"].astype(np.int64) - pg.PAGE_HEADER) // pg.LINE_POINTER, 0)
         ends = np.cumsum(counts)
         page = np.repeat(np.arange(len(pages)), counts)
         item = np.arange(len(page)) - np.repeat(ends - counts, counts)
-        words = pages.reshape(-1).view("<u4")[(page * PAGE_SIZE + PAGE_HEADER) // LINE_POINTER + item].astype(np.int64)
+        words = pages.reshape(-1).view("<u4")[(page * pg.PAGE_SIZE + pg.PAGE_HEADER) // pg.LINE_POINTER + item].astype(np.int64)
         offset, state, length = words & 0x7FFF, (words >> 15) & 3, words >> 17
         upper, special = (heads[name].astype(np.int64)[page] for name in ("upper", "special"))
-        normal = state == NORMAL
-        inside = (offset >= upper) & (offset % WIDEST_ALIGNMENT == 0) & (length > TUPLE_HEADER) & (offset + length <= special)
-        wrong = (normal & ~inside) | ((state != NORMAL) & (length > 0) & (state != DEAD)) | ((state == REDIRECT) & (offset > counts[page]))
+        normal = state == pg.NORMAL
+        inside = (offset >= upper) & (offset % pg.WIDEST_ALIGNMENT == 0) & (length > pg.TUPLE_HEADER) & (offset + length <= special)
+        wrong = (
+            (normal & ~inside)
+            | ((state != pg.NORMAL) & (length > 0) & (state != pg.DEAD))
+            | ((state == pg.REDIRECT) & (offset > counts[page]))
+        )
         if wrong.any():
             raise self.damaged(first + int(page[wrong.argmax()]), f"its item {int(item[wrong.argmax()]) + 1} points nowhere")
-        starts, lengths = (page * PAGE_SIZE + offset)[normal], length[normal]
+        starts, lengths = (page * pg.PAGE_SIZE + offset)[normal], length[normal]
         order = np.argsort(starts)
         over = (starts[order] + lengths[order])[:-1] > starts[order][1:]
         if over.any():
-            raise self.damaged(first + int(starts[order][:-1][over][0]) // PAGE_SIZE, "two of its rows overlap")
+            raise self.damaged(first + int(starts[order][:-1][over][0]) // pg.PAGE_SIZE, "two of its rows overlap")
         return item[normal] + 1, starts, lengths
 
     def _visible(self, first: int, data: Bytes, starts: Integers) -> Flags:
-        flags = data.view("<u2")[(starts + FLAGS) // 2].astype(np.int64)
-        inserter, deleter = (data.view("<u4")[(starts + place) // 4].astype(np.int64) for place in (INSERTER, DELETER))
-        moved = flags & MOVED > 0
+        flags = data.view("<u2")[(starts + pg.FLAGS) // 2].astype(np.int64)
+        inserter, deleter = (data.view("<u4")[(starts + place) // 4].astype(np.int64) for place in (pg.INSERTER, pg.DELETER))
+        moved = flags & pg.MOVED > 0
         if moved.any():
-            page = first + int(starts[moved][0]) // PAGE_SIZE
+            page = first + int(starts[moved][0]) // pg.PAGE_SIZE
             raise SchemaError(f"{self.path}: page {page} holds rows that a VACUUM FULL before PostgreSQL 9.0 moved; run a newer one first")
-        visible = flags & INSERT_COMMITTED > 0
-        unknown = flags & FROZEN == 0
+        visible = flags & pg.INSERT_COMMITTED > 0
+        unknown = flags & pg.FROZEN == 0
         visible[unknown] = self._told(self.cluster.committed, inserter[unknown])
-        locked = (flags & ONLY_LOCKED > 0) | (flags & (DELETER_IS_MULTI | EXCLUSIVE_LOCK | KEY_SHARE_LOCK) == EXCLUSIVE_LOCK)
-        deleted = visible & (flags & DELETE_ABORTED == 0) & ~locked
-        several = deleted & (flags & DELETER_IS_MULTI > 0)
+        locked = (flags & pg.ONLY_LOCKED > 0) | (flags & (pg.DELETER_IS_MULTI | pg.EXCLUSIVE_LOCK | pg.KEY_SHARE_LOCK) == pg.EXCLUSIVE_LOCK)
+        deleted = visible & (flags & pg.DELETE_ABORTED == 0) & ~locked
+        several = deleted & (flags & pg.DELETER_IS_MULTI > 0)
         if several.any():
             deleter[several] = self._told(self.cluster.changers, deleter[several])
-        unknown = deleted & (several | (flags & DELETE_COMMITTED == 0))
+        unknown = deleted & (several | (flags & pg.DELETE_COMMITTED == 0))
         deleted[unknown] = self._told(self.cluster.committed, deleter[unknown])
         return visible & ~deleted
 
@@ -254,14 +229,14 @@ class _Reader:
 
     def _check_headers(self, first: int, data: Bytes, items: Integers, starts: Integers, lengths: Integers) -> None:
         """Refuse rows of more columns than there are, and those whose values begin where none can."""
-        counts = data.view("<u2")[(starts + COLUMNS) // 2] & COLUMN_COUNT
-        flags = data.view("<u2")[(starts + FLAGS) // 2]
-        begins = TUPLE_HEADER + np.where(flags & HAS_NULL, (counts + 7) // 8, 0) + np.where(flags & HAS_ROW_ID, 4, 0)
-        begins = (begins + WIDEST_ALIGNMENT - 1) // WIDEST_ALIGNMENT * WIDEST_ALIGNMENT
-        wrong = (data[starts + VALUES_AT] != begins) | (begins > lengths)
+        counts = data.view("<u2")[(starts + pg.COLUMNS) // 2] & pg.COLUMN_COUNT
+        flags = data.view("<u2")[(starts + pg.FLAGS) // 2]
+        begins = pg.TUPLE_HEADER + np.where(flags & pg.HAS_NULL, (counts + 7) // 8, 0) + np.where(flags & pg.HAS_ROW_ID, 4, 0)
+        begins = (begins + pg.WIDEST_ALIGNMENT - 1) // pg.WIDEST_ALIGNMENT * pg.WIDEST_ALIGNMENT
+        wrong = (data[starts + pg.VALUES_AT] != begins) | (begins > lengths)
         if wrong.any():
             row = int(wrong.argmax())
-            raise self.damaged(first + int(starts[row]) // PAGE_SIZE, f"the header of row {items[row]} is none of a row")
+            raise self.damaged(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is none of a row")
         if len(counts) and counts.max() > len(self.columns):
             most = int(counts.max())
             told = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"
@@ -269,7 +244,54 @@ class _Reader:
 
     def _refuse(self, problem: int, page: int, item: int, column: int) -> NoReturn:
         name = self.columns[column].name
-        if problem in (TOASTED, COMPRESSED):
-            how = "outside the table (TOASTed)" if problem == TOASTED else "compressed"
+        if problem in (pg.TOASTED, pg.COMPRESSED):
+            how = "outside the table (TOASTed)" if problem == pg.TOASTED else "compressed"
             raise SchemaError(f"{self.path}: column {name}: row {item} of page {page} has a value that is stored {how}, which is not read")
         raise SchemaError(f"{self.path}: row {item} of page {page} does not fit the table's definition, or is damaged, at column {name}")
+
+
+def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Array:
+    """The values of a column.
+
+    Parameters
+    ----------
+    data
+        Bytes that hold them.
+    at, size
+        Where each begins, or NULL or pg.MISSING, and its bytes; shape (n,).
+    """
+    found = values_at(column.kind, data, at, size, column_type(column))
+    if column.modifier and column.kind in ("varchar", "bpchar", "text"):
+        bounds, length = pc.min_max(pc.utf8_length(found)).as_py(), column.modifier[0]
+        least, most = bounds["min"], bounds["max"]
+        if most is not None and (most > length or (column.kind == "bpchar" and least < length)):
+            raise SchemaError(f"a text of {most if most > length else least} characters, but its definition says {length}")
+    late = at == pg.MISSING
+    if late.any():
+        if column.problem:
+            raise SchemaError(f"rows are older than it, and {column.problem}")
+        if column.missing is not None:
+            found = _beside(found, column.missing, late)
+    if not column.nullable and found.null_count:
+        raise SchemaError("it has no value in some row, but its definition says NOT NULL")
+    return found
+
+
+def joined_chunks(chunks: list[pa.Array]) -> pa.Array:
+    """Arrays of one type, or of numbers of several precisions, as one column."""
+    kinds = {chunk.type for chunk in chunks}
+    if len(kinds) > 1:
+        chunks = [chunk.cast(_common(kinds)) for chunk in chunks]
+    return pa.concat_arrays(chunks)
+
+
+def _common(kinds: set[pa.DataType]) -> pa.DataType:
+    scale = max(kind.scale for kind in kinds)
+    return decimal_type(scale + max(kind.precision - kind.scale for kind in kinds), scale)
+
+
+def _beside(found: pa.Array, missing: pa.Scalar, late: npt.NDArray[np.bool_]) -> pa.Array:
+    if found.type != missing.type:
+        common = _common({found.type, missing.type})
+        found, missing = found.cast(common), missing.cast(common)
+    return pc.if_else(pa.array(late), missing, found)

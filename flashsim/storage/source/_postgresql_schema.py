@@ -8,58 +8,43 @@ Source: "CREATE TABLE", "ALTER TABLE" and "Data Types" of PostgreSQL's manual.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_HALF_UP, Context, Decimal
+from uuid import UUID
 
 import pyarrow as pa
 
 from flashsim.storage.page._postgresql import TYPES
-from flashsim.storage.source._postgresql_values import Column, constant
+from flashsim.storage.page._postgresql_values import ARROW, decimal_type
 
 #: What psql itself obeys, constants, names, white space and comments, and what is none of these; defaults need no texts with escapes.
 _TOKEN = re.compile(
     r"""(?P<obeyed>(?:^|(?<=\n))\\[^\n]*)
     |(?P<dollars>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
     |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
-    |(?P<operator>\^)
     |(?P<space>[ \t\n\f\r]+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
-    |(?P<bits>[xX]'[0-9A-Fa-f]*')
     |(?P<string>'(?:[^']|'')*')
-    |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
+    |(?P<quoted>"(?:[^"]|"")*")
+    |(?P<bounds>\[[^\]]*\])
     |(?P<number>0[xX][0-9A-Fa-f](?:_?[0-9A-Fa-f])*|(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?)
     |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
     |(?P<mark>.)""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
-_MARKS = set("()+-*/%,.;<>=!|&~?:@#$")
-_NAMES = {
-    "smallint": "int2",
-    "smallserial": "int2",
-    "serial2": "int2",
-    "integer": "int4",
-    "int": "int4",
-    "serial": "int4",
-    "serial4": "int4",
-    "bigint": "int8",
-    "bigserial": "int8",
-    "serial8": "int8",
-    "real": "float4",
-    "double precision": "float8",
-    "boolean": "bool",
-    "timestamp without time zone": "timestamp",
-    "timestamp with time zone": "timestamptz",
-    "char": "bpchar",
-    "character": "bpchar",
-    "nchar": "bpchar",
-    "national char": "bpchar",
-    "national character": "bpchar",
-    "char varying": "varchar",
-    "character varying": "varchar",
-    "nchar varying": "varchar",
-    "national char varying": "varchar",
-    "national character varying": "varchar",
-    "decimal": "numeric",
-    "dec": "numeric",
-    **{name: name for name in TYPES},
+_MARKS = set("()+-*/%,.;<>=!|&~?:@#$^`")
+_SPELLINGS = {
+    "int2": "smallint, smallserial, serial2",
+    "int4": "integer, int, serial, serial4",
+    "int8": "bigint, bigserial, serial8",
+    "float4": "real",
+    "float8": "double precision",
+    "bool": "boolean",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "bpchar": "char, character, nchar, national char, national character",
+    "varchar": "char varying, character varying, nchar varying, national char varying, national character varying",
+    "numeric": "decimal, dec",
 }
+_NAMES = {name: name for name in TYPES} | {name: kind for kind, names in _SPELLINGS.items() for name in names.split(", ")}
 _TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "EXCLUDE", "LIKE"}
 _COLUMN_CONSTRAINTS = {"CONSTRAINT", "NOT", "NULL", "CHECK", "DEFAULT", "GENERATED", "UNIQUE", "PRIMARY", "REFERENCES", "COLLATE"}
 _COLUMN_CONSTRAINTS |= {"DEFERRABLE", "INITIALLY", "STORAGE", "COMPRESSION", "USING"}
@@ -69,6 +54,75 @@ _TYPED = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "NUMERIC", "UUID", "TEXT", "BOOLEA
 _LARGEST_MODIFIER = 10_485_760
 #: A precision in bits up to which FLOAT is of 4 bytes.
 _SINGLE = 24
+#: Digits of a default while it is rounded.
+_EXACT = Context(100)
+_TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as rows hold it.
+
+    Parameters
+    ----------
+    name
+        As PostgreSQL keeps it.
+    kind
+        PostgreSQL's own name of its type.
+    modifier
+        The numbers that limit its values, such as precision and scale.
+    nullable
+        Whether values may be NULL.
+    missing
+        The value of rows that are older than the column; None is NULL.
+    problem
+        Why that value is not known, if it is not.
+    dropped
+        Whether it only takes room.
+    """
+
+    name: str
+    kind: str
+    modifier: tuple[int, ...] = ()
+    nullable: bool = True
+    missing: pa.Scalar | None = None
+    problem: str = ""
+    dropped: bool = False
+
+
+def column_type(column: Column) -> pa.DataType | None:
+    """The Arrow type of a column; None for numbers of any precision, whose type follows from the values."""
+    if column.kind != "numeric":
+        return ARROW[column.kind]
+    if not column.modifier:
+        return None
+    precision, scale = (*column.modifier, 0)[:2]
+    return decimal_type(max(precision - min(scale, 0), scale), max(scale, 0))
+
+
+def constant(column: Column, text: str) -> pa.Scalar:
+    """What a constant of SQL is as a value of a column."""
+    kind, arrow = column.kind, column_type(column)
+    if kind == "numeric":
+        number = Decimal(text)
+        return pa.scalar(number if arrow is None else number.quantize(Decimal(1).scaleb(-arrow.scale), ROUND_HALF_UP, _EXACT), arrow)
+    if kind.startswith("timestamp") and column.modifier and len(text.partition(".")[2]) > column.modifier[0]:
+        raise ValueError("a time that is rounded")
+    if kind == "bool":
+        if text.lower() not in _TRUE + _FALSE:
+            raise ValueError("no truth value")
+        return pa.scalar(text.lower() in _TRUE)
+    if kind == "uuid":
+        return pa.scalar(UUID(text).bytes, arrow)
+    if kind == "bytea":
+        if not text.startswith("\\x"):
+            raise ValueError("not in hexadecimal digits")
+        return pa.scalar(bytes.fromhex(text[2:]), arrow)
+    if kind == "bpchar" and column.modifier:
+        text = text.ljust(column.modifier[0])
+    if kind in ("float4", "float8"):
+        return pa.scalar(float(text), arrow)
+    return pa.scalar(text, pa.large_string()).cast(arrow)
 
 
 @dataclass(frozen=True)
@@ -181,7 +235,7 @@ def _tokens(text: str) -> list[Token]:
         if kind == "string":
             written = written[1:-1].replace("''", "'")
         elif kind == "quoted":
-            written = written[1:-1] if written[0] == "[" else written[1:-1].replace(written[0] * 2, written[0])
+            written = written[1:-1].replace('""', '"')
         elif kind == "number":
             written = written.replace("_", "")
         found.append(Token(kind, written))
@@ -231,8 +285,7 @@ def _column(item: list[Token], table: str) -> Column:
         raise ValueError(f"{where}: that is no name")
     end = next((at for at in range(1, len(item)) if item[at].is_word(*_COLUMN_CONSTRAINTS)), len(item))
     kind, modifier = _type(item[1:end], where)
-    stored = TYPES[kind]
-    column = Column(name, kind, stored.length, stored.alignment, modifier)
+    column = Column(name, kind, modifier)
     depth = 0
     for at in range(end, len(item)):
         token, following = item[at], item[at + 1 :]
@@ -256,7 +309,7 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
     words: list[str] = []
     numbers: list[int] = []
     depth, sign = 0, 1
-    written = " ".join(f"[{part.text}]" if part.kind == "quoted" and not part.text else part.text for part in parts)
+    written = " ".join(part.text for part in parts)
     for at, part in enumerate(parts):
         if part.kind == "mark":
             depth += {"(": 1, ")": -1}.get(part.text, 0)

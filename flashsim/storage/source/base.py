@@ -18,7 +18,7 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParamet
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute, attribute
-from flashsim.storage.columns import column_of, is_flat, plain_type
+from flashsim.storage.columns import column_of, is_flat, plain_array
 from flashsim.storage.keys import encode_keys
 from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
@@ -81,27 +81,12 @@ class TableRecords:
         if repeated or not table.column_names:
             raise SchemaError(f"table {name}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
         self.name = name
-        columns = {column: plain_type(table.column(column)) for column in table.column_names}
-        self.table = pa.table(columns).combine_chunks()
+        self.table = pa.table({column: plain_array(table.column(column)) for column in table.column_names})
+        self.names: list[str] = self.table.column_names
+        self.types: list[pa.DataType] = self.table.schema.types
+        self.rows = int(self.table.num_rows)
         self._sizes: npt.NDArray[Any] | None = None
         self._attributes: tuple[Attribute, ...] | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """Column names, in order."""
-        names: list[str] = self.table.column_names
-        return names
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return int(self.table.num_rows)
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        """Column types, in order."""
-        types: list[pa.DataType] = self.table.schema.types
-        return types
 
     def key(self, column: str) -> pa.ChunkedArray:
         """The values of one column, shape (rows,)."""

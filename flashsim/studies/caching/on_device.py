@@ -19,8 +19,8 @@ from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
+from flashsim.storage.content import token_file
 from flashsim.storage.pool.buffer_pool import BufferPool
-from flashsim.storage.pool.tokens import token_file
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.runs.drives import DriveInUse, HeldDrive
 from flashsim.studies.runs.joining import CPU

@@ -11,8 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE
-from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.session import ReferenceSource
 from flashsim.studies.presentation.plots import style

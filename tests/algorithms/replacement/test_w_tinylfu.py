@@ -10,7 +10,7 @@ import pytest
 from algorithms.replacement.base import replacement_policy
 from algorithms.replacement.w_tinylfu import Plain
 from flashsim.core.replacement import Numbers
-from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.reference import PlainPool
 from flashsim.storage.pool.simulation import Simulation
 from tests.algorithms.replacement.page_traces import zipf_stream
 

@@ -25,12 +25,11 @@ from flashsim.execution.file_access import FileAccess
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Read, Sleep, Spawn, Wait, Write
 from flashsim.execution.run import Run
-from flashsim.storage.content import ColumnContent
+from flashsim.storage.content import ColumnContent, token_file
 from flashsim.storage.heap_file import File, HeapFile, tuple_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.simulation import simulation
-from flashsim.storage.pool.tokens import token_file
 from flashsim.storage.rows import FixedRows, Tuples
 from tests.contract.drivers import run_on_file
 

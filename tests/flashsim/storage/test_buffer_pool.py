@@ -9,9 +9,9 @@ from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FLAGS, TYPE_SHIFT
+from flashsim.storage.content import token_file
 from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.simulation import Simulation
-from flashsim.storage.pool.tokens import token_file
 
 POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
 FILES = [token_file(name, pages, 512) for name, pages in (("a", 3000), ("b", 1), ("c", 2000))]

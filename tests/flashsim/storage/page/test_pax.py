@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, DamagedFileError, SchemaError
 from flashsim.core.request import SECTOR
-from flashsim.storage.columns import mixed_array, plain_type
+from flashsim.storage.columns import mixed_array, plain_array
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
@@ -95,8 +95,8 @@ def test_rows_of_any_types_come_back_as_they_are(table: pa.Table, page_size: int
     values = layout.decode_values(pages, tuple(table.column_names))
     wanted = table.take(pa.array(rows))
     for name in table.column_names:
-        assert values.column(name).type == plain_type(table.column(name)).type
-        assert repr(values.column(name).to_pylist()) == repr(plain_type(wanted.column(name)).to_pylist())  # NaN and -0.0 too
+        assert values.column(name).type == plain_array(table.column(name)).type
+        assert repr(values.column(name).to_pylist()) == repr(plain_array(wanted.column(name)).to_pylist())  # NaN and -0.0 too
     assert np.array_equal(layout.encode(found), pages)
 
 
