@@ -71,7 +71,6 @@ class Relation:
     records: Records
     columns: ClassVar[tuple[str, ...]] = ("key", "row")
     _sizes: int | npt.NDArray[Any] = field(init=False, repr=False)
-    _stored: StoredKeys | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         self._sizes = self.records.record_sizes()
@@ -160,9 +159,7 @@ class Relation:
             raise DamagedFileError(f"{self.title}: a page that was read holds a cell of no row")
         return rows
 
-    @property
+    @cached_property
     def stored_keys(self) -> StoredKeys:
         """Finds the code of a key that was read from a page."""
-        if self._stored is None:
-            self._stored = StoredKeys(self.name, self.records.key(self.key), self.codes)
-        return self._stored
+        return StoredKeys(self.name, self.records.key(self.key), self.codes)

@@ -1,7 +1,7 @@
 """What a placement is made of: a device map says on which device a file lies, and a file system gives it room there.
 
-A member defines `DEVICE_MAP`, `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, a class of which every device has one
-(`Runs` writes pages and nothing else).
+A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, a class of which every device
+has one: `Runs`, which writes pages and nothing else, or one derived from it.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,30 +59,6 @@ ONE_DEVICE = DeviceMap(1, lambda file: 0)
 RELATIONS_AND_TEMPORARIES = DeviceMap(2, lambda file: int(file.temporary))
 
 
-class FileSystem(Protocol):
-    """A member's class: who gives the files of one device room."""
-
-    writes_metadata: ClassVar[bool]
-
-    def __init__(self, room: Room) -> None: ...
-
-    def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
-        """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run."""
-
-    def drop(self, file: File) -> list[tuple[int, int]]:
-        """Take back the room of a file: offset and length of each run."""
-
-    def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
-        """Offsets and lengths of what it has to write itself, by now or at once; None where that is nothing."""
-
-
-class Placement(Protocol):
-    """A member of the family."""
-
-    DEVICE_MAP: DeviceMap
-    FileSystem: type[FileSystem]
-
-
 class Taken:
     """The room of one file: its pages so far, its runs of bytes, and what is left of the last."""
 
@@ -109,7 +85,7 @@ class Taken:
 
 
 class Runs:
-    """Gives every file the room that its pages need, when they are written."""
+    """The file system of one device, which gives every file the room that its pages need, when they are written."""
 
     writes_metadata: ClassVar[bool] = False
 
@@ -139,7 +115,15 @@ class Runs:
         return runs
 
     def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
+        """Offsets and lengths of what it has to write itself, by now or at once; None where that is nothing."""
         return None
+
+
+class Placement(Protocol):
+    """A member of the family."""
+
+    DEVICE_MAP: DeviceMap
+    FileSystem: type[Runs]
 
 
 PLACEMENTS = Family("flashsim.storage.placement", "placement", Placement)

@@ -135,36 +135,31 @@ def open_source(text: str) -> Source:
     MissingFileError, DamagedFileError
         The file does not exist, or is not what its name says.
     """
-    prefix, colon, rest = text.partition(":")
+    if named := _named(text):
+        member, rest = named
+        return member.open_records(rest)
     members = _members()
-    if colon and prefix in members and not members[prefix].SUFFIXES:
-        source: Source = members[prefix].open_records(rest)
-        return source
-    member_and_file = _reader(text)
-    if member_and_file:
-        opened: Source = members[member_and_file[0]].open_records(text)
-        return opened
     known = [f"{name}:{member.FORM}" for name, member in members.items() if not member.SUFFIXES]
     raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
 
 
 def source_file(text: str) -> Path | None:
     """The file that a source's text names; None for a generator, or what no source reads."""
-    prefix, colon, rest = text.partition(":")
-    if colon and prefix in _members() and not _members()[prefix].SUFFIXES:
-        file: Path | None = _members()[prefix].file_of(rest)
-        return file
-    found = _reader(text)
-    return Path(found[1]) if found else None
-
-
-def _reader(text: str) -> tuple[str, str] | None:
-    """The member that reads a file, and the file's path; where several might, the one with the shortest path."""
-    split = {name: found for name, member in _members().items() if (found := split_file(text, member.SUFFIXES))}
-    if not split:
+    if not (named := _named(text)):
         return None
-    shortest = min(split, key=lambda name: len(split[name][0]))
-    return shortest, split[shortest][0]
+    member, rest = named
+    split = split_file(rest, member.SUFFIXES)
+    return Path(split[0]) if split else member.file_of(rest)
+
+
+def _named(text: str) -> tuple[SourceReader, str] | None:
+    """The member that a source's text names, and the text that it opens; where several read such a file, the one with the shortest path."""
+    prefix, colon, rest = text.partition(":")
+    members = _members()
+    if colon and prefix in members and not members[prefix].SUFFIXES:
+        return members[prefix], rest
+    split = {name: found for name, member in members.items() if (found := split_file(text, member.SUFFIXES))}
+    return (members[min(split, key=lambda name: len(split[name][0]))], text) if split else None
 
 
 @cache

@@ -59,6 +59,9 @@ class PaperRecords:
         self._customers = int(self.scale * CUSTOMERS)
         if not 3 <= self._customers < 2**31:
             raise InvalidParameterError("scale factor", scale, "it must give from 3 to 2**31 - 1 customers (150,000 at scale factor 1)")
+        self.rows = self._customers if name == "customer" else int(self.scale * ORDERS)
+        self.names: list[str] = [KEYS[name], "padding"]
+        self.types: list[pa.DataType] = [pa.uint32(), pa.large_string()]
 
     @cached_property
     def keys(self) -> npt.NDArray[np.uint32]:
@@ -66,19 +69,6 @@ class PaperRecords:
         if self.name == "customer":
             return generator(self._seed, "do2009", self.name).permutation(np.arange(1, self._customers + 1, dtype=np.uint32))
         return _customers_of_orders(self._customers, self.rows, self._seed)
-
-    @property
-    def names(self) -> list[str]:
-        return [KEYS[self.name], "padding"]
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        return [pa.uint32(), pa.large_string()]
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return self._customers if self.name == "customer" else int(self.scale * ORDERS)
 
     def key(self, column: str) -> pa.Array:
         """The values of one column, shape (rows,)."""

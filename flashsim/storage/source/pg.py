@@ -20,7 +20,7 @@ from flashsim.storage.source.base import TableRecords, load_pair, reading
 SUFFIXES = ()
 FORM = "FILE:DEFINITION.sql"
 
-_TEXT = re.compile(r"(?P<file>.+?)(?::(?:(?P<statement>\s*CREATE\s.*)|(?P<path>.+?\.sql)(?::(?P<table>.+))?))?", re.IGNORECASE | re.DOTALL)
+_TEXT = re.compile(r"(?P<file>.*?)(?::(?:(?P<statement>\s*CREATE\s.*)|(?P<path>.+?\.sql)(?::(?P<table>.+))?))?", re.IGNORECASE | re.DOTALL)
 _OTHER_FORK = re.compile(r"(\d+)(_(?:fsm|vm|init)(?:\.\d+)?|\.\d+)")
 
 
@@ -32,19 +32,23 @@ def open_records(text: str) -> TableRecords:
     text
         ``FILE``, ``FILE:DEFINITION.sql``, ``FILE:DEFINITION.sql:TABLE`` or ``FILE:CREATE TABLE ...``.
     """
-    match = _TEXT.fullmatch(text)
-    path = Path(match["file"] if match else text)
-    if found := _OTHER_FORK.fullmatch(path.name):
-        raise SchemaError(f"{path}: it is a part of relation {found[1]}; name that file instead")
+    path = file_of(text)
+    if fork := _OTHER_FORK.fullmatch(path.name):
+        raise SchemaError(f"{path}: it is a part of relation {fork[1]}; name that file instead")
     with reading(path):
         cluster = cluster_of(path)
-        definition = _definition(path, match["statement"], match["path"], match["table"]) if match else _definition(path, None, None, None)
+        definition = _definition(path, *_split(text).group("statement", "path", "table"))
         return TableRecords(definition.name, read_heap(path, definition.columns, cluster))
 
 
 def file_of(text: str) -> Path:
+    return Path(_split(text)["file"])
+
+
+def _split(text: str) -> re.Match[str]:
     match = _TEXT.fullmatch(text)
-    return Path(match["file"] if match else text)
+    assert match, "any text is at least the path of a file"
+    return match
 
 
 def _definition(path: Path, statement: str | None, given: str | None, table: str | None) -> TableDefinition:

@@ -51,23 +51,13 @@ def _generate(table: str, scale: Decimal, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            command = [
-                program,
-                "parquet",
-                "--scale-factor",
-                f"{scale:f}",
-                "--tables",
-                table,
-                "--output-dir",
-                folder,
-                "--compression",
-                "ZSTD(1)",
-            ]
-            done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, check=False)
-            made = Path(folder) / f"{table}.parquet"
-            if done.returncode or not made.is_file():
-                reason = (done.stderr.strip().splitlines() or ["it wrote no file"])[-1]
+            options = f"--scale-factor {scale:f} --tables {table} --compression ZSTD(1) --quiet"
+            command = [program, "parquet", *options.split(), "--output-dir", folder]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            generated = Path(folder) / f"{table}.parquet"
+            if ended.returncode or not generated.is_file():
+                reason = (ended.stderr.strip().splitlines() or ["it wrote no file"])[-1]
                 raise FlashsimError(f"tpch:{table}@{scale}: the generator failed: {reason}")
-            os.replace(made, path)
+            os.replace(generated, path)
     except OSError as problem:
         raise FlashsimError(f"tpch:{table}@{scale}: {path} cannot be written: {problem.strerror}") from None
