@@ -1,7 +1,7 @@
 """What a placement is made of: a device map says on which device a file lies, and a file system gives it room there.
 
-A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, a class of which every device
-has one: `Runs`, which writes pages and nothing else, or one derived from it.
+A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, the class of each device's
+file system: `Runs`, which writes pages and nothing else, or one derived from it.
 """
 
 from collections.abc import Callable, Iterator
