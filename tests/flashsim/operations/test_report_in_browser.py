@@ -182,7 +182,7 @@ def test_a_layout_that_overlaps_is_told_of(browser: Browser, tmp_path: Path) -> 
         figure.text(1, 0.5, "outside", ha="center")
     wrong = tmp_path / "wrong.html"
     words = (
-        "<p style='margin-bottom: -20px'>upon</p><p>below</p><div style='width: 5px; overflow: hidden'><p style='width: 9px'>cut</p></div>"
+        "<p style='margin-bottom: -30px'>upon</p><p>below</p><div style='width: 5px; overflow: hidden'><p style='width: 9px'>cut</p></div>"
     )
     wrong.write_text(f"<!DOCTYPE html><body><main><figure>{svg(figure)}</figure>{words}</main>", encoding="utf-8")
     page = browser.open(wrong, DESKTOP)
