@@ -245,15 +245,7 @@ def _emit(found: Integers, begin: int, end: int, read: int) -> Algorithm:
 
 @kernel
 def _exchange(
-    state: _Frames,
-    frames: int,
-    pages: Integers,
-    victims: Integers,
-    firsts: Integers,
-    rows: Integers,
-    due: _Due,
-    begin: int,
-    done: int,
+    state: _Frames, frames: int, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int
 ) -> tuple[int, int]:
     """Put fetched pages into frames, and look up the rows that are due; returns how many were looked up so far, and what is wrong."""
     for index in range(-1, pages.shape[0]):

@@ -4,15 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
-
-from flashsim.core.compiling import Part
-from flashsim.core.kernel import compiled, pointer_to
+from flashsim.core.compiling import Part, member_parts
 from flashsim.core.members import Family
 from flashsim.core.parameters import whole_numbers
-from flashsim.core.policies import compiled_member
+from flashsim.core.policies import compiled_member, vector_of
 from flashsim.core.replacement import Parameter
-from flashsim.core.source_files import source_tree
 from flashsim.execution.pooled.system import ExtensionDesign
 from flashsim.storage.extension.design import DESIGN_KERNELS
 from flashsim.storage.extension.state import FIRST_PARAMETER, OWN_NUMBER
@@ -35,8 +31,6 @@ class Design(Protocol):
 
 
 DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design)
-#: Seconds that a member takes to compile, about.
-_COMPILED_IN = 1.5
 
 
 def extension_design(text: str, **parameters: int) -> ExtensionDesign:
@@ -58,8 +52,8 @@ def extension_design(text: str, **parameters: int) -> ExtensionDesign:
     """
     described, name = described_design(text, **parameters), text.partition(":")[0]
     member = DESIGNS.load(name)
-    functions = [compiled_member(DESIGNS.kind, name, each, getattr(member, each), kind) for each, kind in DESIGN_KERNELS.items()]
-    return replace(described, kernels=np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions))
+    kernels = [compiled_member(DESIGNS.kind, name, each, getattr(member, each), kind) for each, kind in DESIGN_KERNELS.items()]
+    return replace(described, kernels=vector_of(kernels))
 
 
 def described_design(text: str, **parameters: int) -> ExtensionDesign:
@@ -70,8 +64,5 @@ def described_design(text: str, **parameters: int) -> ExtensionDesign:
 
 
 def design_parts(names: Iterable[str]) -> list[Part]:
-    """What of some members is compiled, a part a member; files of one's own, and members that have no kernel of their own, are left out."""
-    texts = {module: source_tree().sources.get(module, b"") for name in names for module in [f"{DESIGNS.package}.{name.replace('-', '_')}"]}
-    own = {module: [each for each in DESIGN_KERNELS if f"\ndef {each}(".encode() in text] for module, text in texts.items()}
-    made_by = f"{__name__}:{extension_design.__name__}"
-    return [Part(module, kernels[0], made_by, seconds=_COMPILED_IN) for module, kernels in own.items() if kernels]
+    """What of some designs is compiled."""
+    return member_parts(DESIGNS, names, DESIGN_KERNELS, f"{__name__}:{extension_design.__name__}")

@@ -7,6 +7,7 @@ there enters the pages that are kept by recency, Am: references soon after the f
 
 from collections import OrderedDict
 
+from algorithms.replacement import _rings
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 
@@ -16,6 +17,7 @@ PARAMETERS = {
     "kout": replacement.Parameter(50, 0, 10_000, "newcomers that left and are remembered, in percent of the pool"),
 }
 COLUMNS = 1
+forget = _rings.forget
 
 
 class Plain(replacement.PlainPolicy):
@@ -30,9 +32,7 @@ class Plain(replacement.PlainPolicy):
         super().__init__(pool)
         self.kin, self.kout = kin * pool.size // 100, kout * pool.size // 100
         # each from the oldest to the newest
-        self.a1in: OrderedDict[int, None] = OrderedDict()
-        self.a1out: OrderedDict[int, None] = OrderedDict()
-        self.am: OrderedDict[int, None] = OrderedDict()
+        self.a1in, self.a1out, self.am = (OrderedDict[int, None]() for _ in range(3))
         self.recalled = replacement.NONE
 
     def hit(self, page: int) -> None:
@@ -42,17 +42,13 @@ class Plain(replacement.PlainPolicy):
     def victim(self, page: int) -> int:
         """The oldest newcomer if there are too many of them, else the least recently used of the others."""
         self._recall(page)
-        newcomer = next((each for each in self.a1in if not self.pool.pinned(each)), None)
-        kept = next((each for each in self.am if not self.pool.pinned(each)), None)
-        if newcomer is not None and (len(self.a1in) > self.kin or kept is None):
-            del self.a1in[newcomer]
-            self.a1out[newcomer] = None
+        queues = (self.a1in, self.am) if len(self.a1in) > self.kin else (self.am, self.a1in)
+        leaving = self.first(*queues)
+        if leaving in self.a1in:
+            self.a1out[leaving] = None
             if len(self.a1out) > self.kout:
                 self.a1out.popitem(last=False)
-            return newcomer
-        assert kept is not None
-        del self.am[kept]
-        return kept
+        return self.give_up(leaving)
 
     def enter(self, page: int) -> None:
         self._recall(page)
@@ -69,10 +65,10 @@ class Plain(replacement.PlainPolicy):
             self.recalled = page
 
 
-# The rings, which are also what stands in a page's own column; a page that was found in A1out and has not entered yet stands in none.
-_UNKNOWN, _IN, _OUT, _AM, _RECALLED = range(5)
-_WHERE = replacement.OWN
-_KIN, _KOUT, _INS, _OUTS = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 4)
+_IN, _OUT, _AM = range(1, 4)
+#: In the column of a page that was found in A1out and has not entered yet: it stands in no ring.
+_RECALLED = _rings.RINGS
+_KIN, _KOUT = _rings.OWN_NUMBER, _rings.OWN_NUMBER + 1
 
 
 @lean_kernel
@@ -84,56 +80,32 @@ def setup(pool: replacement.PoolState) -> None:
 
 @lean_kernel
 def hit(pool: replacement.PoolState, page: int) -> None:
-    if pool.pages[page, _WHERE] == _AM:
-        replacement.take_out(pool, page)
-        replacement.push(pool, _AM, page)
+    if pool.pages[page, _rings.RING] == _AM:
+        replacement.renew(pool, _AM, page)
 
 
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
-    pages, numbers = pool.pages, pool.numbers
+    numbers = pool.numbers
     _recall(pool, page)
-    leaving = replacement.oldest(pool, _IN) if numbers[_INS] > numbers[_KIN] else replacement.oldest(pool, _AM)
-    if leaving == replacement.NONE:  # all are pinned
-        leaving = replacement.oldest(pool, _AM) if numbers[_INS] > numbers[_KIN] else replacement.oldest(pool, _IN)
-    replacement.take_out(pool, leaving)
-    if pages[leaving, _WHERE] == _AM:
-        pages[leaving, _WHERE] = _UNKNOWN
-        return leaving
-    numbers[_INS] -= 1
-    replacement.push(pool, _OUT, leaving)
-    pages[leaving, _WHERE] = _OUT
-    numbers[_OUTS] += 1
-    if numbers[_OUTS] > numbers[_KOUT]:
-        last = pages[_OUT, replacement.NEWER]
-        replacement.take_out(pool, last)
-        pages[last, _WHERE] = _UNKNOWN
-        numbers[_OUTS] -= 1
+    leaving = _rings.oldest_of(pool, _IN, _AM) if numbers[_rings.LENGTHS + _IN] > numbers[_KIN] else _rings.oldest_of(pool, _AM, _IN)
+    newcomer = pool.pages[leaving, _rings.RING] == _IN
+    _rings.leave(pool, leaving)
+    if newcomer:
+        _rings.join(pool, leaving, _OUT)
+        if numbers[_rings.LENGTHS + _OUT] > numbers[_KOUT]:
+            _rings.leave(pool, pool.pages[_OUT, replacement.NEWER])
     return leaving
 
 
 @lean_kernel
 def enter(pool: replacement.PoolState, page: int) -> None:
     _recall(pool, page)
-    kept = pool.pages[page, _WHERE] == _RECALLED
-    ring = _AM if kept else _IN
-    replacement.push(pool, ring, page)
-    pool.pages[page, _WHERE] = ring
-    if not kept:
-        pool.numbers[_INS] += 1
-
-
-@lean_kernel
-def forget(pool: replacement.PoolState, page: int) -> None:
-    replacement.take_out(pool, page)
-    if pool.pages[page, _WHERE] == _IN:
-        pool.numbers[_INS] -= 1
-    pool.pages[page, _WHERE] = _UNKNOWN
+    _rings.join(pool, page, _AM if pool.pages[page, _rings.RING] == _RECALLED else _IN)
 
 
 @inlined_kernel
 def _recall(pool: replacement.PoolState, page: int) -> None:
-    if pool.pages[page, _WHERE] == _OUT:
-        replacement.take_out(pool, page)
-        pool.pages[page, _WHERE] = _RECALLED
-        pool.numbers[_OUTS] -= 1
+    if pool.pages[page, _rings.RING] == _OUT:
+        _rings.leave(pool, page)
+        pool.pages[page, _rings.RING] = _RECALLED

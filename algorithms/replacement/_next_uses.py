@@ -4,15 +4,43 @@ A page that is referenced gets another item; the former one is past then, as are
 those to come until there are too many, or until one of them is on top.
 """
 
+from collections.abc import Iterable
+
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FLAGS, NEVER_AGAIN, NEXT_USE, NOW, OWN_NUMBER, PINNED, RESIDENT, SIZE, PoolState
+from flashsim.core.replacement import NEVER_AGAIN, PoolState
 from flashsim.core.word_heap import BEGIN, NO_ITEM, arrange, behind, item_of, number_of, page_of, put, put_back, sink, take, take_aside
 
 #: Words a frame that a heap takes.
 HEAP_WORDS = 2
 #: Where the heaps' numbers of items stand.
-_ITEMS = OWN_NUMBER
+_ITEMS = replacement.OWN_NUMBER
+
+
+class PlainNextUses(replacement.PlainPolicy):
+    """When each resident page is asked for next."""
+
+    def __init__(self, pool: replacement.PlainPool) -> None:
+        super().__init__(pool)
+        self.next_use: dict[int, int] = {}
+
+    def hit(self, page: int) -> None:
+        self.next_use[page] = self.pool.next_use
+
+    def enter(self, page: int) -> None:
+        self.hit(page)
+
+    def forget(self, page: int) -> None:
+        del self.next_use[page]
+
+    def free(self) -> set[int]:
+        """Pages that are not pinned."""
+        return {page for page in self.next_use if not self.pool.pinned(page)}
+
+    def last(self, pages: Iterable[int]) -> int:
+        """The page that is asked for last; of pages that are never asked for again, the one first seen."""
+        return max(pages, key=lambda page: (self.next_use[page], -page))
 
 
 @inlined_kernel
@@ -22,12 +50,12 @@ def next_use_of(item: int) -> int:
 
 @inlined_kernel
 def _begin(pool: PoolState, heap: int) -> int:
-    return behind(BEGIN, HEAP_WORDS * pool.numbers[SIZE]) if heap else BEGIN
+    return behind(BEGIN, HEAP_WORDS * pool.numbers[replacement.SIZE]) if heap else BEGIN
 
 
 @inlined_kernel
 def present_item(pool: PoolState, page: int) -> int:
-    return item_of(NEVER_AGAIN - pool.numbers[NEXT_USE], page)
+    return item_of(NEVER_AGAIN - pool.numbers[replacement.NEXT_USE], page)
 
 
 @lean_kernel
@@ -37,7 +65,7 @@ def add(pool: PoolState, heap: int, item: int) -> None:
     if size and not _to_come(pool, pool.words[begin]):
         sink(pool.words, begin, size, 0, item)
         return
-    if size == HEAP_WORDS * pool.numbers[SIZE]:
+    if size == HEAP_WORDS * pool.numbers[replacement.SIZE]:
         size = _without_past(pool, begin, size)
     put(pool.words, begin, size, item)
     pool.numbers[_ITEMS + heap] = size + 1
@@ -45,7 +73,7 @@ def add(pool: PoolState, heap: int, item: int) -> None:
 
 @inlined_kernel
 def _to_come(pool: PoolState, item: int) -> bool:
-    return next_use_of(item) > pool.numbers[NOW] and pool.pages[page_of(item), FLAGS] & RESIDENT != 0
+    return next_use_of(item) > pool.numbers[replacement.NOW] and pool.pages[page_of(item), replacement.FLAGS] & replacement.RESIDENT != 0
 
 
 @lean_kernel
@@ -66,18 +94,18 @@ def last(pool: PoolState, heap: int, flags: int) -> int:
     Items whose pages do not have the flags of a heap any more go to heap 0.
     """
     pages, words, size, begin = pool.pages, pool.words, pool.numbers[_ITEMS + heap], _begin(pool, heap)
-    end, aside, found = behind(begin, HEAP_WORDS * pool.numbers[SIZE]) - 1, 0, NO_ITEM
+    end, aside, found = behind(begin, HEAP_WORDS * pool.numbers[replacement.SIZE]) - 1, 0, NO_ITEM
     for place in range(begin + 1, begin + min(size, 9)):
         prefetch(pages, page_of(words[place]))
     while size > 0:
         item = words[begin]
-        held = pages[page_of(item), FLAGS]
+        held = pages[page_of(item), replacement.FLAGS]
         if not _to_come(pool, item):
             take(words, begin, size)
         elif held & flags != flags:
             take(words, begin, size)
             add(pool, 0, item)
-        elif held & PINNED:
+        elif held & replacement.PINNED:
             take_aside(words, begin, size, end - aside)
             aside += 1
         else:

@@ -9,16 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from typing import Any, Protocol
 
-import numpy as np
-
-from flashsim.core.compiling import Part
+from flashsim.core.compiling import Part, member_parts
 from flashsim.core.errors import FlashsimError, in_one_line
-from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.parameters import whole_numbers
-from flashsim.core.policies import Policies, compiled_member
+from flashsim.core.policies import Policies, compiled_member, vector_of
 from flashsim.core.replacement import FIRST_PARAMETER, KERNELS, OWN_NUMBER, Parameter, ReplacementPolicy, leave_ring, nothing
-from flashsim.core.source_files import source_tree
 
 
 class Replacement(Protocol):
@@ -35,9 +31,8 @@ class Replacement(Protocol):
 
 REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement, [["Plain"], ["hit", "enter", "victim"]])
 
+#: Kernels that a member may leave out, and what then takes their place.
 _LEFT_OUT = {"setup": nothing, "forget": leave_ring}
-#: Seconds that a member takes to compile, about.
-_COMPILED_IN = 1.5
 _METHODS = ("hit", "enter", "victim", "forget")
 #: A page takes at most 256 bytes, and so does a frame besides.
 _MOST_COLUMNS, _MOST_WORDS = 61, 32
@@ -61,9 +56,14 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     {}
     """
     name, member, values = _checked(text, parameters)
-    columns = _bounded(name, "COLUMNS", _columns(name, member, values), _MOST_COLUMNS)
-    words = _bounded(name, "WORDS", member.WORDS, _MOST_WORDS)
-    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, words, member.FUTURE)
+    try:
+        columns: Any = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
+    except Exception as problem:
+        raise FlashsimError(f"{REPLACEMENT.kind}: COLUMNS of '{name}' failed with {in_one_line(problem)}") from problem
+    for what, value, most in (("COLUMNS", columns, _MOST_COLUMNS), ("WORDS", member.WORDS, _MOST_WORDS)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise FlashsimError(f"{REPLACEMENT.kind}: {what} of '{name}' is {value!r}, but it must be a whole number from 0 to {most}")
+    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, member.WORDS, member.FUTURE)
 
 
 def check_replacement_policy(text: str) -> None:
@@ -75,52 +75,28 @@ def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement
     name = text.partition(":")[0]
     member = REPLACEMENT.load(name)
     values = whole_numbers(REPLACEMENT.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
-    _check_plain(name, member.Plain)
-    return name, member, values
-
-
-def _check_plain(name: str, plain: Any) -> None:
-    if plain is None:
-        return
-    if missing := [method for method in _METHODS if not callable(getattr(plain, method, None))]:
+    plain = member.Plain
+    if plain is not None and (missing := [method for method in _METHODS if not callable(getattr(plain, method, None))]):
         raise FlashsimError(f"{REPLACEMENT.kind}: Plain of '{name}' does not define {', '.join(missing)}")
-    for method in _METHODS:
-        takes = len(signature(getattr(plain, method)).parameters)
-        if takes != 2:
+    for method in _METHODS if plain is not None else ():
+        if (takes := len(signature(getattr(plain, method)).parameters)) != 2:
             raise FlashsimError(
                 f"{REPLACEMENT.kind}: {method} of Plain of '{name}' takes {takes} parameters, but it must take self and page"
             )
-
-
-def _columns(name: str, member: Any, values: Mapping[str, int]) -> Any:
-    try:
-        return member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
-    except Exception as problem:
-        raise FlashsimError(f"{REPLACEMENT.kind}: COLUMNS of '{name}' failed with {in_one_line(problem)}") from problem
-
-
-def _bounded(policy: str, name: str, value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise FlashsimError(f"{REPLACEMENT.kind}: {name} of '{policy}' is {value!r}, but it must be a whole number from 0 to {most}")
-    return value
+    return name, member, values
 
 
 def replacement_parts(names: Iterable[str]) -> list[Part]:
-    """What of some members is compiled, a part a member, so that several can be compiled side by side; files of one's own are left out."""
-    sources = source_tree().sources
-    modules = [f"{REPLACEMENT.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
-    own = [module for module in modules if b"\ndef hit(" in sources.get(module, b"")]
-    return [Part(module, "victim", f"{__name__}:{replacement_policy.__name__}", seconds=_COMPILED_IN) for module in own]
+    """What of some policies is compiled."""
+    return member_parts(REPLACEMENT, names, KERNELS, f"{__name__}:{replacement_policy.__name__}")
 
 
 def _kernels(name: str, member: Any) -> Policies | None:
     """Addresses of a member's functions; None if it has its plain form alone."""
     if not any(hasattr(member, each) for each in KERNELS):
         return None
-    functions = []
-    for each, function_type in KERNELS.items():
-        function = getattr(member, each, _LEFT_OUT.get(each))
+    functions = {each: getattr(member, each, _LEFT_OUT.get(each)) for each in KERNELS}
+    for each, function in functions.items():
         if function is None:
             raise FlashsimError(f"{REPLACEMENT.kind}: '{name}' has kernels, but does not define {each}")
-        functions.append(compiled_member(REPLACEMENT.kind, name, each, function, function_type))
-    return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
+    return vector_of([compiled_member(REPLACEMENT.kind, name, each, functions[each], kind) for each, kind in KERNELS.items()])

@@ -5,30 +5,28 @@ clears.  Whether a page that enters has it set is left open: on hardware that se
 most simulators it is not, and so by default here (``entering``).
 """
 
-from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
-from algorithms.replacement._frames import FRAME_WORDS
+from algorithms.replacement import _circle
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PlainPool, PoolState
 
 TITLE = "CLOCK, second chance (Corbato, MIT Project MAC, 1968)"
 PARAMETERS = {"entering": Parameter(0, 0, 1, "whether the bit of a page that enters is set")}
-WORDS = FRAME_WORDS
-_LIMIT = 1
-__all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
+WORDS = _circle.FRAME_WORDS
+setup, victim, forget = _circle.setup, _circle.victim, _circle.forget
 
 
-class Plain(PlainClock):
+class Plain(_circle.PlainClock):
     """Frames in a circle, a bit for each page, and a hand."""
 
     def __init__(self, pool: PlainPool, entering: int) -> None:
-        super().__init__(pool, _LIMIT, entering)
+        super().__init__(pool, 1, entering)
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    count_more(pool, page, _LIMIT)
+    _circle.count_more(pool, page, 1)
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    enter_with(pool, page, pool.numbers[FIRST_PARAMETER])
+    _circle.take_frame(pool, page, pool.numbers[FIRST_PARAMETER])

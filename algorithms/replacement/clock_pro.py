@@ -25,15 +25,13 @@ _HOT, _COLD, _TEST = range(3)
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A page on the clock, between the next older and the next newer one."""
+    """A page on the clock."""
 
     page: int
     hot: bool = False
     resident: bool = True
     in_test: bool = False
     referenced: bool = False
-    older: _Entry = None  # type: ignore[assignment]
-    newer: _Entry = None  # type: ignore[assignment]
 
 
 class Plain(replacement.PlainPolicy):
@@ -60,9 +58,9 @@ class Plain(replacement.PlainPolicy):
         self.most = max(most * pool.size // 100, self.least)
         self.target, self.most_ghosts, self.spare = self.least, ghosts * pool.size // 100, bool(spare)
         self.entries: dict[int, _Entry] = {}
-        self.end = _Entry(replacement.NONE)
-        self.end.older = self.end.newer = self.end
-        self.hands = [self.end] * 3
+        #: The clock, from the oldest entry to the newest, and where its hands stand; nowhere while it is empty.
+        self.clock: list[_Entry] = []
+        self.hands = [_Entry(replacement.NONE)] * 3
         self.residents = self.hots = self.ghosts = 0
         self.last = replacement.NONE
 
@@ -170,24 +168,22 @@ class Plain(replacement.PlainPolicy):
         return self.hands[hand]
 
     def _next(self, entry: _Entry) -> _Entry:
-        return entry.newer if entry.newer is not self.end else self.end.newer
+        return self.clock[(self.clock.index(entry) + 1) % len(self.clock)]
 
     def _put_on(self, entry: _Entry, hot: bool) -> None:
+        if not self.clock:
+            self.hands = [entry] * 3
+        self.clock.append(entry)
         self.entries[entry.page] = entry
         entry.hot, entry.in_test = hot, not hot
         self.hots += hot
-        entry.older, entry.newer = self.end.older, self.end
-        entry.older.newer = self.end.older = entry
-        self.hands = [entry if hand is self.end else hand for hand in self.hands]
 
     def _take_off(self, entry: _Entry) -> None:
         following = self._next(entry)
         self.hands = [following if hand is entry else hand for hand in self.hands]
+        self.clock.remove(entry)
         del self.entries[entry.page]
-        entry.older.newer, entry.newer.older = entry.newer, entry.older
         entry.in_test = entry.referenced = False
-        if not self.entries:
-            self.hands = [self.end] * 3
 
 
 # The clock is a ring of the pool's.  A hand that stands at its end stands before the oldest page.

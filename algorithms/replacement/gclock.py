@@ -5,8 +5,7 @@ or sets it to a weight by the type of the page (both in Effelsberg and Haerder, 
 1984).  Here it raises it by one up to a limit, as PostgreSQL does, whose limit of 5 and count of 1 for a page that enters are the defaults.
 """
 
-from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
-from algorithms.replacement._frames import FRAME_WORDS
+from algorithms.replacement import _circle
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PoolState
 
@@ -15,16 +14,16 @@ PARAMETERS = {
     "limit": Parameter(5, 1, 255, "what a page's count rises to at most"),
     "entering": Parameter(1, 0, 255, "the count of a page that enters, if it is not above the limit"),
 }
-WORDS = FRAME_WORDS
-Plain = PlainClock
-__all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
+WORDS = _circle.FRAME_WORDS
+Plain = _circle.PlainClock
+setup, victim, forget = _circle.setup, _circle.victim, _circle.forget
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    count_more(pool, page, pool.numbers[FIRST_PARAMETER])
+    _circle.count_more(pool, page, pool.numbers[FIRST_PARAMETER])
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    enter_with(pool, page, min(pool.numbers[FIRST_PARAMETER], pool.numbers[FIRST_PARAMETER + 1]))
+    _circle.take_frame(pool, page, min(pool.numbers[FIRST_PARAMETER], pool.numbers[FIRST_PARAMETER + 1]))

@@ -45,10 +45,7 @@ class Plain(replacement.PlainPolicy):
         self._add(page, 1)
 
     def victim(self, page: int) -> int:
-        pages = (each for count in sorted(self.pages) for each in self.pages[count])
-        leaving = next(each for each in pages if not self.pool.pinned(each))
-        self.forget(leaving)
-        return leaving
+        return self.give_up(self.first(*(self.pages[count] for count in sorted(self.pages))))
 
     def forget(self, page: int) -> None:
         count = self.count.pop(page)
@@ -71,24 +68,14 @@ def hit(pool: replacement.PoolState, page: int) -> None:
     if behind == page:
         behind = pages[page, replacement.OLDER]
     _remove(pool, page)
-    after = pages[behind, replacement.NEWER]
-    if after >= replacement.FIRST_PAGE and words[_at(pages[after, _GROUP]) + _COUNT] == count + 1:
-        _join(pool, page, pages[after, _GROUP])
-    else:
-        _found(pool, page, count + 1, behind)
-    numbers[_SUM] += count + 1
+    _add(pool, page, count + 1, behind)
     if 0 < numbers[replacement.FIRST_PARAMETER] * numbers[replacement.USED] < numbers[_SUM]:
         _halve(pool)
 
 
 @lean_kernel
 def enter(pool: replacement.PoolState, page: int) -> None:
-    first = pool.pages[_RING, replacement.NEWER]
-    if first >= replacement.FIRST_PAGE and pool.words[_at(pool.pages[first, _GROUP]) + _COUNT] == 1:
-        _join(pool, page, pool.pages[first, _GROUP])
-    else:
-        _found(pool, page, 1, _RING)
-    pool.numbers[_SUM] += 1
+    _add(pool, page, 1, _RING)
 
 
 @lean_kernel
@@ -110,33 +97,27 @@ def _at(group: int) -> int:
 
 
 @inlined_kernel
-def _insert(pool: replacement.PoolState, page: int, behind: int) -> None:
-    pages = pool.pages
+def _add(pool: replacement.PoolState, page: int, count: int, behind: int) -> None:
+    """Put a page into the group of its count, which comes next behind a page or is not there yet."""
+    pages, words, numbers = pool.pages, pool.words, pool.numbers
     after = pages[behind, replacement.NEWER]
+    numbers[_SUM] += count
+    if after >= replacement.FIRST_PAGE and words[_at(pages[after, _GROUP]) + _COUNT] == count:
+        group = pages[after, _GROUP]
+        behind = words[_at(group) + _NEWEST]
+        after = pages[behind, replacement.NEWER]
+    else:
+        group = numbers[_FREE]
+        if group:
+            numbers[_FREE] = words[_at(group) + _NEWEST]
+        else:
+            numbers[_GROUPS] += 1
+            group = numbers[_GROUPS]
+        words[_at(group) + _COUNT], words[_at(group) + _PAGES] = count, 0
+    words[_at(group) + _NEWEST], pages[page, _GROUP] = page, group
+    words[_at(group) + _PAGES] += 1
     pages[page, replacement.OLDER], pages[page, replacement.NEWER] = behind, after
     pages[behind, replacement.NEWER] = pages[after, replacement.OLDER] = page
-
-
-@inlined_kernel
-def _join(pool: replacement.PoolState, page: int, group: int) -> None:
-    place = _at(group) + _NEWEST
-    _insert(pool, page, pool.words[place])
-    pool.words[place], pool.pages[page, _GROUP] = page, group
-    pool.words[_at(group) + _PAGES] += 1
-
-
-@inlined_kernel
-def _found(pool: replacement.PoolState, page: int, count: int, behind: int) -> None:
-    numbers, words = pool.numbers, pool.words
-    group = numbers[_FREE]
-    if group:
-        numbers[_FREE] = words[_at(group) + _NEWEST]
-    else:
-        numbers[_GROUPS] += 1
-        group = numbers[_GROUPS]
-    _insert(pool, page, behind)
-    words[_at(group) + _COUNT], words[_at(group) + _NEWEST], words[_at(group) + _PAGES] = count, page, 1
-    pool.pages[page, _GROUP] = group
 
 
 @inlined_kernel

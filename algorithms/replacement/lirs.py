@@ -52,13 +52,11 @@ class Plain(replacement.PlainPolicy):
         self._prune()
 
     def victim(self, page: int) -> int:
-        for leaving in self.queue:
-            if not self.pool.pinned(leaving):
-                del self.queue[leaving]
-                return leaving
-        leaving = next(each for each in self.stack if each in self.lirs and not self.pool.pinned(each))
-        self.forget(leaving)
-        return leaving
+        leaving = self.first(self.queue)
+        if leaving != replacement.NONE:
+            del self.queue[leaving]
+            return leaving
+        return self.give_up(self.first(each for each in self.stack if each in self.lirs))
 
     def enter(self, page: int) -> None:
         self.last = page
@@ -124,12 +122,10 @@ def hit(pool: replacement.PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
-    leaving = replacement.oldest(pool, _QUEUE)
-    if leaving != replacement.NONE:
-        replacement.take_out(pool, leaving)
-        return leaving
-    leaving = replacement.oldest(pool, _LIR_RING)
-    _drop(pool, leaving)
+    leaving = replacement.take_oldest(pool, _QUEUE)
+    if leaving == replacement.NONE:
+        leaving = replacement.oldest(pool, _LIR_RING)
+        forget(pool, leaving)
     return leaving
 
 
@@ -144,11 +140,6 @@ def enter(pool: replacement.PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: replacement.PoolState, page: int) -> None:
-    _drop(pool, page)
-
-
-@inlined_kernel
-def _drop(pool: replacement.PoolState, page: int) -> None:
     replacement.take_out(pool, page)
     pool.numbers[_LIRS] -= pool.pages[page, _LAST_USE] < 0
     pool.pages[page, _LAST_USE] = 0

@@ -41,11 +41,8 @@ _LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 _FEW, _CORRELATING = 0, 1
 
 
-def _columns(parameters: Mapping[str, int]) -> int:
+def COLUMNS(parameters: Mapping[str, int]) -> int:  # noqa: N802
     return parameters["k"] + 2
-
-
-COLUMNS = _columns
 
 
 class Plain(replacement.PlainPolicy):
@@ -79,8 +76,7 @@ class Plain(replacement.PlainPolicy):
         free = [each for each in self.last if not self.pool.pinned(each)]
         eligible = [each for each in free if self.pool.now - self.last[each] > self.correlated]
         leaving = min(eligible, key=self._order, default=free[0])
-        self.forget(leaving)
-        return leaving
+        return self.give_up(leaving)
 
     def _order(self, page: int) -> tuple[int, int]:
         time = self.history[page][-1]

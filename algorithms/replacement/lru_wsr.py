@@ -5,8 +5,6 @@ Consumer Electronics 54(3), 2008).  A page that is clean leaves in its turn; one
 and leaves when its turn comes again.  A reference takes the mark away.
 """
 
-from collections import OrderedDict
-
 from flashsim.core import replacement
 from flashsim.core.kernel import lean_kernel
 
@@ -15,37 +13,23 @@ COLUMNS = 1
 _RING, _COLD = 0, replacement.OWN
 
 
-class Plain(replacement.PlainPolicy):
+class Plain(replacement.PlainQueue):
     """Whether each page is cold, in the order of their last references and second chances."""
 
-    def __init__(self, pool: replacement.PlainPool) -> None:
-        super().__init__(pool)
-        self.cold: OrderedDict[int, bool] = OrderedDict()
-
     def hit(self, page: int) -> None:
-        self.cold.move_to_end(page)
-        self.cold[page] = False
-
-    def enter(self, page: int) -> None:
-        self.cold[page] = False
+        self.forget(page)
+        self.enter(page)
 
     def victim(self, page: int) -> int:
-        while True:
-            each = next(each for each in self.cold if not self.pool.pinned(each))
-            if self.cold[each] or not self.pool.dirty(each):
-                self.forget(each)
-                return each
-            self.cold.move_to_end(each)
-            self.cold[each] = True
-
-    def forget(self, page: int) -> None:
-        del self.cold[page]
+        while self.pool.dirty(each := self.first(self.order)) and not self.order[each]:
+            self.order.move_to_end(each)
+            self.order[each] = True
+        return self.give_up(each)
 
 
 @lean_kernel
 def hit(pool: replacement.PoolState, page: int) -> None:
-    replacement.take_out(pool, page)
-    replacement.push(pool, _RING, page)
+    replacement.renew(pool, _RING, page)
     pool.pages[page, _COLD] = 0
 
 
@@ -60,8 +44,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
     pages = pool.pages
     each = replacement.oldest(pool, _RING)
     while pages[each, replacement.FLAGS] & replacement.DIRTY and not pages[each, _COLD]:
-        replacement.take_out(pool, each)
-        replacement.push(pool, _RING, each)
+        replacement.renew(pool, _RING, each)
         pages[each, _COLD] = 1
         each = replacement.oldest(pool, _RING)
     replacement.take_out(pool, each)

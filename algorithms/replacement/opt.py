@@ -7,42 +7,28 @@ No policy misses less.  Of pages that are never asked for again the one first se
 pinned it is the rule among the others, and perhaps not the optimum.
 """
 
-from algorithms.replacement._next_uses import HEAP_WORDS, add, last, present_item
+from algorithms.replacement import _next_uses
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState
+from flashsim.core.replacement import PoolState, stay
 from flashsim.core.word_heap import page_of
 
 TITLE = "OPT, the optimum for a known future (Belady, IBM Systems Journal 5(2), 1966)"
 INCLUSION = True
 FUTURE = True
-WORDS = HEAP_WORDS
+WORDS = _next_uses.HEAP_WORDS
+forget = stay  # the page's item is found out to stand for no resident page
 
 
-class Plain(PlainPolicy):
+class Plain(_next_uses.PlainNextUses):
     """When each resident page is asked for next."""
 
-    def __init__(self, pool: PlainPool) -> None:
-        super().__init__(pool)
-        self.next_use: dict[int, int] = {}
-
-    def hit(self, page: int) -> None:
-        self.next_use[page] = self.pool.next_use
-
-    enter = hit
-
     def victim(self, page: int) -> int:
-        free = (each for each in self.next_use if not self.pool.pinned(each))
-        leaving = max(free, key=lambda each: (self.next_use[each], -each))
-        del self.next_use[leaving]
-        return leaving
-
-    def forget(self, page: int) -> None:
-        del self.next_use[page]
+        return self.give_up(self.last(self.free()))
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    add(pool, 0, present_item(pool, page))
+    _next_uses.add(pool, 0, _next_uses.present_item(pool, page))
 
 
 enter = hit
@@ -50,9 +36,4 @@ enter = hit
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    return page_of(last(pool, 0, 0))
-
-
-@lean_kernel
-def forget(pool: PoolState, page: int) -> None:
-    """Its item is found out to stand for no resident page."""
+    return page_of(_next_uses.last(pool, 0, 0))

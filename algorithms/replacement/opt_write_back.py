@@ -10,7 +10,7 @@ Where no write-back has a price this is OPT.  Where it has one the rule can stil
 keep a page depends on all that comes before it is asked for, which a rule that looks at one reference of each page does not see.
 """
 
-from algorithms.replacement._next_uses import HEAP_WORDS, add, last, next_use_of, present_item
+from algorithms.replacement import _next_uses
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.word_heap import NO_ITEM, page_of
@@ -18,50 +18,42 @@ from flashsim.core.word_heap import NO_ITEM, page_of
 TITLE = "OPT with write-backs priced (a rule; the problem is NP-hard: Beckmann et al., APOCS 2020)"
 PARAMETERS = {"price": replacement.Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}
 FUTURE = True
-WORDS = 2 * HEAP_WORDS
+WORDS = 2 * _next_uses.HEAP_WORDS
 _PRICE = replacement.FIRST_PARAMETER
 #: Heaps: pages that cost a read when they leave, and pages that cost a write-back besides.
 _CHEAP, _DEAR = 0, 1
+forget = replacement.stay  # the page's item is found out to stand for no resident page
 
 
-class Plain(replacement.PlainPolicy):
+class Plain(_next_uses.PlainNextUses):
     """When each resident page is asked for next, and which are written again."""
 
     def __init__(self, pool: replacement.PlainPool, price: int) -> None:
         super().__init__(pool)
         self.price = price
-        self.next_use: dict[int, int] = {}
-        self.written_again: set[int] = set()
+        self.written_again: dict[int, bool] = {}
 
     def hit(self, page: int) -> None:
-        self.next_use[page] = self.pool.next_use
-        (self.written_again.add if self.pool.written_again else self.written_again.discard)(page)
-
-    enter = hit
+        super().hit(page)
+        self.written_again[page] = self.pool.written_again
 
     def victim(self, page: int) -> int:
         """The one that costs less for the time that its frame is free, of the last cheap one and the last dear one."""
-        free = [each for each in self.next_use if not self.pool.pinned(each)]
-        dear = {each for each in free if self.pool.dirty(each) and each in self.written_again}
-        last = [max(each, key=lambda page: (self.next_use[page], -page)) for each in (set(free) - dear, dear) if each]
-        leaving = min(last, key=lambda page: self._cost(page, page in dear))
-        self.forget(leaving)
-        return leaving
+        free = self.free()
+        dear = {each for each in free if self.pool.dirty(each) and self.written_again[each]}
+        last = [self.last(pages) for pages in (free - dear, dear) if pages]
+        return self.give_up(min(last, key=lambda page: self._cost(page, page in dear)))
 
     def _cost(self, page: int, dear: bool) -> float:
         if self.next_use[page] == replacement.NEVER_AGAIN:
             return 0
         return (100 + self.price * dear) / (self.next_use[page] - self.pool.now)
 
-    def forget(self, page: int) -> None:
-        del self.next_use[page]
-        self.written_again.discard(page)
-
 
 @lean_kernel
 def hit(pool: replacement.PoolState, page: int) -> None:
     dear = pool.numbers[replacement.WRITTEN_AGAIN] and pool.pages[page, replacement.FLAGS] & replacement.DIRTY
-    add(pool, _DEAR if dear else _CHEAP, present_item(pool, page))
+    _next_uses.add(pool, _DEAR if dear else _CHEAP, _next_uses.present_item(pool, page))
 
 
 enter = hit
@@ -69,18 +61,13 @@ enter = hit
 
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
-    dear, cheap = last(pool, _DEAR, replacement.DIRTY), last(pool, _CHEAP, 0)
+    dear, cheap = _next_uses.last(pool, _DEAR, replacement.DIRTY), _next_uses.last(pool, _CHEAP, 0)
     return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
 
 
 @inlined_kernel
 def _sooner_paid(pool: replacement.PoolState, dear: int, cheap: int) -> bool:
-    now = pool.numbers[replacement.NOW]
-    if next_use_of(cheap) == replacement.NEVER_AGAIN:
+    now, until_dear, until_cheap = pool.numbers[replacement.NOW], _next_uses.next_use_of(dear), _next_uses.next_use_of(cheap)
+    if until_cheap == replacement.NEVER_AGAIN:
         return False
-    return (100 + pool.numbers[_PRICE]) * (next_use_of(cheap) - now) < 100 * (next_use_of(dear) - now)
-
-
-@lean_kernel
-def forget(pool: replacement.PoolState, page: int) -> None:
-    """Its item is found out to stand for no resident page."""
+    return (100 + pool.numbers[_PRICE]) * (until_cheap - now) < 100 * (until_dear - now)

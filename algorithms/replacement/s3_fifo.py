@@ -11,6 +11,7 @@ one.
 
 from collections import OrderedDict
 
+from algorithms.replacement import _rings
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 
@@ -25,13 +26,12 @@ PARAMETERS = {
 }
 COLUMNS = 1
 _SMALL_SHARE, _GHOST_SHARE, _MOVES, _FILL = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 4)
-#: Where a page is, which is also its ring; one that came back is in none.
-_SMALL, _MAIN, _GHOST, _BACK = 1, 2, 3, 4
-#: A column: where a page is, and above how often it was referenced there, at most `_MOST`.
-_PLACE = replacement.OWN
-_ONE, _MOST = 8, 3
-#: Pages in each ring, and whether any has left.
-_LENGTHS, _LEFT = replacement.OWN_NUMBER, replacement.OWN_NUMBER + 5
+_SMALL, _MAIN, _GHOST = range(1, 4)
+#: In a page's column, above its ring: how often it was referenced there, at most `_MOST`; in no ring, that it came back.
+_ONE, _MOST, _BACK = _rings.RINGS, 3, _rings.RINGS
+#: Whether any page has left.
+_LEFT = _rings.OWN_NUMBER
+forget = _rings.forget
 
 
 class Plain(replacement.PlainPolicy):
@@ -40,31 +40,27 @@ class Plain(replacement.PlainPolicy):
     def __init__(self, pool: replacement.PlainPool, small: int, ghosts: int, moves: int, fill: int) -> None:
         super().__init__(pool)
         self.most_small, self.most_ghosts, self.moves = max(1, pool.size * small // 100), pool.size * ghosts // 100, moves
-        self.small: OrderedDict[int, int] = OrderedDict()
-        self.main: OrderedDict[int, int] = OrderedDict()
-        self.ghosts: OrderedDict[int, None] = OrderedDict()
-        self.back, self.fill = 0, bool(fill)
+        self.small, self.main, self.ghosts = (OrderedDict[int, int]() for _ in range(3))
+        self.back, self.fill = replacement.NONE, bool(fill)
 
     def hit(self, page: int) -> None:
         queue = self.small if page in self.small else self.main
         queue[page] = min(queue[page] + 1, _MOST)
 
     def enter(self, page: int) -> None:
-        known = page == self.back or page in self.ghosts
-        self.ghosts.pop(page, None)
+        known = page == self.back or self.ghosts.pop(page, None) is not None
         queue = self.main if known or (self.fill and len(self.small) >= self.most_small) else self.small
-        queue[page] = self.back = 0
+        queue[page], self.back = 0, replacement.NONE
 
     def victim(self, page: int) -> int:
         self.fill = False
-        if page in self.ghosts:
-            del self.ghosts[page]
+        if self.ghosts.pop(page, None) is not None:
             self.back = page
         queue, other = self.small, self.main
         if len(self.main) > self.pool.size - self.most_small:
             queue, other = other, queue
         while True:
-            first = self._first(queue)
+            first = self.first(queue)
             references = queue.pop(first, None)
             if references is None:
                 queue, other = other, queue
@@ -73,18 +69,11 @@ class Plain(replacement.PlainPolicy):
             elif queue is self.small and references >= self.moves:
                 self.main[first] = 0
             else:
-                if queue is self.small:
-                    self._remember(first)
+                if queue is self.small and self.most_ghosts:
+                    if len(self.ghosts) == self.most_ghosts:
+                        self.ghosts.popitem(last=False)
+                    self.ghosts[first] = 0
                 return first
-
-    def _first(self, queue: OrderedDict[int, int]) -> int:
-        return next((each for each in queue if not self.pool.pinned(each)), 0)
-
-    def _remember(self, page: int) -> None:
-        if self.most_ghosts:
-            if len(self.ghosts) == self.most_ghosts:
-                self.ghosts.popitem(last=False)
-            self.ghosts[page] = None
 
     def forget(self, page: int) -> None:
         del (self.small if page in self.small else self.main)[page]
@@ -95,55 +84,42 @@ def _share(pool: replacement.PoolState, parameter: int) -> int:
     return pool.numbers[replacement.SIZE] * pool.numbers[parameter] // 100
 
 
-@inlined_kernel
-def _append(pool: replacement.PoolState, page: int, ring: int, references: int) -> None:
-    pool.pages[page, _PLACE] = ring + _ONE * references
-    pool.numbers[_LENGTHS + ring] += 1
-    replacement.push(pool, ring, page)
-
-
-@inlined_kernel
-def _remove(pool: replacement.PoolState, page: int) -> None:
-    pool.numbers[_LENGTHS + pool.pages[page, _PLACE] % _ONE] -= 1
-    pool.pages[page, _PLACE] = 0
-    replacement.take_out(pool, page)
-
-
 @lean_kernel
 def hit(pool: replacement.PoolState, page: int) -> None:
-    if pool.pages[page, _PLACE] < _ONE * _MOST:
-        pool.pages[page, _PLACE] += _ONE
+    if pool.pages[page, _rings.RING] < _ONE * _MOST:
+        pool.pages[page, _rings.RING] += _ONE
 
 
 @lean_kernel
 def enter(pool: replacement.PoolState, page: int) -> None:
-    numbers, place = pool.numbers, pool.pages[page, _PLACE]
+    numbers, place = pool.numbers, pool.pages[page, _rings.RING]
     if place == _GHOST:
-        _remove(pool, page)
-    filling = numbers[_FILL] and not numbers[_LEFT] and numbers[_LENGTHS + _SMALL] >= max(1, _share(pool, _SMALL_SHARE))
-    _append(pool, page, _MAIN if place >= _GHOST or filling else _SMALL, 0)
+        _rings.leave(pool, page)
+    filling = numbers[_FILL] and not numbers[_LEFT] and numbers[_rings.LENGTHS + _SMALL] >= max(1, _share(pool, _SMALL_SHARE))
+    _rings.join(pool, page, _MAIN if place or filling else _SMALL)
 
 
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
     numbers[_LEFT] = 1
-    if pages[page, _PLACE] == _GHOST:
-        _remove(pool, page)
-        pages[page, _PLACE] = _BACK
+    if pages[page, _rings.RING] == _GHOST:
+        _rings.leave(pool, page)
+        pages[page, _rings.RING] = _BACK
     most = numbers[replacement.SIZE] - max(1, _share(pool, _SMALL_SHARE))
-    ring = _MAIN if numbers[_LENGTHS + _MAIN] > most else _SMALL
+    ring = _MAIN if numbers[_rings.LENGTHS + _MAIN] > most else _SMALL
     while True:
         first = replacement.oldest(pool, ring)
         if first == replacement.NONE:
             ring = _MAIN + _SMALL - ring
             continue
-        references = pages[first, _PLACE] // _ONE
-        _remove(pool, first)
+        references = pages[first, _rings.RING] // _ONE
+        _rings.leave(pool, first)
         if ring == _MAIN and references:
-            _append(pool, first, _MAIN, references - 1)
+            _rings.join(pool, first, _MAIN)
+            pages[first, _rings.RING] += _ONE * (references - 1)
         elif ring == _SMALL and references >= numbers[_MOVES]:
-            _append(pool, first, _MAIN, 0)
+            _rings.join(pool, first, _MAIN)
         else:
             if ring == _SMALL:
                 _remember(pool, first)
@@ -154,11 +130,6 @@ def victim(pool: replacement.PoolState, page: int) -> int:
 def _remember(pool: replacement.PoolState, page: int) -> None:
     most = _share(pool, _GHOST_SHARE)
     if most:
-        if pool.numbers[_LENGTHS + _GHOST] == most:
-            _remove(pool, pool.pages[_GHOST, replacement.NEWER])
-        _append(pool, page, _GHOST, 0)
-
-
-@lean_kernel
-def forget(pool: replacement.PoolState, page: int) -> None:
-    _remove(pool, page)
+        if pool.numbers[_rings.LENGTHS + _GHOST] == most:
+            _rings.leave(pool, pool.pages[_GHOST, replacement.NEWER])
+        _rings.join(pool, page, _GHOST)

@@ -14,39 +14,32 @@ _RING, _HAND, _VISITED = 0, replacement.OWN_NUMBER, replacement.OWN
 
 
 class Plain(replacement.PlainPolicy):
-    """Pages in the order in which they entered, whether each was referenced since, and where the hand stands: None at the end."""
+    """Pages in the order in which they entered, whether each was referenced since, and the place at which the hand stands."""
 
     def __init__(self, pool: replacement.PlainPool) -> None:
         super().__init__(pool)
-        self.newer: dict[int | None, int | None] = {None: None}  # None stands before the oldest and after the newest
-        self.older: dict[int | None, int | None] = {None: None}
+        self.order: list[int] = []
         self.visited: dict[int, bool] = {}
-        self.hand: int | None = None
+        self.hand = 0
 
     def hit(self, page: int) -> None:
         self.visited[page] = True
 
     def enter(self, page: int) -> None:
         self.visited[page] = False
-        last = self.older[None]
-        self.older[page], self.newer[page] = last, None
-        self.newer[last] = self.older[None] = page
+        self.order.append(page)
 
     def victim(self, page: int) -> int:
         """The first page on the hand's way without a mark; pages that are passed lose theirs, unless they are pinned."""
-        while True:
-            each, self.hand = self.hand, self.newer[self.hand]
-            if each is not None and not self.pool.pinned(each):
-                if not self.visited[each]:
-                    self.forget(each)
-                    return each
-                self.visited[each] = False
+        while self.pool.pinned(each := self.order[self.hand]) or self.visited[each]:
+            self.visited[each] &= self.pool.pinned(each)
+            self.hand = (self.hand + 1) % len(self.order)
+        return self.give_up(each)
 
     def forget(self, page: int) -> None:
-        if self.hand == page:
-            self.hand = self.newer[page]
-        before, after = self.older.pop(page), self.newer.pop(page)
-        self.newer[before], self.older[after] = after, before
+        place = self.order.index(page)
+        del self.order[place]
+        self.hand = (self.hand - (place < self.hand)) % max(1, len(self.order))
 
 
 @lean_kernel

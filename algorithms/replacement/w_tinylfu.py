@@ -11,6 +11,7 @@ counters of a page lie in one line of a processor's cache, 30 to choose from eac
 
 from collections import OrderedDict, defaultdict
 
+from algorithms.replacement import _rings
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
@@ -23,12 +24,11 @@ PARAMETERS = {
 }
 COLUMNS = 1
 WORDS = 1
+forget = _rings.forget
 _WINDOW_SHARE, _PROTECTED_SHARE, _SAMPLE = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 3)
-#: Rings, and a column that says in which a page stands.
-_WINDOW, _PROBATION, _PROTECTED = range(3)
-_RING = replacement.OWN
-#: Pages in each ring, references in the sketch, and the last reference that it counted.
-_LENGTHS, _REFERENCES, _COUNTED = replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3, replacement.OWN_NUMBER + 4
+_WINDOW, _PROBATION, _PROTECTED = range(1, 4)
+#: References in the sketch, and the last reference that it counted.
+_REFERENCES, _COUNTED = _rings.OWN_NUMBER, _rings.OWN_NUMBER + 1
 #: A block of the sketch is 8 words of 15 counters, and a page's n-th counter is one of 30 in its words 2 n and 2 n + 1.
 _SKETCH, _BLOCK, _COUNTERS, _ROWS, _ROW, _FULL = 64, 8, 15, 4, 30, 15
 _ODD, _HALVES, _32 = 0x0111_1111_1111_1111, 0x0777_7777_7777_7777, (1 << 32) - 1
@@ -53,9 +53,7 @@ class Plain(replacement.PlainPolicy):
         super().__init__(pool)
         main = pool.size * (100 - window) // 100
         self.most_window, self.most_protected, self.sample = pool.size - main, main * protected // 100, sample * pool.size
-        self.window: OrderedDict[int, None] = OrderedDict()
-        self.probation: OrderedDict[int, None] = OrderedDict()
-        self.protected: OrderedDict[int, None] = OrderedDict()
+        self.window, self.probation, self.protected = (OrderedDict[int, None]() for _ in range(3))
         self.counters: defaultdict[int, int] = defaultdict(int)
         self.references = self.counted = 0
 
@@ -79,19 +77,14 @@ class Plain(replacement.PlainPolicy):
 
     def victim(self, page: int) -> int:
         self._count(page)
-        parts = [self.probation, self.protected]
-        rival = next((each for part in parts for each in part if not self.pool.pinned(each)), 0)
-        candidate = next((each for each in self.window if not self.pool.pinned(each)), 0)
-        if not candidate or (rival and len(self.window) < self.most_window):
-            leaving = rival
-        elif rival and self._frequency(candidate) > self._frequency(rival):
+        rival, candidate = self.first(self.probation, self.protected), self.first(self.window)
+        if candidate == replacement.NONE or (rival != replacement.NONE and len(self.window) < self.most_window):
+            return self.give_up(rival)
+        if rival != replacement.NONE and self._frequency(candidate) > self._frequency(rival):
             del self.window[candidate]
             self.probation[candidate] = None
-            leaving = rival
-        else:
-            leaving = candidate
-        self.forget(leaving)
-        return leaving
+            return self.give_up(rival)
+        return self.give_up(candidate)
 
     def forget(self, page: int) -> None:
         del next(part for part in (self.window, self.probation, self.protected) if page in part)[page]
@@ -116,19 +109,6 @@ class Plain(replacement.PlainPolicy):
 @inlined_kernel
 def _main(pool: replacement.PoolState) -> int:
     return pool.numbers[replacement.SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
-
-
-@inlined_kernel
-def _append(pool: replacement.PoolState, page: int, ring: int) -> None:
-    pool.pages[page, _RING] = ring
-    pool.numbers[_LENGTHS + ring] += 1
-    replacement.push(pool, ring, page)
-
-
-@inlined_kernel
-def _remove(pool: replacement.PoolState, page: int) -> None:
-    pool.numbers[_LENGTHS + pool.pages[page, _RING]] -= 1
-    replacement.take_out(pool, page)
 
 
 @lean_kernel
@@ -173,49 +153,35 @@ def _halve(pool: replacement.PoolState) -> None:
 @lean_kernel
 def hit(pool: replacement.PoolState, page: int) -> None:
     _count(pool, page)
-    ring = pool.pages[page, _RING]
+    ring = _rings.ring_of(pool, page)
     if ring != _PROBATION:
-        replacement.take_out(pool, page)
-        replacement.push(pool, ring, page)
+        replacement.renew(pool, ring, page)
         return
-    _remove(pool, page)
-    _append(pool, page, _PROTECTED)
-    if pool.numbers[_LENGTHS + _PROTECTED] > _main(pool) * pool.numbers[_PROTECTED_SHARE] // 100:
-        back = pool.pages[_PROTECTED, replacement.NEWER]
-        _remove(pool, back)
-        _append(pool, back, _PROBATION)
+    _rings.move(pool, page, _PROTECTED)
+    if pool.numbers[_rings.LENGTHS + _PROTECTED] > _main(pool) * pool.numbers[_PROTECTED_SHARE] // 100:
+        _rings.move(pool, pool.pages[_PROTECTED, replacement.NEWER], _PROBATION)
 
 
 @lean_kernel
 def enter(pool: replacement.PoolState, page: int) -> None:
     _count(pool, page)
-    _append(pool, page, _WINDOW)
-    if pool.numbers[_LENGTHS + _WINDOW] > pool.numbers[replacement.SIZE] - _main(pool):
-        on = pool.pages[_WINDOW, replacement.NEWER]
-        _remove(pool, on)
-        _append(pool, on, _PROBATION)
+    _rings.join(pool, page, _WINDOW)
+    if pool.numbers[_rings.LENGTHS + _WINDOW] > pool.numbers[replacement.SIZE] - _main(pool):
+        _rings.move(pool, pool.pages[_WINDOW, replacement.NEWER], _PROBATION)
 
 
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
     _count(pool, page)
-    candidate, leaving = replacement.oldest(pool, _WINDOW), replacement.oldest(pool, _PROBATION)
-    if leaving == replacement.NONE:
-        leaving = replacement.oldest(pool, _PROTECTED)
-    if candidate != replacement.NONE and (
-        leaving == replacement.NONE or pool.numbers[_LENGTHS + _WINDOW] >= pool.numbers[replacement.SIZE] - _main(pool)
-    ):
+    numbers = pool.numbers
+    candidate, leaving = replacement.oldest(pool, _WINDOW), _rings.oldest_of(pool, _PROBATION, _PROTECTED)
+    full = numbers[_rings.LENGTHS + _WINDOW] >= numbers[replacement.SIZE] - _main(pool)
+    if candidate != replacement.NONE and (leaving == replacement.NONE or full):
         if leaving != replacement.NONE and _frequency(pool, candidate) > _frequency(pool, leaving):
-            _remove(pool, candidate)
-            _append(pool, candidate, _PROBATION)
+            _rings.move(pool, candidate, _PROBATION)
         else:
             leaving = candidate
-    _remove(pool, leaving)
+    _rings.leave(pool, leaving)
     for ring in (_WINDOW, _PROBATION):  # whose pages' counters are compared next
-        prefetch(pool.words, _SKETCH + _counter(pool.pages[ring, replacement.NEWER], pool.numbers[replacement.SIZE], 0) // _COUNTERS)
+        prefetch(pool.words, _SKETCH + _counter(pool.pages[ring, replacement.NEWER], numbers[replacement.SIZE], 0) // _COUNTERS)
     return leaving
-
-
-@lean_kernel
-def forget(pool: replacement.PoolState, page: int) -> None:
-    _remove(pool, page)

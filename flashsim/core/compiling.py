@@ -18,16 +18,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from flashsim.core.activity import activity
 from flashsim.core.kernel import compile_part, compiled, folder_of_module, kernels_folder
+from flashsim.core.members import Family
 from flashsim.core.policies import Policy
 from flashsim.core.source_files import source_tree
 
 _ONLY = re.compile(rb"^@kernel_of\([^\n]*\ndef (\w+)", re.MULTILINE)
 _APART = re.compile(rb"^@compiled_apart\([^\n]*\n@\w+\ndef (\w+)", re.MULTILINE)
-#: Seconds that a part takes to compile, about: one that is compiled apart, one that calls such, a policy, and any other.
-_APART_TAKES, _CALLER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 5.5, 3.5, 1.0, 0.4
+#: Seconds that a part takes to compile, about: one that is compiled apart, one that calls such, a member with all its kernels, a policy,
+#: and any other.
+_APART_TAKES, _CALLER_TAKES, _MEMBER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 5.5, 3.5, 1.5, 1.0, 0.4
 #: Seconds between two looks at whether all is compiled.
 _POLL = 0.1
 #: Processes at the same time, at most: no engine has more large parts.
@@ -102,6 +105,24 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
     chosen = [part for part in found if part.family]
     others = sorted((part for part in found if not part.family), key=lambda part: -part.seconds)
     return [*others[:1], *chosen, *others[1:]]
+
+
+def member_parts(family: Family[Any], names: Iterable[str], functions: Iterable[str], compiles: str) -> list[Part]:
+    """Members that have kernels of their own, a part each, so that several are compiled side by side; files of one's own are left out.
+
+    Parameters
+    ----------
+    functions
+        Names of kernels that members may have.
+    compiles
+        What compiles all of a member, given its name, as ``module:function``.
+    """
+    parts = []
+    for module in dict.fromkeys(f"{family.package}.{name.replace('-', '_')}" for name in names):
+        text = source_tree().sources.get(module, b"")
+        own = [each for each in functions if f"\ndef {each}(".encode() in text]
+        parts += [Part(module, each, compiles, seconds=_MEMBER_TAKES) for each in own[-1:]]
+    return parts
 
 
 class Compilation:

@@ -4,7 +4,7 @@ A device's policies travel as one vector of their compiled functions' addresses:
 more than all arrays together.  Uncompiled, a tuple of the functions themselves takes its place.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from operator import itemgetter
@@ -94,10 +94,12 @@ def _function(context: Any, builder: Any, function_type: Any, address: Any) -> A
 def policy_vector(members: Mapping[Policy, str]) -> Policies:
     """A device's policies, from the names of the members that define each, for every place from 0 on."""
     in_order = sorted(members, key=lambda policy: policy.place)
-    functions = [policy.function(members[policy]) for policy in in_order]
-    if not compiled():
-        return tuple(functions)
-    return np.array([pointer_to(function.cres) for function in functions])
+    return vector_of([policy.function(members[policy]) for policy in in_order])
+
+
+def vector_of(functions: Sequence[Any]) -> Policies:
+    """Compiled functions as kernels take them."""
+    return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
 
 
 def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:

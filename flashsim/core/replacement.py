@@ -17,7 +17,8 @@ They change what is theirs: `OLDER`, `NEWER` and the columns from `OWN` on of ``
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -127,6 +128,34 @@ class PlainPolicy(ABC):
     def forget(self, page: int) -> None:
         """A resident page is dropped by somebody else."""
 
+    def first(self, *orders: Iterable[int]) -> int:
+        """The first page of some orders, one after the other, that is not pinned; `NONE` if all are."""
+        return next((page for order in orders for page in order if not self.pool.pinned(page)), NONE)
+
+    def give_up(self, page: int) -> int:
+        self.forget(page)
+        return page
+
+
+class PlainQueue(PlainPolicy):
+    """Pages in the order in which they entered, of which the oldest leaves."""
+
+    def __init__(self, pool: PlainPool) -> None:
+        super().__init__(pool)
+        self.order: OrderedDict[int, bool] = OrderedDict()
+
+    def hit(self, page: int) -> None:
+        """The page keeps its place."""
+
+    def enter(self, page: int) -> None:
+        self.order[page] = False
+
+    def victim(self, page: int) -> int:
+        return self.give_up(self.first(self.order))
+
+    def forget(self, page: int) -> None:
+        del self.order[page]
+
 
 @dataclass(frozen=True)
 class ReplacementPolicy:
@@ -207,6 +236,11 @@ def nothing(pool: PoolState) -> None:
     """How a policy sets up that needs no more than empty rings."""
 
 
+@lean_kernel
+def stay(pool: PoolState, page: int) -> None:
+    """What a reference to a page, or its leaving, is to a policy that keeps no books of it."""
+
+
 @inlined_kernel
 def push(pool: PoolState, ring: int, page: int) -> None:
     """Let a page that stands in no ring be the newest of one."""
@@ -234,6 +268,13 @@ def take_out(pool: PoolState, page: int) -> None:
 
 
 @inlined_kernel
+def renew(pool: PoolState, ring: int, page: int) -> None:
+    """Let a page be the newest of the ring in which it stands, or of another one."""
+    take_out(pool, page)
+    push(pool, ring, page)
+
+
+@inlined_kernel
 def oldest(pool: PoolState, ring: int) -> int:
     """The oldest page of a ring that is not pinned, or `NONE`."""
     page = pool.pages[ring, NEWER]
@@ -249,6 +290,21 @@ def newest(pool: PoolState, ring: int) -> int:
     while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
         page = pool.pages[page, OLDER]
     return page if page >= FIRST_PAGE else NONE
+
+
+@inlined_kernel
+def take_oldest(pool: PoolState, ring: int) -> int:
+    """Take the oldest page of a ring that is not pinned out of it, if there is one."""
+    page = oldest(pool, ring)
+    if page != NONE:
+        take_out(pool, page)
+    return page
+
+
+@lean_kernel
+def enter_ring(pool: PoolState, page: int) -> None:
+    """How a page enters a policy of one ring: as the newest of ring 0."""
+    push(pool, 0, page)
 
 
 @lean_kernel
