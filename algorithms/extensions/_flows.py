@@ -1,8 +1,10 @@
-"""What designs do alike with pages that move."""
+"""What designs do alike with pages that move, and the keys by which they replace pages."""
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, DROP, SEQUENTIAL, TO_DISK, TO_SSD
-from flashsim.storage.extension.state import CHECKPOINT, FILL, Extension
+from flashsim.storage.extension.state import BEFORE, CHECKPOINT, FILL, LAST, Extension
+
+_ONE_MISS = 1 << 40
 
 
 @lean_kernel
@@ -33,3 +35,19 @@ def must_reach_the_disk(ext: Extension, flags: int) -> bool:
 def write_back(ext: Extension, page: int, flags: int) -> int:
     """Whatever leaves memory goes to the SSD alone, but for checkpoints."""
     return TO_DISK if must_reach_the_disk(ext, flags) else TO_SSD
+
+
+@lean_kernel
+def lru(ext: Extension, page: int) -> int:
+    """The time of the last miss, in misses."""
+    return int(ext.pages[page, LAST])
+
+
+@lean_kernel
+def lru_2(ext: Extension, page: int) -> int:
+    """The time of the last miss but one, in misses; a page that missed once goes before all others, the older first.
+
+    Source: O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm for database disk buffering", SIGMOD 1993.
+    """
+    before = int(ext.pages[page, BEFORE])
+    return before + _ONE_MISS if before else int(ext.pages[page, LAST])

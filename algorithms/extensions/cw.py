@@ -3,8 +3,7 @@
 Source: Do, 2012, 3.2.3.1.
 """
 
-from algorithms.extensions._flows import give_up, is_admitted, nothing
-from algorithms.extensions._lru_2 import lru_2
+from algorithms.extensions._flows import give_up, is_admitted, lru_2, nothing
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import DIRTY_PAGE, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import Extension

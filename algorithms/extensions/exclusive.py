@@ -6,8 +6,7 @@ nothing of pages that were changed.  Chosen here: such a page is newer than on d
 writes it; and the page missed longest ago is replaced.
 """
 
-from algorithms.extensions._flows import give_up, write_back
-from algorithms.extensions._lru import lru
+from algorithms.extensions._flows import give_up, lru, write_back
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import DROP
 from flashsim.storage.extension.state import Extension

@@ -6,8 +6,7 @@ frame, whose copy is not valid until the page is written to disk and SSD; and th
 memory: so a page that was referenced there again and again may lose its copy, and gets one when it leaves.
 """
 
-from algorithms.extensions._flows import nothing
-from algorithms.extensions._lru import lru
+from algorithms.extensions._flows import lru, nothing
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import DIRTY_PAGE, INVALIDATE, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import Extension

@@ -5,8 +5,7 @@ multi-level caching", Edinburgh, 2009, as Do, 2012, 3.5 tells it, who finds it s
 cache, and how pages that were changed reach the disk is told in neither: it is as in LC, and the page missed longest ago is replaced.
 """
 
-from algorithms.extensions._flows import give_up, nothing, write_back
-from algorithms.extensions._lru import lru
+from algorithms.extensions._flows import give_up, lru, nothing, write_back
 
 TITLE = "lazy"
 WRITE_BACK = True

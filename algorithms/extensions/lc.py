@@ -4,8 +4,7 @@ While a sharp checkpoint is taken no such page is taken, and what a checkpoint w
 3.3.2.
 """
 
-from algorithms.extensions._flows import give_up, is_admitted, must_reach_the_disk, nothing
-from algorithms.extensions._lru_2 import lru_2
+from algorithms.extensions._flows import give_up, is_admitted, lru_2, must_reach_the_disk, nothing
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import DIRTY_PAGE, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import Extension

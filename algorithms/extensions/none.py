@@ -1,7 +1,6 @@
 """No extension: what leaves memory goes to the disk, if that does not have it."""
 
-from algorithms.extensions._flows import give_up, nothing
-from algorithms.extensions._lru_2 import lru_2
+from algorithms.extensions._flows import give_up, lru_2, nothing
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import DIRTY_PAGE, TO_DISK
 from flashsim.storage.extension.state import Extension

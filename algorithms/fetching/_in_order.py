@@ -3,8 +3,8 @@
 import numpy as np
 
 from algorithms.fetching.base import POLICY
-from algorithms.join_index import Entries, JoinIndex
-from algorithms.page_cache import PageCache, Schedule
+from algorithms.late_fetch.join_index import Entries, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.replacement.base import replacement_policy
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.pool.buffer_pool import BufferPool

@@ -12,15 +12,13 @@ from collections.abc import Generator
 
 import numpy as np
 
-from algorithms.blocks import read_block, spans
 from algorithms.fetching._put_aside import cells, fetched_rows
-from algorithms.join_index import Entries
+from algorithms.files import Output, drop, pairs, read_block, spans, temporary_files
 from algorithms.joins.base import folders
+from algorithms.late_fetch.join_index import Entries
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.ascending import reading_cost
 from algorithms.page_access.plan import LEAST_FRAMES
-from algorithms.page_cache import PageCache
-from algorithms.results import pairs
-from algorithms.temporaries import Output, drop, temporary_files
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Request
 from flashsim.storage.heap_file import File

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from algorithms.blocks import read_block, spans
-from algorithms.page_cache import PageCache
-from algorithms.results import BATCH
-from algorithms.temporaries import Output, drop, temporary_files
+from algorithms.files import BATCH, Output, drop, read_block, spans, temporary_files
+from algorithms.late_fetch.page_cache import PageCache
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
 from flashsim.storage.heap_file import HeapFile

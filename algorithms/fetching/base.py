@@ -9,9 +9,9 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for F
 from dataclasses import dataclass
 from typing import Protocol
 
-from algorithms.join_index import JoinIndex
+from algorithms.late_fetch.join_index import JoinIndex
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import check_frames
-from algorithms.page_cache import PageCache
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family

@@ -7,16 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from algorithms.blocks import read_block, spans
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, instructions
 from algorithms.fetching.base import FetchParameters
-from algorithms.index_sort import IndexSort
-from algorithms.join_index import JoinIndex
+from algorithms.files import Output, drop, read_block, spans
 from algorithms.joins.base import folders
+from algorithms.late_fetch.join_index import IndexSort, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.plan import LEAST_FRAMES, NONE
-from algorithms.page_cache import PageCache, Schedule
-from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File

@@ -8,12 +8,11 @@ import numpy as np
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, fetched_rows, instructions
 from algorithms.fetching.base import FetchParameters
-from algorithms.index_sort import IndexSort
-from algorithms.join_index import JoinIndex
+from algorithms.files import Output, drop
 from algorithms.joins.base import JoinParameters, folders, plan
+from algorithms.late_fetch.join_index import IndexSort, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
-from algorithms.page_cache import PageCache
-from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, rename_phases
 from flashsim.storage.heap_file import File

@@ -16,14 +16,13 @@ import numpy as np
 from algorithms.fetching._partitions import ENTRY_BYTES, PutAside, Sides
 from algorithms.fetching._put_aside import DividedRows, cells, instructions
 from algorithms.fetching.base import FetchParameters
-from algorithms.index_sort import IndexSort
-from algorithms.join_index import Entries, EntryStream, JoinIndex
 from algorithms.joins.base import folders
+from algorithms.late_fetch.join_index import Entries, EntryStream, IndexSort, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.ascending import in_blocks, in_windows, reading_cost
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.plan import LEAST_FRAMES, FetchPlan
 from algorithms.page_access.planners.base import plan
-from algorithms.page_cache import PageCache, Schedule
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work
 from flashsim.storage.rows import Tuples, keyed

@@ -6,8 +6,8 @@ row is a reference to its page, R's and then S's of each entry; what is read are
 
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching.base import FetchParameters
-from algorithms.join_index import JoinIndex
-from algorithms.page_cache import PageCache
+from algorithms.late_fetch.join_index import JoinIndex
+from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.requests import Algorithm
 
 REPLACES = True

@@ -48,7 +48,7 @@ class JoinParameters:
     columns
         Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     digests_stored
-        Whether the relations' digests are on the device before DigestJoin begins (`algorithms.digests.with_digests`).
+        Whether the relations' digests are on the device before DigestJoin begins (`algorithms.late_fetch.columns.with_digests`).
     partition, sub_buffer, strands
         How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
     latency_ratio, access_ratio

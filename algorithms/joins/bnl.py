@@ -1,7 +1,7 @@
 """Block nested loops join: R in equal chunks, each hashed in memory, and one scan of S a chunk (do2009, section 3.1)."""
 
+from algorithms.hashing.table import nested_blocks
 from algorithms.joins.base import JoinParameters, settle
-from algorithms.nested_blocks import nested_blocks
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.digests import digest_layout, digest_pages, project, stored_digests
 from algorithms.fetching.base import FETCHING, POLICY, FetchParameters, check_policy
-from algorithms.join_index import Entries, EntryStream, JoinIndex, join_index_rows
+from algorithms.files import Output, drop
 from algorithms.joins.base import JOINS, JoinParameters, folders, plan, settle
+from algorithms.late_fetch.columns import digest_layout, digest_pages, project, stored_digests
+from algorithms.late_fetch.join_index import Entries, EntryStream, JoinIndex, join_index_rows
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
-from algorithms.page_cache import PageCache
-from algorithms.temporaries import Output, drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Request, Work, rewrite
 from flashsim.storage.heap_file import File, HeapFile

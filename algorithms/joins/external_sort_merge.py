@@ -5,11 +5,9 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin" (MDM 2009), section II, the join c
 
 import numpy as np
 
-from algorithms.blocks import read_block, spans
+from algorithms.files import Output, drop, read_block, spans
 from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.matching import Matching
-from algorithms.sorting import merge, merge_into
-from algorithms.temporaries import Output, drop
+from algorithms.sorting.runs import Matching, merge, merge_into
 from flashsim.execution.requests import Algorithm, Cpu, Phase, Work
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, ExternalSortMergeAllocation

@@ -5,26 +5,27 @@ Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing T
 
 from dataclasses import replace
 
-from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, prepare
-from algorithms.joins._late import check as check_columns
 from algorithms.joins.base import JOINS, JoinParameters
-from algorithms.minipages import Selection, scanned
+from algorithms.late_fetch.columns import Selection, scanned
+from algorithms.late_fetch.fetch import PAGE_FORMAT, late_allocation, late_join
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation
 
-__all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "join"]
+__all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 
 #: In `models.join_costs`.
 FORMULA = "flash-join"
-#: What it is told.
+#: Rows of base relations.
+FETCHES = True
 OPTIONS = ("kernel", "columns")
+allocate = late_allocation
 
 
 def check(parameters: JoinParameters) -> None:
     """Refuse a kernel that there is not or that does not join keys, and columns of neither relation."""
-    check_columns(parameters)
+    parameters.wanted("R")
     if JOINS.load(parameters.kernel).FETCHES:
         raise InvalidParameterError("kernel", parameters.kernel, "it fetches rows of base relations, and a kernel has only keys")
 
@@ -46,16 +47,15 @@ def join(
         Which rows take part; all without it.
     """
     check(parameters)
-    late = prepare("flash-join", r, s, parameters, allocation, (r_where, s_where))
-    told = replace(parameters, memory=late.memory)
+    late = late_join("flash-join", r, s, parameters, allocation, (r_where, s_where))
     try:
-        keys = JOINS.load(parameters.kernel).join(late.r, late.s, told)
+        keys = JOINS.load(parameters.kernel).join(late.r, late.s, replace(parameters, memory=late.memory))
     except InvalidParameterError as problem:
         least = f"the {late.memory} pages of memory that it has do not do ({problem})"
         raise InvalidParameterError("kernel", parameters.kernel, least) from None
-    return _join(late, keys)
 
+    def run() -> Algorithm:
+        yield from scanned(keys, late.fetch.append)
+        yield from late.fetch.finish(sort_again=True)
 
-def _join(late: LateJoin, kernel: Algorithm) -> Algorithm:
-    yield from scanned(kernel, late.fetch.append)
-    yield from late.fetch.finish(sort_again=True)
+    return run()

@@ -1,6 +1,6 @@
 """Grace hash join: both relations are split into buckets by a hash of the key, then bucket is joined with bucket (do2009, section 3.3)."""
 
-from algorithms.buckets import SecondPhase, join_buckets, partition_both
+from algorithms.hashing.buckets import SecondPhase, join_buckets, partition_both
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.partitioning.base import PartitionBuffers, check_buffers, check_options
 from flashsim.execution.requests import Algorithm, Phase

@@ -2,11 +2,10 @@
 
 import math
 
-from algorithms.buckets import SecondPhase, join_buckets
+from algorithms.files import temporary_files
+from algorithms.hashing.buckets import Pass, Resident, SecondPhase, join_buckets, keep, meet
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts, check_buffers, check_options
-from algorithms.resident import Pass, Resident, keep, meet
-from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File

@@ -5,23 +5,30 @@ Source: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash
 
 import math
 
-from algorithms.blocks import read_block, spans
-from algorithms.buckets import SecondPhase, division, join_buckets, partition_both
-from algorithms.hashing import build, build_work, probe
-from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, check, prepare
+from algorithms.files import read_block, spans
+from algorithms.hashing.buckets import SecondPhase, division, join_buckets, partition_both
+from algorithms.hashing.table import build, build_work, probe
 from algorithms.joins.base import JoinParameters, folders
-from algorithms.minipages import scanned
+from algorithms.late_fetch.columns import scanned
+from algorithms.late_fetch.fetch import PAGE_FORMAT, LateJoin, late_allocation, late_join
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, exact
 
-__all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "check", "join"]
+__all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 
 #: In `models.join_costs`.
 FORMULA = "rare"
-#: What it is told.
+#: Rows of base relations.
+FETCHES = True
 OPTIONS = ("columns",)
+allocate = late_allocation
+
+
+def check(parameters: JoinParameters) -> None:
+    """Refuse columns of neither relation."""
+    parameters.wanted("R")
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
@@ -29,7 +36,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
     The keys of R are hashed in memory if they fit there, or else keys and row ids of both relations go to buckets on disk.
     """
-    return _join(prepare("rare", r, s, parameters, allocation), parameters)
+    return _join(late_join("rare", r, s, parameters, allocation), parameters)
 
 
 def _join(late: LateJoin, parameters: JoinParameters) -> Algorithm:

@@ -2,11 +2,11 @@
 
 import math
 
+from algorithms.files import drop
+from algorithms.hashing.buckets import Pass, Resident, keep, meet
+from algorithms.hashing.table import nested_blocks
 from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.nested_blocks import nested_blocks
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
-from algorithms.resident import Pass, Resident, keep, meet
-from algorithms.temporaries import drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from algorithms.files import read_block, spans
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
@@ -149,3 +150,30 @@ def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters:
 def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
     """Distribute a file's tuples by the method that the parameters name."""
     yield from PARTITIONING.load(parameters.method).distribute(file, files, buffers, route, parameters)
+
+
+class OutputBuffers(Protocol):
+    """An output buffer for each of some files."""
+
+    def append(self, tuples: Tuples, buffers: Integers) -> Algorithm:
+        """Copy tuples to the buffers of the given numbers, shape (n,); write what becomes full."""
+
+    def finish(self) -> Algorithm:
+        """Write what is left."""
+
+
+def scan(
+    file: File, input_pages: int, route: Route, output: OutputBuffers | None, *, page_io: bool, region: tuple[int, int] | None = None
+) -> Algorithm:
+    """Read a file, or a region (first page and end) of it, in blocks, and put what is routed to the output buffers, if there are any."""
+    begin, end = region or (0, file.pages)
+
+    def put(tuples: Tuples, buffers: Integers) -> Algorithm:
+        if output is not None and len(tuples):
+            yield from output.append(tuples, buffers)
+
+    for first, pages in spans(end - begin, input_pages):
+        tuples = yield from read_block(file, begin + first, pages, page_io)
+        yield from route(tuples, pages, put)
+    if output is not None:
+        yield from output.finish()

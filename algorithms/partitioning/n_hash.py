@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.blocks import extents
-from algorithms.partitioning._scan import scan
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route
-from algorithms.temporaries import LEFT, PAGES, TUPLES, Output
+from algorithms.files import LEFT, PAGES, TUPLES, Output, extents
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route, scan
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers

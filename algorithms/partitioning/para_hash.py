@@ -6,10 +6,8 @@ which strands append whole buffers: nobody waits for another, only the order of 
 
 from collections.abc import Sequence
 
-from algorithms.partitioning._scan import scan
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route
-from algorithms.scanning import regions, together
-from algorithms.temporaries import Output
+from algorithms.files import Output, regions, together
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route, scan
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from algorithms.partitioning._scan import scan
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route
-from algorithms.temporaries import Output
+from algorithms.files import Output
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route, scan
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.digests import with_digests
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.late_fetch.columns import with_digests
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import PhaseCost
 from flashsim.storage.heap_file import HeapFile

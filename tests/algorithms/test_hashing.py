@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.buckets import bucket_numbers
-from algorithms.hashing import TABLE_SALT, HashTable, hash_keys
+from algorithms.hashing.buckets import bucket_numbers
+from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
 from tests.algorithms.strict_driver import oracle

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from algorithms.joins import flash_join
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from algorithms.minipages import Selection, part_bytes
-from algorithms.pipelines import Onward, pipeline
+from algorithms.late_fetch.columns import Selection, part_bytes
+from algorithms.late_fetch.pipelines import Onward, pipeline
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm

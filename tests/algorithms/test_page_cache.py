@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from algorithms.page_cache import PageCache, Schedule
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from tests.algorithms.strict_driver import relation_file, run

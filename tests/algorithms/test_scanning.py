@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from algorithms.scanning import parallel_scan, prefetching_scan
+from algorithms.files import parallel_scan, prefetching_scan
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms import selection_tree as tree
-from algorithms.sorting import Selection
+from algorithms.sorting import tournament as tree
+from algorithms.sorting.runs import Selection
 from flashsim.storage.rows import keyed
 
 _LEAST, _MOST = -(1 << 63) + 1, (1 << 63) - 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.joins import sort_merge
 from algorithms.joins.base import JoinParameters
-from algorithms.sorting import Selection
+from algorithms.sorting.runs import Selection
 from flashsim.execution.requests import Work
 from flashsim.storage.rows import keyed
 from models.allocation.buffers import SortMergeAllocation

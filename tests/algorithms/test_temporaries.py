@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.temporaries import Output, temporary_files
+from algorithms.files import Output, temporary_files
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.content import ColumnContent

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.fetching.base import FETCHING, FetchParameters
-from algorithms.join_index import EntryStream, GivenIndex
+from algorithms.late_fetch.join_index import EntryStream, GivenIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.instances import complete, join_graph
-from algorithms.page_cache import PageCache, Schedule
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
@@ -28,7 +28,7 @@ from tests.algorithms.strict_driver import relation_file
 ROWS, ROW_IDS = 4, 8
 MINE = """
 import numpy as np
-from algorithms.page_cache import Schedule
+from algorithms.late_fetch.page_cache import Schedule
 
 def fetch(index, cache, parameters):
     while (entries := (yield from index.next())) is not None:

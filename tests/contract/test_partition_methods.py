@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from algorithms.files import temporary_files
 from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, PartitionParameters, Put, bucket_layouts, check_buffers, distribute
-from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.digests import with_digests
 from algorithms.fetching.base import FETCHING
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.late_fetch.columns import with_digests
 from flashsim.storage.keys import NULL_KEY
 from tests.algorithms.strict_driver import relation_file, run
 from tests.oracle.test_joins_duckdb import duckdb_pairs

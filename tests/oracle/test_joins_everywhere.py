@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.late_fetch.columns import with_digests
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.extensions._flows import give_up, nothing
-from algorithms.extensions._lru import lru
+from algorithms.extensions._flows import give_up, lru, nothing
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.design import TO_SSD
 from flashsim.storage.extension.state import FRAMES, USED, Extension

@@ -12,10 +12,10 @@ import pytest
 
 import flashsim
 from algorithms.fetching.base import FETCHING, FetchParameters
-from algorithms.join_index import Entries, GivenIndex
+from algorithms.late_fetch.join_index import Entries, GivenIndex
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.instances import bipartite, general, geometric
-from algorithms.page_cache import PageCache
 from flashsim.core.request import READ, Completions, Requests
 from flashsim.core.rng import generator
 from flashsim.execution.drivers import trace_only

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from algorithms.buckets import partition
+from algorithms.files import temporary_files
+from algorithms.hashing.buckets import partition
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
-from algorithms.temporaries import temporary_files
 from flashsim.core.request import READ, Completions, Integers, Requests
 from flashsim.core.units import SECONDS
 from flashsim.device import presets

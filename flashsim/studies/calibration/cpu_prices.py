@@ -22,11 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.blocks import extents
-from algorithms.hashing import TABLE_SALT, HashTable, hash_keys
-from algorithms.results import cross
-from algorithms.sorting import Selection
-from algorithms.temporaries import Output, temporary_files
+from algorithms.files import Output, cross, extents, temporary_files
+from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
+from algorithms.sorting.runs import Selection
 from flashsim.core.compiling import cores as available_cores
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.digests import digest_layout
 from algorithms.joins.base import JOINS, JoinParameters
-from algorithms.late_fetch import Side
-from algorithms.minipages import key_column, part_bytes
+from algorithms.late_fetch.columns import digest_layout, key_column, part_bytes
+from algorithms.late_fetch.fetch import Side
 from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.late_fetch.columns import with_digests
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress, Sink

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from algorithms.fetching.base import FETCHING, FetchParameters
-from algorithms.join_index import Entries, GivenIndex
-from algorithms.page_cache import PageCache
+from algorithms.late_fetch.join_index import Entries, GivenIndex
+from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import PhaseCost

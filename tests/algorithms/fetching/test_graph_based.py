@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from algorithms.fetching.base import ENTRY_BYTES, FETCHING, FetchParameters
-from algorithms.join_index import Entries, EntryStream, GivenIndex
+from algorithms.late_fetch.join_index import Entries, EntryStream, GivenIndex
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.segments import candidates
-from algorithms.page_cache import PageCache
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only

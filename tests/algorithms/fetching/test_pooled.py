@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.fetching.base import FETCHING, FetchParameters, check_policy
-from algorithms.join_index import GivenIndex
 from algorithms.joins.base import JOINS, JoinParameters
-from algorithms.page_cache import PageCache
+from algorithms.late_fetch.join_index import GivenIndex
+from algorithms.late_fetch.page_cache import PageCache
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.page_numbers import PageNumbers

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.buckets import bucket_numbers, partition
-from algorithms.hashing import hash_keys
+from algorithms.files import temporary_files
+from algorithms.hashing.buckets import bucket_numbers, partition
+from algorithms.hashing.table import hash_keys
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
-from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Answer, Psync, Write

@@ -138,14 +138,14 @@ def test_an_edit_beside_a_file_of_ones_own_is_noticed(imported: str, tmp_path: P
 def test_an_edit_in_a_joins_kernel_compiles_no_engine_anew() -> None:
     """Kernels are kept by what their own module imports."""
     genuine = source_tree()
-    edited = SourceTree(genuine.sources | {"algorithms.matching": genuine.sources["algorithms.matching"] + b"# edited"})
+    edited = SourceTree(genuine.sources | {"algorithms.sorting.runs": genuine.sources["algorithms.sorting.runs"] + b"# edited"})
 
     def kept_as(tree: SourceTree, module: str) -> str:
         return tree.digest(tree.closure([module]))
 
     for engine in ("flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"):
         assert kept_as(edited, engine) == kept_as(genuine, engine)
-    assert kept_as(edited, "algorithms.matching") != kept_as(genuine, "algorithms.matching")
+    assert kept_as(edited, "algorithms.sorting.runs") != kept_as(genuine, "algorithms.sorting.runs")
 
 
 @kernel_module.lean_kernel

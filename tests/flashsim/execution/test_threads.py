@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from algorithms.scanning import parallel_scan
+from algorithms.files import parallel_scan
 from flashsim.core.errors import DeadlockError, InvalidParameterError
 from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.file import RealDevice

@@ -211,7 +211,7 @@ FAILING = '''"""Strands of which the second fails."""
 import numpy as np
 
 from algorithms.partitioning.para_hash import OPTIONS, check
-from algorithms.scanning import together
+from algorithms.files import together
 from flashsim.execution.requests import Latch, Read, Release
 
 
@@ -227,7 +227,7 @@ def distribute(file, files, buffers, route, parameters):
 CROSSING = '''"""Strands that wait for each other's latches."""
 
 from algorithms.partitioning.para_hash import OPTIONS, check
-from algorithms.scanning import together
+from algorithms.files import together
 from flashsim.execution.requests import Acquire, Latch, Sleep
 
 

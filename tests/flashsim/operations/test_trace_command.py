@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from algorithms.files import parallel_scan
 from algorithms.joins.base import JoinParameters, plan
-from algorithms.scanning import parallel_scan
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import READ, WRITE, Completions, make_requests

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.late_fetch.columns import with_digests
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device import presets

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from algorithms.buckets import partition
+from algorithms.files import temporary_files
+from algorithms.hashing.buckets import partition
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
-from algorithms.temporaries import temporary_files
 from flashsim.core.request import WRITE
 from flashsim.core.units import SECONDS
 from flashsim.device.file import RealDevice

@@ -107,7 +107,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
     again = [
         "flashsim.studies.runs.joining",
         "algorithms.joins.bnl",
-        "algorithms.matching",
+        "algorithms.sorting.runs",
         "flashsim.ssd.engine.drive",
         "models.allocation.sort_merge",
     ]

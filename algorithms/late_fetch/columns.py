@@ -1,24 +1,88 @@
-"""Reading some columns of a relation alone: scans of its keys, which a join takes for a file of digests, and fetches in page order.
+"""Some columns of a relation alone: its digests, scans of its keys, which a join takes for a file of digests, and fetches in page order.
 
 On pages of columns (PAX) these ask for minipages.  Row ids are not read: they follow from page and slot, since a base file is in row order.
 
-Sources: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash Drives" (DaMoN 2008); Tsirogiannis, Harizopoulos, Shah,
-Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), sections 3 and 4.
+Sources: Li, On, Xu, Choi and Hu, "DigestJoin" (MDM 2009), section II; Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using
+Flash Drives" (DaMoN 2008); Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing Techniques for Solid State Drives"
+(SIGMOD 2009), sections 3 and 4.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.digests import digest_layout
+from algorithms.files import Output, cell_size, gathered, read_block, spans
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request, rewrite
-from flashsim.storage.heap_file import File, HeapFile, ranges
-from flashsim.storage.layout import fill_pages
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges, tuple_file
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.layout import Layout, fill_pages
+from flashsim.storage.rows import FixedRows, Tuples, keyed
+
+#: Rows that are numbered in 4 bytes.
+_NARROW = 1 << 31
+
+
+def digest_layout(file: File, padding: int = 0) -> Layout:
+    """How the digests of a file lie on pages: of the same size and format, a key code of 8 bytes and a row id of 4 or 8.
+
+    Parameters
+    ----------
+    padding
+        Bytes of other columns that stay with the key.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> layout = digest_layout(SimpleNamespace(tuples=150_000, page_size=4096, layout=SimpleNamespace(page_format="sqlite")))
+    >>> layout.row_format.widths
+    {'key': 8, 'row': 4}
+    """
+    rows = FixedRows("digest", {"key": 8, "row": 4 if file.tuples <= _NARROW else 8}, padding)
+    return Layout(rows, file.page_size, file.layout.page_format)
+
+
+def digest_pages(file: HeapFile) -> int:
+    """Pages that the digests of a relation take; those of NULL keys are left out, as a catalogue that counts them foresees."""
+    layout = digest_layout(file)
+    return -(-int(np.count_nonzero(file.relation.codes != NULL_KEY)) // (layout.room // cell_size(layout)))
+
+
+def project(file: File, digests: File, input_pages: int, output_pages: int, *, page_io: bool) -> Algorithm:
+    """Scan a file and write its digests, without those of NULL keys.
+
+    Parameters
+    ----------
+    input_pages, output_pages
+        How long the buffers are.
+    """
+    output = Output([digests], output_pages, page_io=page_io)
+    for first, pages in spans(file.pages, input_pages):
+        yield from output.append((yield from read_block(file, first, pages, page_io)))
+    yield from output.finish()
+
+
+def store_digests(file: HeapFile) -> TupleFile:
+    """The digests of a relation as a base file that is there before a join begins."""
+    file.digests = tuple_file(f"{file.name}-digests", digest_layout(file), file.run(0, file.pages).joinable())
+    return file.digests
+
+
+def with_digests(files: Sequence[HeapFile]) -> tuple[HeapFile, ...]:
+    """Relations, and behind them the digests of each, as a driver takes them that is to find both on the device."""
+    return (*files, *(file.digests or store_digests(file) for file in dict.fromkeys(files)))
+
+
+def stored_digests(file: HeapFile) -> TupleFile:
+    """The digests of a relation that are there."""
+    if file.digests is None:
+        raise InvalidParameterError("digests stored", file.name, "its digests were not put on the device")
+    return file.digests
+
 
 #: What a read of this kind asks for, and what it returns.
 Scan = Generator[Request, Answer, Tuples]
@@ -110,7 +174,7 @@ class KeyColumn(Scanned):
             before = np.concatenate([[0], np.cumsum(chosen.rows)])[base.first_rows]
             pages = pages[before[pages + 1] > before[pages]]
         if not len(pages):
-            return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+            return gathered([])
         tuples = yield Read(base, *extents_of(pages, page_io=self.page_io), parts=self.parts, columns=("key",), attributes=self.attributes)
         assert isinstance(tuples, Tuples)
         found = keyed(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
@@ -135,8 +199,7 @@ def key_column(
     also = selection.columns if selection is not None and not selection.first else ()
     attributes = tuple(dict.fromkeys((*carried, *also)))
     parts = base.layout.parts(("key",), attributes)
-    cell = int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
-    shares = np.maximum(np.diff(base.first_rows) * cell * base.page_size, part_bytes(parts) * layout.room)
+    shares = np.maximum(np.diff(base.first_rows) * cell_size(layout) * base.page_size, part_bytes(parts) * layout.room)
     bound = layout.room * base.page_size
     firsts = fill_pages(shares, bound, 0)[0]
     # Digests may be longer than rows: a page of rows that takes several pages of digests has empty ones before it.

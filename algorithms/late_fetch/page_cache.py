@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.files import BATCH
 from algorithms.page_access.plan import NONE, check_frames
-from algorithms.results import BATCH
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers

@@ -1,19 +1,20 @@
-"""Hashing of key codes, and an in-memory hash table that is built once and probed in batches.
+"""Hashing of key codes, an in-memory hash table that is built once and probed in batches, and block nested loops that build and probe it.
 
 Partitioning at each level, the choice of what stays in memory and the table itself hash with different salts: what one of them has
 brought together, the next one spreads again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.results import BATCH
+from algorithms.files import BATCH, gathered, read_block, regions, spans, together
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Request, Strand, Work
+from flashsim.storage.heap_file import File
+from flashsim.storage.rows import Tuples
 
 #: The salt of hash tables; partitioning salts count up from 0.
 TABLE_SALT = 1 << 32
@@ -75,9 +76,8 @@ class HashTable:
 
 def build(parts: Sequence[Tuples]) -> HashTable:
     """A hash table over keys that have not been hashed yet; those who bring the parts account for the work."""
-    columns = zip(*((part.keys, part.rows) for part in parts), strict=True)
-    keys, rows = (column[0] if len(column) == 1 else np.concatenate(column) for column in columns)
-    return HashTable(keyed(keys, rows), hash_keys(keys, TABLE_SALT))
+    tuples = gathered(parts)
+    return HashTable(tuples, hash_keys(tuples.keys, TABLE_SALT))
 
 
 def build_work(tuples: Tuples) -> Cpu:
@@ -150,3 +150,43 @@ def _probe(first: Counts, entries: Integers, slots: Integers, keys: Integers, ro
             skip = 0
     position[0], position[1] = slots.shape[0], 0
     return found
+
+
+def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, strands: int = 1) -> Algorithm:
+    """Join two files.
+
+    Parameters
+    ----------
+    chunks
+        Into how many chunks of R, as equal as whole pages allow, each read in one I/O block before a scan of S.
+    inner
+        Pages of S that are read at a time, by all strands together.
+    strands
+        So many build one table together, each from a region of the chunk, then probe it, each with a region of S (ParaHashJoin: Lai et al.,
+        WAIM 2013); fewer do where there are not so many pages.
+    """
+    if s.pages == 0:
+        return
+    for chunk in range(chunks):
+        first, end = chunk * r.pages // chunks, (chunk + 1) * r.pages // chunks
+        table = yield from _table(r, regions(first, end, strands), page_io)
+        parts = regions(0, s.pages, min(strands, inner))
+        yield from together([_meet(table, s, part, inner // len(parts), page_io) for part in parts])
+
+
+def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, HashTable]:
+    """A table of the tuples of R in some regions, in their order, whichever is read first."""
+    taken: dict[int, Tuples] = {}
+
+    def take(first: int, end: int) -> Algorithm:
+        taken[first] = yield from read_block(r, first, end - first, page_io)
+        yield build_work(taken[first])
+
+    yield from together([take(*part) for part in parts])
+    return build([taken[first] for first, _ in parts])
+
+
+def _meet(table: HashTable, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
+    begin, end = part
+    for first, pages in spans(end - begin, block):
+        yield from probe(table, (yield from read_block(s, begin + first, pages, page_io)))

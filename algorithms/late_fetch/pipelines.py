@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from algorithms.files import Output, cell_size, drop, gathered
 from algorithms.joins.base import JoinParameters, plan
-from algorithms.late_fetch import LateFetch, Side
-from algorithms.minipages import KeyColumn, Scan, Scanned, Selection, key_column, scanned
-from algorithms.temporaries import Output, drop
+from algorithms.late_fetch.columns import KeyColumn, Scan, Scanned, Selection, key_column, scanned
+from algorithms.late_fetch.fetch import LateFetch, Side, check_columns_apart
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Emit, Read, Request
@@ -81,9 +81,7 @@ def pipeline(
         raise InvalidParameterError("memory", f"{parameters.memory} pages", f"two joins in a row need at least {_LEAST}")
     files = {"R": r, "S": s, "T": onward.t}
     for file in files.values():
-        if not file.layout.keeps_columns_apart:
-            bound = f"columns are read alone: {file.name} must be on pages such as pax"
-            raise InvalidParameterError("page format", file.layout.page_format, bound)
+        check_columns_apart(file, "columns are read alone")
     sides = {label: Side(label, file, (columns or {}).get(label)) for label, file in files.items()}
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
     return _Pipeline(sides, scans, onward, parameters, late).run()
@@ -140,28 +138,22 @@ class _Between:
     """Takes what the first join finds: it stays in memory as far as that goes, and is written otherwise."""
 
     def __init__(self, name: str, layout: Layout, room: int, *, page_io: bool) -> None:
-        self._file, self._page_io = File(f"pipeline/{name}", layout), page_io
-        self._a_page = layout.room // int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
-        self._room = room
+        self._file, self._room, self._a_page = File(f"pipeline/{name}", layout), room, layout.room // cell_size(layout)
         self._output = Output([self._file], room, page_io=page_io)
         self._held: list[Tuples] = []
 
     def append(self, keys: Integers, rows: Integers) -> Algorithm:
         self._held.append(keyed(keys, rows).joinable())
         if self._file.pages or sum(map(len, self._held)) > self._room * self._a_page:
-            yield from self._write()
+            for part in self._held:
+                yield from self._output.append(part)
+            self._held = []
 
     def finish(self) -> Generator[Request, Answer, File]:
         if self._file.pages:
             yield from self._output.finish()
             return self._file
-        content = keyed(*(np.concatenate([np.zeros(0, np.int64), *(part.columns[name] for part in self._held)]) for name in ("key", "row")))
-        return _Held(self._file.name, self._file.layout, content, self._a_page)
-
-    def _write(self) -> Algorithm:
-        for part in self._held:
-            yield from self._output.append(part, np.zeros(len(part), np.int64))
-        self._held = []
+        return _Held(self._file.name, self._file.layout, gathered(self._held), self._a_page)
 
 
 class _Held(Scanned):

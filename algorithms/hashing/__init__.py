@@ -1,0 +1,1 @@
+"""What joins by hashing are made of: the table in memory, and buckets on disk."""

@@ -1,0 +1,247 @@
+"""Hash buckets: a file is partitioned into them, a part of R may stay in memory, and a bucket of R is joined with its bucket of S.
+
+What stays are all tuples whose hash lies below a threshold, which falls when they become too many: so does hybrid hash once, and simple
+hash until nothing is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.files import drop, gathered, regions, temporary_files, together
+from algorithms.hashing.table import LOW_HALF, Hashes, HashTable, hash_keys, nested_blocks, probe
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
+from flashsim.storage.heap_file import File
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples
+from models.allocation.bounds import ceil_sqrt
+from models.allocation.buffers import GraceAllocation, exact
+from models.allocation.grace_hash import grace_hash
+from models.allocation.nested_loops import nested_loops
+
+#: The upper half of a hash is below this.
+_RANGE = 1 << 32
+#: How far below the expected need memory is emptied: enough for chance, so that skew alone makes it overflow again.
+_SLACK = 0.98
+
+
+@dataclass(frozen=True)
+class SecondPhase:
+    """How buckets are joined.
+
+    Parameters
+    ----------
+    memory
+        Pages.
+    input
+        Pages of S that are read at a time, where the bucket of R leaves so many.
+    fudge, latency_ratio
+        As in `algorithms.joins.base.JoinParameters`.
+    partitioning
+        How a bucket that does not fit is divided, and whether every request is one page long.
+    """
+
+    memory: int
+    input: int
+    fudge: float
+    latency_ratio: float
+    partitioning: PartitionParameters
+
+    def on_pages_of(self, buckets: Sequence[File], file: File) -> SecondPhase:
+        """The same, told in pages of buckets rather than those of the file that they were made of."""
+        finer = file.page_size // buckets[0].page_size if buckets else 1
+        return replace(self, memory=self.memory * finer, input=self.input * finer, latency_ratio=self.latency_ratio * finer)
+
+
+def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
+    """The bucket of each hash, shape (n,): its lower half scaled to 0 .. count - 1."""
+    return ((hashes & LOW_HALF) * np.uint64(count) >> np.uint64(32)).view(np.int64)
+
+
+def partition(file: File, files: Sequence[File], level: int, buffers: PartitionBuffers, parameters: PartitionParameters) -> Algorithm:
+    """Distribute the tuples of a file over buckets by the hash function of a level."""
+
+    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
+        yield Cpu({Work.HASH: len(tuples)})
+        yield from put(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
+
+    yield from distribute(file, files, buffers, route, parameters)
+
+
+def partition_both(
+    files: Sequence[File], folders: Sequence[str], level: int, allocation: GraceAllocation, parameters: PartitionParameters
+) -> Generator[Request, Answer, list[list[File]]]:
+    """Distribute R and then S over buckets in folders of theirs; returns the files of the buckets of each."""
+    buffers, buckets = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), []
+    for file, folder, layout in zip(files, folders, bucket_layouts(files, buffers, parameters), strict=True):
+        expected = math.ceil(file.pages / allocation.buckets) * (file.page_size // layout.page_size)
+        buckets.append(temporary_files(folder, "bucket", allocation.buckets, layout, expected))
+        yield from partition(file, buckets[-1], level, buffers, parameters)
+    return buckets
+
+
+def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: SecondPhase, level: int = 0) -> Algorithm:
+    """Join buckets pairwise and drop them.
+
+    A bucket of R is read in one I/O block, and S's in blocks of `second.input` pages; the input buffer gives way to a bucket that is
+    larger than planned.  One that does not fit even so was overfull at `level`, and goes to the next.
+    """
+    total, how = sum(file.pages for file in r_files), second.partitioning
+    for r, s in zip(r_files, s_files, strict=True):
+        if r.pages and s.pages:
+            table = math.ceil(r.pages * exact(second.fudge))
+            if table < second.memory:
+                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=how.page_io, strands=how.strands)
+            else:
+                spreads = 2 * len(r_files) * r.pages <= (len(r_files) + 1) * total
+                yield from _join_overfull(r, s, second, level + 1, spreads=spreads)
+        yield from drop(r)
+        yield from drop(s)
+
+
+def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads: bool) -> Algorithm:
+    """Join a bucket that does not fit: by block nested loops, or in smaller buckets if that moves fewer pages.
+
+    Partitioning reads and writes everything and reads it again.  It cannot split a key: a bucket that holds its share, 1 / k, and more
+    than half of the rest is taken to be mostly one key, and is not split again (`spreads`).
+    """
+    loops = nested_loops(r.pages, s.pages, second.memory, second.latency_ratio, second.fudge)
+    chunks = loops.chunks(r.pages, second.fudge)
+    if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
+        how = second.partitioning
+        yield from nested_blocks(r, s, chunks, loops.inner, page_io=how.page_io, strands=how.strands)
+        return
+    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
+    yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
+
+
+def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
+    """Buffers for partitioning a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
+    memory = second.memory
+    if memory > ceil_sqrt(r.pages * exact(second.fudge)):
+        return grace_hash(r.pages, s.pages, memory, second.fudge)
+    return GraceAllocation(memory - 1, 1, 1, 1, memory - 1)
+
+
+class Resident:
+    """Tuples in memory, bounded in bytes.
+
+    A threshold divides by key, so S can be divided by it after R: what is below the last one is joined in memory, all else on disk.
+
+    Parameters
+    ----------
+    capacity
+        Bytes of tuples, as they would take on pages.
+    share
+        The part of R that is expected to fill it.
+    slack
+        To what part of the need expected so far memory is emptied when it overflows.
+    """
+
+    def __init__(self, layout: Layout, capacity: int, share: float, slack: float = _SLACK) -> None:
+        self._layout, self._capacity, self._slack = layout, capacity, slack
+        self._threshold = np.uint64(min(_RANGE, int(share * _RANGE)))
+        self._tuples, self._hashes, self._bytes = list[Tuples](), list[Hashes](), 0
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self._tuples)
+
+    def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Which keys belong in memory, given their hashes."""
+        return hashes >> np.uint64(32) < self._threshold
+
+    def admit(self, tuples: Tuples, hashes: Hashes) -> None:
+        self._tuples.append(tuples)
+        self._hashes.append(hashes)
+        self._bytes += int(self._layout.cell_sizes(tuples).sum())
+
+    @property
+    def filled(self) -> float:
+        return self._bytes / self._capacity
+
+    @property
+    def overfull(self) -> bool:
+        """Whether there are more tuples than memory holds."""
+        return self._bytes > self._capacity
+
+    def demote(self, done: float) -> tuple[Tuples, Hashes]:
+        """Lower the threshold so that what is kept will fit at the end of R; returns the tuples that must go, and their hashes.
+
+        Parameters
+        ----------
+        done
+            The part of R that has been seen.
+        """
+        tuples, hashes = self.tuples()
+        choices = hashes >> np.uint64(32)
+        order = np.argsort(choices, kind="stable")
+        sizes = np.cumsum(self._layout.cell_sizes(tuples)[order])
+        kept = int(np.searchsorted(sizes, self._capacity * done * self._slack, side="right"))
+        self._threshold = choices[order[kept]]
+        stays = self.holds(hashes)
+        self._tuples, self._hashes, self._bytes = [], [], 0
+        self.admit(tuples.chosen(stays), hashes[stays])
+        return tuples.chosen(~stays), hashes[~stays]
+
+    def tuples(self) -> tuple[Tuples, Hashes]:
+        return gathered(self._tuples), np.concatenate([np.zeros(0, np.uint64), *self._hashes])
+
+
+@dataclass(frozen=True)
+class Pass:
+    """How a pass reads and writes: its buffers, the level of its hash function, and how what does not stay is partitioned."""
+
+    buffers: PartitionBuffers
+    level: int
+    partitioning: PartitionParameters
+
+
+def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
+    """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
+    seen = 0
+    latch = Latch("what stays in memory") if how.partitioning.strands > 1 else None  # a driver of one strand knows none
+
+    def route(tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        nonlocal seen
+        yield Cpu({Work.HASH: len(tuples)})
+        hashes = hash_keys(tuples.keys, how.level)
+        if latch is not None:
+            yield Acquire(latch)
+        seen += pages
+        stays = resident.holds(hashes)
+        resident.admit(tuples.chosen(stays), hashes[stays])
+        gone = resident.demote(seen / r.pages) if resident.overfull else None
+        if latch is not None:
+            yield Release(latch)
+        yield from put(tuples.chosen(~stays), bucket_numbers(hashes[~stays], len(files)))
+        if gone is not None:
+            yield from put(gone[0], bucket_numbers(gone[1], len(files)))
+
+    yield from distribute(r, files, how.buffers, route, how.partitioning)
+
+
+def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
+    """Read S: its part below the threshold is joined with what stayed of R, and the rest goes to the files, or nowhere without any."""
+    table = HashTable(*resident.tuples())
+
+    def build(first: int, end: int) -> Algorithm:
+        """The work of putting tuples, whose hashes are known, into the table; strands that have partitioned share it."""
+        yield Cpu({Work.BUILD: end - first})
+
+    yield from together([build(*share) for share in regions(0, len(resident), how.partitioning.strands) or [(0, 0)]])
+
+    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
+        yield Cpu({Work.HASH: len(tuples)})
+        hashes = hash_keys(tuples.keys, how.level)
+        meets = resident.holds(hashes)
+        yield from probe(table, tuples.chosen(meets), hashes[meets])
+        yield from put(tuples.chosen(~meets), bucket_numbers(hashes[~meets], len(files)))
+
+    yield from distribute(s, files, how.buffers, route, how.partitioning)

@@ -1,0 +1,154 @@
+"""The join index: which row of R joins which row of S, as a stream in the order in which a join finds them, or sorted by one of the rows.
+
+Source: Valduriez, "Join indices", ACM TODS 12(2), 1987; Li et al., "DigestJoin" (MDM 2009), section II: the digest join results.
+"""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from algorithms.files import BATCH, cell_size, drop, gathered, write_out
+from algorithms.sorting.runs import Consumer, merge, merge_some
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Request, Work
+from flashsim.storage.heap_file import File
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import FixedRows, Tuples
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Some entries of a join index: row ids of R and of S that join, shape (n,) each."""
+
+    r_rows: Integers
+    s_rows: Integers
+
+    def __len__(self) -> int:
+        return len(self.r_rows)
+
+
+#: What gives the next entries, or None at the end, and asks for what that takes.
+EntryStream = Generator[Request, Answer, Entries | None]
+
+
+class JoinIndex(Protocol):
+    """A join index as a stream; it may be larger than memory."""
+
+    def next(self) -> EntryStream:
+        """``entries = yield from index.next()``: the next entries, or None at the end.
+
+        What that takes is asked for meanwhile: pages of a stored index, or the join that makes the entries.
+        """
+
+
+class GivenIndex:
+    """A join index that is in memory.
+
+    Parameters
+    ----------
+    r_rows, s_rows
+        Row ids, shape (n,) each.
+    batch
+        Entries given at a time.
+    """
+
+    def __init__(self, r_rows: Integers, s_rows: Integers, batch: int = BATCH) -> None:
+        self._entries, self._batch, self._begin = Entries(r_rows, s_rows), batch, 0
+
+    def next(self) -> EntryStream:
+        """The next entries, or None at the end; nothing is asked for."""
+        yield from ()
+        begin, self._begin = self._begin, self._begin + self._batch
+        if begin >= len(self._entries):
+            return None
+        return Entries(self._entries.r_rows[begin : self._begin], self._entries.s_rows[begin : self._begin])
+
+
+def join_index_rows(r_tuples: int, s_tuples: int) -> FixedRows:
+    """The row format of a stored join index of two relations of so many tuples.
+
+    Examples
+    --------
+    >>> join_index_rows(150_000, 1_500_000).widths
+    {'r': 4, 's': 4}
+    """
+    widths = [4 if tuples <= 1 << 31 else 8 for tuples in (r_tuples, s_tuples)]
+    return FixedRows("join index", {"r": widths[0], "s": widths[1]})
+
+
+class IndexSort:
+    """Takes entries in any order and gives them back in the order of their keys, which are row ids of one relation.
+
+    Parameters
+    ----------
+    folder
+        What the names of its runs begin with.
+    layout
+        Of the runs: their tuples have a key and a row.
+    pages
+        Memory for entries.
+    """
+
+    def __init__(self, folder: str, layout: Layout, pages: int, *, page_io: bool) -> None:
+        self._folder, self._layout, self._pages, self._page_io = folder, layout, pages, page_io
+        self._capacity = pages * (layout.room // cell_size(layout))
+        self._held, self._count = list[Tuples](), 0
+        self.runs: list[File] = []
+
+    def append(self, entries: Tuples) -> Algorithm:
+        """Take some entries; what memory does not hold is written as sorted runs."""
+        self._held.append(entries)
+        self._count += len(entries)
+        if self._count > self._capacity:
+            held = self._taken()
+            full = len(held) // self._capacity * self._capacity
+            for begin in range(0, full, self._capacity):
+                yield from self._write(held.chosen(slice(begin, begin + self._capacity)))
+            self._held, self._count = [held.chosen(slice(full, None))], len(held) - full
+
+    def settle(self, memory: int, fan_in: int, held: int | None = None) -> Algorithm:
+        """After the last entry: write what is held if there are runs, and merge these, in so many pages, until there are few enough.
+
+        Parameters
+        ----------
+        held
+            Write what takes more pages than this, too.
+        """
+        if self._count and (self.runs or (held is not None and self.pages_held > held)):
+            yield from self._write(self._taken())
+        while len(self.runs) > fan_in:
+            yield from merge_some(self.runs, len(self.runs) - fan_in, self._folder, memory, page_io=self._page_io)
+
+    def merged(self, memory: int, consume: Consumer) -> Algorithm:
+        """Give all entries in order, after `settle`; its runs share so many pages."""
+        if not self.runs:
+            held = yield from _sorted(self._taken())
+            for begin in range(0, len(held), BATCH):
+                part = held.chosen(slice(begin, begin + BATCH))
+                yield from consume(part, np.zeros(len(part), np.int64))
+            return
+        yield from merge(self.runs, max(1, memory // len(self.runs)), consume, page_io=self._page_io)
+        for run in self.runs:
+            yield from drop(run)
+
+    @property
+    def pages_held(self) -> int:
+        """Pages of memory that entries take after `settle`: none once they are in runs."""
+        return 0 if self.runs else math.ceil(self._count * self._pages / self._capacity)
+
+    def _taken(self) -> Tuples:
+        held, self._held, self._count = self._held, [], 0
+        return gathered(held)
+
+    def _write(self, tuples: Tuples) -> Algorithm:
+        self.runs.append(File(f"{self._folder}/run-{len(self.runs):03d}", self._layout, expected_pages=self._pages))
+        yield from write_out(self.runs[-1], (yield from _sorted(tuples)), self._pages, page_io=self._page_io)
+
+
+def _sorted(tuples: Tuples) -> Generator[Request, Answer, Tuples]:
+    """Sort entries, which takes n log2 n comparisons."""
+    yield Cpu({Work.COMPARE: round(len(tuples) * math.log2(max(1, len(tuples))))})
+    return tuples.chosen(np.argsort(tuples.keys, kind="stable"))

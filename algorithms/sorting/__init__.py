@@ -1,0 +1,1 @@
+"""What joins by sorting are made of: the tournament tree, and runs on disk."""
