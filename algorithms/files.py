@@ -30,6 +30,11 @@ def cell_size(layout: Layout) -> int:
     return int(layout.cell_sizes(Tuples(dict.fromkeys(layout.row_format.columns, one)))[0])
 
 
+def width_of(count: int) -> int:
+    """Bytes of a number below a count: 4 or 8."""
+    return 4 if count <= 1 << 31 else 8
+
+
 def gathered(parts: Sequence[Tuples]) -> Tuples:
     """Tuples of keys and row ids in memory, part after part."""
     none = np.zeros(0, np.int64)

@@ -14,8 +14,8 @@ from algorithms.fetching.base import TIES, FetchParameters
 from algorithms.late_fetch.join_index import Entries
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import Pages
-from algorithms.page_access.heap import NUMBER, PAGE, Heap, empty_heap, put, take, top_but
 from algorithms.page_access.plan import LEAST_FRAMES, NONE
+from algorithms.page_access.queues import NUMBER, PAGE, Heap, empty_heap, put, take, top_but
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.files import BATCH, Output, drop, read_block, spans, temporary_files
+from algorithms.files import BATCH, Output, cell_size, drop, read_block, spans, temporary_files, width_of
 from algorithms.late_fetch.page_cache import PageCache
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
@@ -12,13 +12,13 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 
 #: Pages with which sorted runs can be merged beside two frames: two runs and the output.  With fewer, strategies fetch in order.
 LEAST_MEMORY = 5
-#: Numbers below this take 4 bytes.
-_NARROW = 1 << 31
 
 
 def instructions(file: HeapFile, keys: int, rows: int) -> Layout:
     """How instructions lie on pages, such as a file has: a key and a row id, below these bounds."""
-    return Layout(FixedRows("fetching instruction", _widths(keys, rows)), file.page_size, file.layout.page_format)
+    return Layout(
+        FixedRows("fetching instruction", {"key": width_of(keys), "row": width_of(rows)}), file.page_size, file.layout.page_format
+    )
 
 
 def fetched_rows(file: HeapFile, parts: tuple[tuple[int, int], ...] | None, keys: int | None = None) -> Layout:
@@ -26,15 +26,12 @@ def fetched_rows(file: HeapFile, parts: tuple[tuple[int, int], ...] | None, keys
     length = file.page_size if parts is None else sum(size for _, size in parts)
     rows = max(1, int(file.first_rows[-1]))
     width = min(file.layout.row_format.largest_record(), -(-length * file.pages // rows))
-    widths = _widths(keys or 1, rows)
-    if keys is None:
-        del widths["key"]
+    widths = ({} if keys is None else {"key": width_of(keys)}) | {"row": width_of(rows)}
     return Layout(FixedRows(f"fetched rows of {file.name}", widths, width), file.page_size, file.layout.page_format)
 
 
 def cells(layout: Layout) -> int:
-    one = np.zeros(1, np.int64)
-    return layout.room // int(layout.cell_sizes(Tuples(dict.fromkeys(layout.row_format.columns, one)))[0])
+    return layout.room // cell_size(layout)
 
 
 class DividedRows:
@@ -111,7 +108,3 @@ def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int
     if len(ends) > most + 1:
         return (sums - of_pages) * most // sums[-1], most
     return np.searchsorted(ends[1:], np.arange(len(sums)), side="right"), max(1, len(ends) - 1)
-
-
-def _widths(keys: int, rows: int) -> dict[str, int]:
-    return {"key": 4 if keys <= _NARROW else 8, "row": 4 if rows <= _NARROW else 8}

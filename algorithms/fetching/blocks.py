@@ -36,7 +36,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     needed = np.zeros(cache.r.pages, np.bool_)
     while (entries := (yield from index.next())) is not None:
         needed[cache.pages_of(entries.r_rows, entries.s_rows)[0]] = True
-        yield from output.append(keyed(entries.r_rows, entries.s_rows), np.zeros(len(entries), np.int64))
+        yield from output.append(keyed(entries.r_rows, entries.s_rows))
     yield from output.finish()
     reading = max(1, memory // _READING)
     cache.resize(memory - reading)

@@ -64,7 +64,7 @@ def _put_aside(table: IndexSort, cache: PageCache, file: File, reading: int, *, 
 
     def take(instructions: Tuples, _: Integers) -> Algorithm:
         found = yield from cache.collect(instructions.keys, of_s=of_s)
-        yield from output.append(keyed(instructions.rows, found), np.zeros(len(found), np.int64))
+        yield from output.append(keyed(instructions.rows, found))
 
     yield from table.merged(reading, take)
     yield from output.finish()

@@ -16,6 +16,7 @@ import numpy as np
 from algorithms.fetching._partitions import ENTRY_BYTES, PutAside, Sides
 from algorithms.fetching._put_aside import DividedRows, cells, instructions
 from algorithms.fetching.base import FetchParameters
+from algorithms.files import gathered
 from algorithms.joins.base import folders
 from algorithms.late_fetch.join_index import Entries, EntryStream, IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
@@ -189,8 +190,8 @@ class _Sorted:
             yield from self._fetch_ranges(end=False)
 
     def _fetch_ranges(self, *, end: bool) -> Algorithm:
-        keys, rows = (np.concatenate([np.zeros(0, np.int64), *(each.columns[name] for each in self._waiting)]) for name in ("key", "row"))
-        self._waiting = []
+        tuples, self._waiting = gathered(self._waiting), []
+        keys, rows = tuples.keys, tuples.rows
         limit = self._room - self._planning.taken
         while len(keys):
             pages = np.searchsorted(self._sides.outer.first_rows, keys, side="right")

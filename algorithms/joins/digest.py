@@ -5,8 +5,9 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for F
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,53 +35,33 @@ OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "policy", "digests_stor
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """What a DigestJoin is told, in the parts that its phases take.
+class _Settings(NamedTuple):
+    """What the phases are told: the first join, whether its entries go to the strategy as they come, unwritten, and the strategy."""
 
-    Parameters
-    ----------
-    first
-        What the first join is told.
-    streams
-        Whether the first join's entries go to the strategy as they come, and the join index is not written.
-    fetching
-        What the strategy is told.
-    """
-
-    projection: DigestAllocation
     first: JoinParameters
     streams: bool
     fetching: FetchParameters
 
-    @classmethod
-    def of(cls, parameters: JoinParameters, projection: DigestAllocation) -> _Settings:
-        """How memory is divided: a page is the join index's, unless the first join's last phase leaves room for a cache."""
-        first = JOINS.load(parameters.first)
-        if first.FETCHES:
-            raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
-        check_policy(parameters.fetch, parameters.policy)
-        if parameters.memory <= LEAST_FRAMES:
-            bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
-            raise InvalidParameterError("memory", f"{parameters.memory} pages", bound)
-        streams = 0 < first.STREAMS_IN <= parameters.memory - LEAST_FRAMES
-        told = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=parameters.memory - 1)
-        frames = parameters.memory - (first.STREAMS_IN if streams else 1)
-        fetching = FetchParameters(
-            frames,
-            parameters.k,
-            parameters.latency_ratio,
-            parameters.page_io,
-            parameters.entry_bytes,
-            parameters.ties,
-            parameters.policy or POLICY,
-        )
-        return cls(projection, told, streams, fetching)
+
+def _settings(parameters: JoinParameters) -> _Settings:
+    """How memory is divided: a page is the join index's, unless the first join's last phase leaves room for a cache."""
+    first, memory = JOINS.load(parameters.first), parameters.memory
+    if first.FETCHES:
+        raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
+    check_policy(parameters.fetch, parameters.policy)
+    if memory <= LEAST_FRAMES:
+        bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
+        raise InvalidParameterError("memory", f"{memory} pages", bound)
+    streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES
+    joining = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=memory - 1)
+    frames, k, ratio, policy = memory - (first.STREAMS_IN if streams else 1), parameters.k, parameters.latency_ratio, parameters.policy
+    fetching = FetchParameters(frames, k, ratio, parameters.page_io, parameters.entry_bytes, parameters.ties, policy or POLICY)
+    return _Settings(joining, streams, fetching)
 
 
 def check(parameters: JoinParameters) -> None:
     """Refuse a first join or strategy that there is not, and what neither takes; see `join`."""
-    _Settings.of(parameters, allocate(0, 0, parameters))
+    _settings(parameters)
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> DigestAllocation:
@@ -98,7 +79,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     chosen = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
         raise InvalidParameterError("relation", r.name, "rows are fetched from base relations")
-    settings = _Settings.of(parameters, chosen)
+    settings = _settings(parameters)
     foreseen = [
         stored_digests(file) if parameters.digests_stored else File(file.name, digest_layout(file), pages=digest_pages(file))
         for file in (r, s)
@@ -108,10 +89,10 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     except InvalidParameterError as problem:
         least = f"its {settings.first.memory} pages of memory do not do for the digests ({problem})"
         raise InvalidParameterError("first", parameters.first, least) from None
-    return _join(r, s, parameters, settings)
+    return _join(r, s, parameters, chosen, settings)
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, settings: _Settings) -> Algorithm:
+def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestAllocation, settings: _Settings) -> Algorithm:
     if not r.pages or not s.pages:
         yield _FETCH
         return
@@ -120,7 +101,6 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, settings: _Setti
         digests += stored_digests(r), stored_digests(s)
     else:
         yield Phase("project")
-        buffers = settings.projection
         for file, folder in zip((r, s), folders("digest", r, s), strict=True):
             digests.append(File(f"{folder}/digests", digest_layout(file), expected_pages=digest_pages(file)))
             yield from project(file, digests[-1], buffers.input, buffers.output, page_io=page_io)
@@ -170,7 +150,7 @@ class _Joining:
 def _store(joining: _Joining, file: File, *, page_io: bool) -> Algorithm:
     output = Output([file], 1, page_io=page_io)
     while (entries := (yield from joining.next())) is not None:
-        yield from output.append(Tuples({"r": entries.r_rows, "s": entries.s_rows}), np.zeros(len(entries), np.int64))
+        yield from output.append(Tuples({"r": entries.r_rows, "s": entries.s_rows}))
     yield from output.finish()
 
 

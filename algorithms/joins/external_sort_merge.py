@@ -5,7 +5,7 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin" (MDM 2009), section II, the join c
 
 import numpy as np
 
-from algorithms.files import Output, drop, read_block, spans
+from algorithms.files import drop, read_block, spans, write_out
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.sorting.runs import Matching, merge, merge_into
 from flashsim.execution.requests import Algorithm, Cpu, Phase, Work
@@ -61,11 +61,8 @@ def _sort(file: File, folder: str, parameters: JoinParameters, allocation: Exter
             continue
         order = np.argsort(tuples.keys, kind="stable")
         yield Cpu({Work.COMPARE: len(tuples) * (len(tuples) - 1).bit_length()})
-        run = File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=pages)
-        runs.append(run)
-        output = Output([run], allocation.workspace, page_io=parameters.page_io)
-        yield from output.append(tuples.chosen(order), np.zeros(len(tuples), np.int64))
-        yield from output.finish()
+        runs.append(File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=pages))
+        yield from write_out(runs[-1], tuples.chosen(order), allocation.workspace, page_io=parameters.page_io)
     number = 0
     while len(runs) > 1:
         number += 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import Output, cell_size, gathered, read_block, spans
+from algorithms.files import Output, cell_size, gathered, read_block, spans, width_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request, rewrite
@@ -22,9 +22,6 @@ from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges, tuple_
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout, fill_pages
 from flashsim.storage.rows import FixedRows, Tuples, keyed
-
-#: Rows that are numbered in 4 bytes.
-_NARROW = 1 << 31
 
 
 def digest_layout(file: File, padding: int = 0) -> Layout:
@@ -42,7 +39,7 @@ def digest_layout(file: File, padding: int = 0) -> Layout:
     >>> layout.row_format.widths
     {'key': 8, 'row': 4}
     """
-    rows = FixedRows("digest", {"key": 8, "row": 4 if file.tuples <= _NARROW else 8}, padding)
+    rows = FixedRows("digest", {"key": 8, "row": width_of(file.tuples)}, padding)
     return Layout(rows, file.page_size, file.layout.page_format)
 
 

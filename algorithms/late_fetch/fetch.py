@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import Output, drop, read_block, spans, temporary_files
+from algorithms.files import Output, drop, read_block, spans, temporary_files, width_of
 from algorithms.joins.base import JoinParameters, settle
 from algorithms.late_fetch.columns import KeyColumn, Parts, Selection, extents_of, key_column, part_bytes
 from algorithms.late_fetch.join_index import IndexSort
@@ -255,10 +255,9 @@ class LateFetch:
     def _layout(self, at: int, fetched: Sequence[int]) -> Layout:
         """Of entries by the row ids of one relation, with what was fetched of some."""
         rows = [max(1, side.file.tuples) for side in self._sides]
-        widths = [4 if count <= 1 << 31 else 8 for count in (rows[at], math.prod(rows) // rows[at])]
+        widths = {"key": width_of(rows[at]), "row": width_of(math.prod(rows) // rows[at])}
         padding = sum(self._sides[number].width for number in fetched)
-        row_format = FixedRows("join index", dict(zip(("key", "row"), widths, strict=True)), padding)
-        return Layout(row_format, self._page_size, self._sides[0].file.layout.page_format)
+        return Layout(FixedRows("join index", widths, padding), self._page_size, self._sides[0].file.layout.page_format)
 
     def _needed_bytes(self, number: int) -> int:
         return int(self._sides[number].needed.sum()) * self._sides[number].page_bytes

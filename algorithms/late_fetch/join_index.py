@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from algorithms.files import BATCH, cell_size, drop, gathered, write_out
+from algorithms.files import BATCH, cell_size, drop, gathered, width_of, write_out
 from algorithms.sorting.runs import Consumer, merge, merge_some
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Cpu, Request, Work
@@ -75,8 +75,7 @@ def join_index_rows(r_tuples: int, s_tuples: int) -> FixedRows:
     >>> join_index_rows(150_000, 1_500_000).widths
     {'r': 4, 's': 4}
     """
-    widths = [4 if tuples <= 1 << 31 else 8 for tuples in (r_tuples, s_tuples)]
-    return FixedRows("join index", {"r": widths[0], "s": widths[1]})
+    return FixedRows("join index", {"r": width_of(r_tuples), "s": width_of(s_tuples)})
 
 
 class IndexSort:

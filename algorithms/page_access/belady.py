@@ -1,4 +1,4 @@
-"""Belady's rule: the plan with the fewest fetches that takes the edges of a page graph in a given order.
+"""Belady's rule: the plan with the fewest fetches that takes the edges of a page graph in a given order, and a search for better orders.
 
 Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966.
 """
@@ -9,10 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.page_access.graph import PageGraph, Pages
-from algorithms.page_access.heap import PAGE, sift, top_but
 from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
+from algorithms.page_access.queues import PAGE, sift, top_but
+from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
+
+#: Edges of the longest run that a search moves.
+_LONGEST = 4
 
 
 class Replay(NamedTuple):
@@ -98,3 +102,45 @@ def go_through(order: Pages, room: Replay) -> int:
             page, other = other, page
         room.after[step] = fetches
     return fetches
+
+
+def polished(plan: FetchPlan, effort: int) -> FetchPlan:
+    """A plan of no more fetches: short runs of its edges are moved elsewhere, and stay there unless that takes more; for small graphs.
+
+    Parameters
+    ----------
+    effort
+        How many edges may be looked at, over all moves.
+    """
+    graph, order = plan.graph, plan.edges.copy()
+    if graph.edges < 2 or plan.fetches <= graph.needed_pages:
+        return plan
+    _move_runs(order, np.empty_like(order), replay(graph, plan.frames), graph.needed_pages, effort // graph.edges)
+    return min(plan, belady(graph, order, plan.frames), key=lambda made: made.fetches)
+
+
+@lean_kernel
+def _move_runs(order: Pages, moved: Pages, room: Replay, enough: int, moves: int) -> None:
+    """Move runs of an order, forwards or turned round, as long as more than enough pages are fetched."""
+    edges = order.shape[0]
+    fewest = go_through(order, room)
+    for move in range(moves):
+        if fewest <= enough:
+            break
+        length = 1 + mixed(4 * move) % min(_LONGEST, edges - 1)
+        begin = mixed(4 * move + 1) % (edges - length + 1)
+        target = mixed(4 * move + 2) % (edges - length + 1)
+        turned = mixed(4 * move + 3) & 1
+        taken = 0
+        for place in range(edges):
+            if target <= place < target + length:
+                run = place - target
+                moved[place] = order[begin + length - 1 - run] if turned else order[begin + run]
+            else:
+                moved[place] = order[taken + length if taken >= begin else taken]
+                taken += 1
+        fetches = go_through(moved, room)
+        if fetches <= fewest:
+            fewest = fetches
+            for place in range(edges):
+                order[place] = moved[place]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.page_access.graph import EDGE, NEIGHBOUR, PageGraph, Pages
-from algorithms.page_access.lists import COLUMNS, NEXT, NONE, join, leave
-from algorithms.page_access.plan import FetchPlan, check_frames
+from algorithms.page_access.plan import NONE, FetchPlan, check_frames
+from algorithms.page_access.queues import COLUMNS, NEXT, join, leave
 from flashsim.core.kernel import lean_kernel
 
 #: Columns of a page: whether it is in memory, its edges that are left, and how many of these lead to pages that are not in memory.

@@ -251,15 +251,6 @@ def push(pool: PoolState, ring: int, page: int) -> None:
 
 
 @inlined_kernel
-def push_oldest(pool: PoolState, ring: int, page: int) -> None:
-    """Let a page that stands in no ring be the oldest of one."""
-    pages = pool.pages
-    oldest = pages[ring, NEWER]
-    pages[page, OLDER], pages[page, NEWER] = ring, oldest
-    pages[oldest, OLDER] = pages[ring, NEWER] = page
-
-
-@inlined_kernel
 def take_out(pool: PoolState, page: int) -> None:
     """Let a page leave its ring."""
     pages = pool.pages

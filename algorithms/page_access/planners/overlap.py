@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.page_access.belady import belady
+from algorithms.page_access.belady import belady, polished
 from algorithms.page_access.graph import EDGE, NEIGHBOUR, PageGraph, Pages
-from algorithms.page_access.lists import COLUMNS, LIST, NONE, join, leave
-from algorithms.page_access.plan import FetchPlan
+from algorithms.page_access.plan import NONE, FetchPlan
 from algorithms.page_access.planners.blocks import plan as block_nested_loop
-from algorithms.page_access.polish import polished
+from algorithms.page_access.queues import COLUMNS, LIST, join, leave
 from algorithms.page_access.segments import by_segments
 from flashsim.core.kernel import lean_kernel
 

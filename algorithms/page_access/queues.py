@@ -1,4 +1,7 @@
-"""A heap of pages by a number, the greatest on top; a page is found in it, and changes its number, in logarithmic time."""
+"""Pages by a number: a heap, the greatest on top, in which a page is found and changes its number in logarithmic time, and lists.
+
+A list holds the pages of one small number, such as how many partners they miss: a page leaves one and joins another in constant time.
+"""
 
 from typing import Any, NamedTuple
 
@@ -7,9 +10,13 @@ import numpy.typing as npt
 
 from algorithms.page_access.graph import Pages
 from algorithms.page_access.plan import NONE
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 
+#: The last columns of a table of pages, which say what list a page is in, and its neighbours there.  The five before them are the table's
+#: own; a page takes half a cache line.
+LIST, NEXT, BEFORE = range(5, 8)
+COLUMNS = 8
 #: Columns of a heap's items.
 PAGE, NUMBER = range(2)
 
@@ -75,3 +82,25 @@ def top_but(items: npt.NDArray[Any], size: int, stays: int) -> int:
     if items[0, PAGE] != stays:
         return 0
     return 2 if size > 2 and items[2, NUMBER] > items[1, NUMBER] else 1
+
+
+@inlined_kernel
+def leave(pages: Pages, page: int, heads: Pages) -> None:
+    before, after = pages[page, BEFORE], pages[page, NEXT]
+    if before >= 0:
+        pages[before, NEXT] = after
+    else:
+        heads[pages[page, LIST]] = after
+    if after >= 0:
+        pages[after, BEFORE] = before
+    pages[page, LIST] = NONE
+
+
+@inlined_kernel
+def join(pages: Pages, page: int, heads: Pages, number: int) -> None:
+    """Put a page that is in no list at the beginning of one."""
+    after = heads[number]
+    pages[page, LIST], pages[page, NEXT], pages[page, BEFORE] = number, after, NONE
+    if after >= 0:
+        pages[after, BEFORE] = page
+    heads[number] = page
