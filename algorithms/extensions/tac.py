@@ -18,23 +18,9 @@ from collections.abc import Mapping
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
+from flashsim.storage.extension import state
 from flashsim.storage.extension.design import ALONGSIDE, DIRTY_PAGE, FOR_UPDATE, INVALIDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import change, partition_of, root_of
-from flashsim.storage.extension.state import (
-    CLEAN,
-    FILL,
-    FIRST_PARAMETER,
-    FRAME,
-    FREE,
-    KEY,
-    MISSES,
-    OWN_NUMBER,
-    PAGE,
-    PLACE,
-    STATUS,
-    VALID,
-    Extension,
-)  # fmt: skip
 
 TITLE = "TAC, temperature-aware caching"
 PARAMETERS = {
@@ -44,8 +30,8 @@ PARAMETERS = {
     "sequential": Parameter(1, 0, 1_000_000, "what a miss of a scan adds"),
     "lost": Parameter(100, 0, 100, "probability in percent that a page read to be written is modified before its copy is written"),
 }
-_EXTENT, _AGING, _RANDOM, _SEQUENTIAL, _LOST = range(FIRST_PARAMETER, FIRST_PARAMETER + 5)
-_SINCE = OWN_NUMBER
+_EXTENT, _AGING, _RANDOM, _SEQUENTIAL, _LOST = range(state.FIRST_PARAMETER, state.FIRST_PARAMETER + 5)
+_SINCE = state.OWN_NUMBER
 
 
 def WORDS(parameters: Mapping[str, int], pages: int) -> int:  # noqa: N802
@@ -53,12 +39,12 @@ def WORDS(parameters: Mapping[str, int], pages: int) -> int:  # noqa: N802
 
 
 @lean_kernel
-def key(ext: Extension, page: int) -> int:
+def key(ext: state.Extension, page: int) -> int:
     return int(ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]])
 
 
 @inlined_kernel
-def _warm(ext: Extension, page: int, flags: int) -> None:
+def _warm(ext: state.Extension, page: int, flags: int) -> None:
     if flags & ALONGSIDE:
         return
     ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]] += ext.numbers[_SEQUENTIAL if flags & SEQUENTIAL else _RANDOM]
@@ -69,53 +55,53 @@ def _warm(ext: Extension, page: int, flags: int) -> None:
 
 
 @lean_kernel
-def _age(ext: Extension) -> None:
+def _age(ext: state.Extension) -> None:
     """Halve all temperatures, and the keys in heaps with them: an order stands when all that it orders is halved."""
     for extent in range(len(ext.words)):
         ext.words[extent] >>= 1
     for place in range(len(ext.heaps)):
-        ext.heaps[place, KEY] >>= 1
+        ext.heaps[place, state.KEY] >>= 1
 
 
 @lean_kernel
-def _coldest(ext: Extension, partition: int) -> int:
+def _coldest(ext: state.Extension, partition: int) -> int:
     """The temperature of the page that would be replaced; none is as warm if there is no such page."""
     while True:
-        frame = root_of(ext, partition, CLEAN)
+        frame = root_of(ext, partition, state.CLEAN)
         if frame == NONE:
             return 1 << 62
-        temperature = key(ext, int(ext.frames[frame, PAGE]))
-        if temperature <= ext.heaps[ext.frames[frame, PLACE], KEY]:
+        temperature = key(ext, int(ext.frames[frame, state.PAGE]))
+        if temperature <= ext.heaps[ext.frames[frame, state.PLACE], state.KEY]:
             return temperature
-        change(ext, partition, CLEAN, frame, temperature)
+        change(ext, partition, state.CLEAN, frame, temperature)
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def evicted(ext: state.Extension, page: int, flags: int) -> int:
     """What the disk does not have goes there, and over a copy that is not valid any more."""
     if not flags & DIRTY_PAGE:
         return 0
-    return TO_DISK | (TO_SSD if ext.pages[page, FRAME] and not ext.pages[page, STATUS] & VALID else 0)
+    return TO_DISK | (TO_SSD if ext.pages[page, state.FRAME] and not ext.pages[page, state.STATUS] & state.VALID else 0)
 
 
 @lean_kernel
-def fetched(ext: Extension, page: int, flags: int) -> int:
+def fetched(ext: state.Extension, page: int, flags: int) -> int:
     """Warmer than the coldest page, or while there is room."""
     _warm(ext, page, flags)
-    if flags & FOR_UPDATE and mixed(int(page + ext.numbers[MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
+    if flags & FOR_UPDATE and mixed(int(page + ext.numbers[state.MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
         return 0
     partition = partition_of(ext, page)
-    if ext.numbers[FILL] > 0 or ext.pages[page, FRAME] or ext.partitions[partition, FREE] != NONE:
+    if ext.numbers[state.FILL] > 0 or ext.pages[page, state.FRAME] or ext.partitions[partition, state.FREE] != NONE:
         return TO_SSD
     return TO_SSD if key(ext, page) > _coldest(ext, partition) else 0
 
 
 @lean_kernel
-def served(ext: Extension, page: int, flags: int) -> int:
+def served(ext: state.Extension, page: int, flags: int) -> int:
     _warm(ext, page, flags)
     return 0
 
 
 @lean_kernel
-def modified(ext: Extension, page: int) -> int:
+def modified(ext: state.Extension, page: int) -> int:
     return INVALIDATE

@@ -35,7 +35,7 @@ class Sides:
 
     def __init__(self, cache: PageCache) -> None:
         self.cache = cache
-        layouts = [fetched_rows(file, parts) for file, parts in zip((cache.r, cache.s), cache.parts, strict=True)]
+        layouts = [fetched_rows(file) for file in (cache.r, cache.s)]
         #: Whether the outer one is S: of the outer one, more tuples lie on a page.
         self.swapped = cells(layouts[1]) > cells(layouts[0])
         self.layout = layouts[self.swapped]

@@ -21,11 +21,10 @@ def instructions(file: HeapFile, keys: int, rows: int) -> Layout:
     )
 
 
-def fetched_rows(file: HeapFile, parts: tuple[tuple[int, int], ...] | None, keys: int | None = None) -> Layout:
+def fetched_rows(file: HeapFile, keys: int | None = None) -> Layout:
     """How fetched rows of a file lie on pages: with a key below this bound, if any, and what was fetched, of an average row's size."""
-    length = file.page_size if parts is None else sum(size for _, size in parts)
     rows = max(1, int(file.first_rows[-1]))
-    width = min(file.layout.row_format.largest_record(), -(-length * file.pages // rows))
+    width = min(file.layout.row_format.largest_record(), -(-file.page_size * file.pages // rows))
     widths = ({} if keys is None else {"key": width_of(keys)}) | {"row": width_of(rows)}
     return Layout(FixedRows(f"fetched rows of {file.name}", widths, width), file.page_size, file.layout.page_format)
 
@@ -54,7 +53,7 @@ class DividedRows:
     def __init__(self, cache: PageCache, folder: str, of_pages: Integers, room: int, most: int, *, of_s: bool, page_io: bool) -> None:
         self._cache, self._room, self._of_s, self._page_io = cache, room, of_s, page_io
         first, other = (cache.s, cache.r) if of_s else (cache.r, cache.s)
-        kept = fetched_rows(first, cache.parts[of_s], other.tuples)
+        kept = fetched_rows(first, other.tuples)
         self._other_rows = other.first_rows
         self._numbers, ranges = _ranges(of_pages, room * cells(kept), most)
         self._files = temporary_files(folder, "range", ranges, kept, 0)

@@ -49,7 +49,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
             yield from table.append(keyed(rows, numbers))
     candidates = []
     for side, (table, file) in enumerate(zip(tables, (cache.r, cache.s), strict=True)):
-        candidates.append(File(f"{names[side]}/candidates", fetched_rows(file, cache.parts[side], _MOST)))
+        candidates.append(File(f"{names[side]}/candidates", fetched_rows(file, _MOST)))
         yield from table.settle(room, room - 1, 0)
         yield from _put_aside(table, cache, candidates[side], room - 1, of_s=side == 1, page_io=page_io)
     cache.resize(LEAST_FRAMES, np.flatnonzero(cache.resident()))

@@ -87,11 +87,7 @@ class PageCache:
     r, s
         The relations' files.
     frames
-        At least 2.
-    most_frames
-        That it may ever have; `frames` without it.
-    r_parts, s_parts
-        Which bytes of every page are fetched (`flashsim.execution.requests.Read`); whole pages without them.
+        At first, which it never has more than; at least 2.
 
     Raises
     ------
@@ -99,29 +95,14 @@ class PageCache:
         Fewer than 2 frames.
     """
 
-    def __init__(
-        self,
-        r: HeapFile,
-        s: HeapFile,
-        frames: int,
-        most_frames: int | None = None,
-        *,
-        r_parts: tuple[tuple[int, int], ...] | None = None,
-        s_parts: tuple[tuple[int, int], ...] | None = None,
-    ) -> None:
+    def __init__(self, r: HeapFile, s: HeapFile, frames: int) -> None:
         check_frames(frames)
-        self.r, self.s, self.frames = r, s, frames
-        self.parts = (r_parts, s_parts)
+        self.r, self.s, self.frames, self.fetches = r, s, frames, 0
         total = r.pages + s.pages
-        most = min(max(frames, most_frames or frames), max(2, total))
+        most = min(frames, max(2, total))
         slots = max((int(np.diff(file.first_rows).max(initial=0)) for file in (r, s)), default=0)
-        self._state = _Frames(
-            np.full(total, NONE, np.int32),
-            np.arange(most, dtype=np.int32)[::-1].copy(),
-            np.array([most]),
-            np.empty((most, slots), np.int64),
-        )
-        self.fetches = 0
+        free = np.arange(most, dtype=np.int32)[::-1].copy()
+        self._state = _Frames(np.full(total, NONE, np.int32), free, np.array([most]), np.empty((most, slots), np.int64))
 
     @property
     def pages(self) -> int:
@@ -205,7 +186,7 @@ class PageCache:
         for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
             file = self.s if of_s else self.r
             numbers = pages[begin:end] - self.r.pages * of_s
-            tuples = yield Read(file, numbers, np.ones(len(numbers), np.int64), parts=self.parts[of_s], columns=("row",))
+            tuples = yield Read(file, numbers, np.ones(len(numbers), np.int64), columns=("row",))
             assert isinstance(tuples, Tuples)
             read += len(tuples)
             self.fetches += end - begin

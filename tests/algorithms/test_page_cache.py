@@ -16,7 +16,9 @@ Numbers = npt.NDArray[np.int64]
 
 def _cache(frames: int, most: int | None = None) -> PageCache:
     """Pages 0 to 4 are R's, of 4 rows each, and pages 5 to 9 are S's."""
-    return PageCache(relation_file("r", np.arange(20)), relation_file("s", np.arange(20)), frames, most)
+    cache = PageCache(relation_file("r", np.arange(20)), relation_file("s", np.arange(20)), most or frames)
+    cache.resize(frames)
+    return cache
 
 
 def _schedule(pages: list[int], victims: list[int], entries: list[tuple[int, int]], after: list[int]) -> Schedule:
