@@ -111,8 +111,8 @@ def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected
 
 
 def drop(file: File) -> Algorithm:
-    """Drop a temporary file, if it was ever written."""
-    if file.pages:
+    """Drop a file if it is a temporary one that was ever written."""
+    if file.temporary and file.pages:
         yield Drop(file)
 
 

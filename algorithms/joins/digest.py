@@ -135,8 +135,7 @@ class _Joining:
             yield self._consumer
             return Entries(pairs.r_rows, pairs.s_rows)
         for file in self._digests:
-            if file.temporary:
-                yield from drop(file)
+            yield from drop(file)
         self._digests = []
         yield self._consumer
         return None

@@ -53,17 +53,13 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
         how = Pass(PartitionBuffers(allocation.input, allocation.output, 1), number, PartitionParameters(page_io=parameters.page_io))
         yield from keep(r, passed[:1], resident, how)
         yield from meet(s, passed[1:] if passed[0].pages else [], resident, how)
-        yield from _dropped(r, s)
+        for file in (r, s):
+            yield from drop(file)
         r, s = passed
         number += 1
         if resident.filled < _LEAST_FILLED and s.pages:
             loops = nested_loops(r.pages, s.pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
             yield from nested_blocks(r, s, loops.chunks(r.pages, parameters.fudge), loops.inner, page_io=parameters.page_io)
             break
-    yield from _dropped(r, s)
-
-
-def _dropped(*files: File) -> Algorithm:
-    for file in files:
-        if file.temporary:
-            yield from drop(file)
+    for file in (r, s):
+        yield from drop(file)

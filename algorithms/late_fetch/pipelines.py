@@ -84,7 +84,35 @@ def pipeline(
         check_columns_apart(file, "columns are read alone")
     sides = {label: Side(label, file, (columns or {}).get(label)) for label, file in files.items()}
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
-    return _Pipeline(sides, scans, onward, parameters, late).run()
+    share, s_tuples, page_io = max(1, parameters.memory // _SHARE), max(1, s.tuples), parameters.page_io
+    fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, share, page_io=page_io)
+    rows = FixedRows("pairs that joined", {"key": 8, "row": 8}, 0 if late else sides["R"].width + sides["S"].width)
+    layout = Layout(rows, scans["R"].page_size, scans["R"].layout.page_format)
+    between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, share, page_io=page_io)
+
+    def take_first(r_rows: Integers, s_rows: Integers) -> Algorithm:
+        """Pairs that joined: the code that meets T, and both row ids as one number."""
+        yield from between.append(onward.s.keys(s_rows), r_rows * s_tuples + s_rows)
+
+    def take_second(pairs: Integers, t_rows: Integers) -> Algorithm:
+        r_rows, s_rows = np.divmod(pairs, s_tuples)
+        if late:
+            yield from fetch.append(r_rows, s_rows, t_rows)
+        else:
+            yield Emit(r_rows, s_rows, (t_rows,))
+
+    def run() -> Algorithm:
+        first = replace(parameters, memory=parameters.memory - share)
+        second = replace(parameters, memory=parameters.memory - (2 if late else 1) * share)
+        yield from scanned(plan(parameters.kernel, scans["R"], scans["S"], first), take_first, "first ")
+        pairs = yield from between.finish()
+        yield from scanned(plan(parameters.kernel, pairs, scans["T"], second), take_second, "second ")
+        if not isinstance(pairs, Scanned):
+            yield from drop(pairs)
+        if late:
+            yield from fetch.finish(sort_again=True)
+
+    return run()
 
 
 def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: JoinParameters, *, late: bool) -> KeyColumn:
@@ -93,45 +121,6 @@ def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: J
         carried = tuple(dict.fromkeys((*carried, onward.s.key)))
     width = sum(side.size_of(name) for name in carried)
     return key_column(side.file, page_io=parameters.page_io, selection=selection, carried=carried, width=width)
-
-
-class _Pipeline:
-    """The joins, and the fetch."""
-
-    def __init__(
-        self, sides: Mapping[str, Side], scans: Mapping[str, KeyColumn], onward: Onward, parameters: JoinParameters, late: bool
-    ) -> None:
-        self._scans, self._onward, self._parameters, self._late = scans, onward, parameters, late
-        self._share = max(1, parameters.memory // _SHARE)
-        self._s_tuples = max(1, scans["S"].base.tuples)
-        self._fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, self._share, page_io=parameters.page_io)
-        along = 0 if late else sides["R"].width + sides["S"].width
-        rows = FixedRows("pairs that joined", {"key": 8, "row": 8}, along)
-        layout = Layout(rows, scans["R"].page_size, scans["R"].layout.page_format)
-        self._between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, self._share, page_io=parameters.page_io)
-
-    def run(self) -> Algorithm:
-        first = replace(self._parameters, memory=self._parameters.memory - self._share)
-        second = replace(self._parameters, memory=self._parameters.memory - (2 if self._late else 1) * self._share)
-        kernel = self._parameters.kernel
-        yield from scanned(plan(kernel, self._scans["R"], self._scans["S"], first), self._met, "first ")
-        pairs = yield from self._between.finish()
-        yield from scanned(plan(kernel, pairs, self._scans["T"], second), self._joined, "second ")
-        if not isinstance(pairs, Scanned):
-            yield from drop(pairs)
-        if self._late:
-            yield from self._fetch.finish(sort_again=True)
-
-    def _met(self, r_rows: Integers, s_rows: Integers) -> Algorithm:
-        """Pairs that joined: the code that meets T, and both row ids as one number."""
-        yield from self._between.append(self._onward.s.keys(s_rows), r_rows * self._s_tuples + s_rows)
-
-    def _joined(self, pairs: Integers, t_rows: Integers) -> Algorithm:
-        r_rows, s_rows = np.divmod(pairs, self._s_tuples)
-        if self._late:
-            yield from self._fetch.append(r_rows, s_rows, t_rows)
-        else:
-            yield Emit(r_rows, s_rows, (t_rows,))
 
 
 class _Between:
