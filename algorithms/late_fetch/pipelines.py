@@ -66,7 +66,7 @@ def pipeline(
     where
         Which rows of these take part; all without it.
     late
-        Whether columns are fetched after both joins, or read by the scans.
+        Columns are fetched after both joins; else the scans read them.
 
     Raises
     ------
@@ -77,33 +77,26 @@ def pipeline(
     CapacityError
         A page does not hold what goes along with a row.
     """
-    if parameters.memory < _LEAST:
-        raise InvalidParameterError("memory", f"{parameters.memory} pages", f"two joins in a row need at least {_LEAST}")
-    files = {"R": r, "S": s, "T": onward.t}
-    for file in files.values():
-        check_columns_apart(file, "columns are read alone")
-    sides = {label: Side(label, file, (columns or {}).get(label)) for label, file in files.items()}
+    sides = _sides({"R": r, "S": s, "T": onward.t}, columns or {}, parameters.memory)
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
-    share, s_tuples, page_io = max(1, parameters.memory // _SHARE), max(1, s.tuples), parameters.page_io
+    share, page_io = max(1, parameters.memory // _SHARE), parameters.page_io
     fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, share, page_io=page_io)
     rows = FixedRows("pairs that joined", {"key": 8, "row": 8}, 0 if late else sides["R"].width + sides["S"].width)
     layout = Layout(rows, scans["R"].page_size, scans["R"].layout.page_format)
     between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, share, page_io=page_io)
 
     def take_first(r_rows: Integers, s_rows: Integers) -> Algorithm:
-        """Pairs that joined: the code that meets T, and both row ids as one number."""
-        yield from between.append(onward.s.keys(s_rows), r_rows * s_tuples + s_rows)
+        yield from between.append(onward.s.keys(s_rows), r_rows * max(1, s.tuples) + s_rows)  # both row ids as one number
 
     def take_second(pairs: Integers, t_rows: Integers) -> Algorithm:
-        r_rows, s_rows = np.divmod(pairs, s_tuples)
+        r_rows, s_rows = np.divmod(pairs, max(1, s.tuples))
         if late:
             yield from fetch.append(r_rows, s_rows, t_rows)
         else:
             yield Emit(r_rows, s_rows, (t_rows,))
 
     def run() -> Algorithm:
-        first = replace(parameters, memory=parameters.memory - share)
-        second = replace(parameters, memory=parameters.memory - (2 if late else 1) * share)
+        first, second = (replace(parameters, memory=parameters.memory - shares * share) for shares in (1, 2 if late else 1))
         yield from scanned(plan(parameters.kernel, scans["R"], scans["S"], first), take_first, "first ")
         pairs = yield from between.finish()
         yield from scanned(plan(parameters.kernel, pairs, scans["T"], second), take_second, "second ")
@@ -113,6 +106,14 @@ def pipeline(
             yield from fetch.finish(sort_again=True)
 
     return run()
+
+
+def _sides(files: Mapping[str, HeapFile], columns: Mapping[str, tuple[str, ...]], memory: int) -> dict[str, Side]:
+    if memory < _LEAST:
+        raise InvalidParameterError("memory", f"{memory} pages", f"two joins in a row need at least {_LEAST}")
+    for file in files.values():
+        check_columns_apart(file, "columns are read alone")
+    return {label: Side(label, file, columns.get(label)) for label, file in files.items()}
 
 
 def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: JoinParameters, *, late: bool) -> KeyColumn:
