@@ -81,9 +81,8 @@ def pipeline(
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
     share, page_io = max(1, parameters.memory // _SHARE), parameters.page_io
     fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, share, page_io=page_io)
-    rows = FixedRows("pairs that joined", {"key": 8, "row": 8}, 0 if late else sides["R"].width + sides["S"].width)
-    layout = Layout(rows, scans["R"].page_size, scans["R"].layout.page_format)
-    between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, share, page_io=page_io)
+    pairs = FixedRows("pairs that joined", {"key": 8, "row": 8}, 0 if late else sides["R"].width + sides["S"].width)
+    between = _Between(scans["R"], scans["S"].name, pairs, share, page_io=page_io)
 
     def take_first(r_rows: Integers, s_rows: Integers) -> Algorithm:
         yield from between.append(onward.s.keys(s_rows), r_rows * max(1, s.tuples) + s_rows)  # both row ids as one number
@@ -127,8 +126,9 @@ def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: J
 class _Between:
     """Takes what the first join finds: it stays in memory as far as that goes, and is written otherwise."""
 
-    def __init__(self, name: str, layout: Layout, room: int, *, page_io: bool) -> None:
-        self._file, self._room, self._a_page = File(f"pipeline/{name}", layout), room, layout.room // cell_size(layout)
+    def __init__(self, r: KeyColumn, s_name: str, rows: FixedRows, room: int, *, page_io: bool) -> None:
+        layout = Layout(rows, r.page_size, r.layout.page_format)
+        self._file, self._room, self._a_page = File(f"pipeline/{r.name}+{s_name}", layout), room, layout.room // cell_size(layout)
         self._output = Output([self._file], room, page_io=page_io)
         self._held: list[Tuples] = []
 
