@@ -6,11 +6,24 @@ those to come until there are too many, or until one of them is on top.
 
 from collections.abc import Iterable
 
+from algorithms.replacement._word_heap import (
+    BEGIN,
+    NO_ITEM,
+    arrange,
+    behind,
+    item_of,
+    number_of,
+    page_of,
+    put,
+    put_back,
+    sink,
+    take,
+    take_aside,
+)
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import NEVER_AGAIN, PoolState
-from flashsim.core.word_heap import BEGIN, NO_ITEM, arrange, behind, item_of, number_of, page_of, put, put_back, sink, take, take_aside
 
 #: Words a frame that a heap takes.
 HEAP_WORDS = 2

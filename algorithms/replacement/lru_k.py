@@ -13,10 +13,10 @@ program adds a correlated period to the 0 that stands for it.
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from algorithms.replacement._word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
-from flashsim.core.word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"

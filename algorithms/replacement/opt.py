@@ -8,9 +8,9 @@ pinned it is the rule among the others, and perhaps not the optimum.
 """
 
 from algorithms.replacement import _next_uses
+from algorithms.replacement._word_heap import page_of
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PoolState, stay
-from flashsim.core.word_heap import page_of
 
 TITLE = "OPT, the optimum for a known future (Belady, IBM Systems Journal 5(2), 1966)"
 INCLUSION = True

@@ -11,9 +11,9 @@ keep a page depends on all that comes before it is asked for, which a rule that 
 """
 
 from algorithms.replacement import _next_uses
+from algorithms.replacement._word_heap import NO_ITEM, page_of
 from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.word_heap import NO_ITEM, page_of
 
 TITLE = "OPT with write-backs priced (a rule; the problem is NP-hard: Beckmann et al., APOCS 2020)"
 PARAMETERS = {"price": replacement.Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}

@@ -24,6 +24,7 @@ from flashsim.core.activity import activity
 from flashsim.core.kernel import compile_part, compiled, folder_of_module, kernels_folder
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
+from flashsim.core.processes import cores
 from flashsim.core.source_files import source_tree
 
 _ONLY = re.compile(rb"^@kernel_of\([^\n]*\ndef (\w+)", re.MULTILINE)
@@ -203,10 +204,6 @@ class Compilation:
                         return part
                 self._changed.wait()
             return None
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def can_write() -> bool:

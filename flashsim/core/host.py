@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.records import RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
+from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.request import READ, Integers
 from flashsim.core.units import NEVER
 

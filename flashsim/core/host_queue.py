@@ -5,22 +5,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import COMMANDS, COMPLETIONS, REQUESTS, VECTOR
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import (
-    DONE_WITH,
-    HOST_TABLES,
-    QUEUE,
-    add_command,
-    add_request,
-    drop_collected,
-    empty_host,
-    expect,
-    next_arrival,
-    with_rows,
-)
+from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, empty_host, expect, next_arrival, with_rows
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.records import RecordArray, field_views
+from flashsim.core.records import COMMANDS, COMPLETIONS, REQUESTS, VECTOR, RecordArray, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
@@ -137,7 +125,7 @@ class HostQueue:
 
     def _empty_queues(self) -> None:
         self.scalars.turn = 0
-        self.tables.queues[:] = np.array((-1, -1, 0, 0), QUEUE)  # head, tail, dispatched, in flight
+        self.tables.queues[:] = np.array((-1, -1, 0, 0), self.tables.queues.dtype)  # head, tail, dispatched, in flight
 
     def make_room(self, requests: int = 1, commands: int = 1) -> None:
         """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""

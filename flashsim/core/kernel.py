@@ -21,8 +21,7 @@ from uuid import uuid4
 
 import platformdirs
 
-from flashsim.core.source_files import own_sources, source_tree
-from flashsim.core.trusted_folder import check_trusted
+from flashsim.core.source_files import check_trusted, own_sources, source_tree
 
 # Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
 # Numba is shown an empty module; a kernel that multiplies matrices loads the real one.

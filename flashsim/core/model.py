@@ -1,10 +1,14 @@
-"""The face of every device model, compiled engine and SimPy specification alike."""
+"""The face of every device model, compiled engine and SimPy specification alike, and what compiled engines have in common."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flashsim.core.host_queue import HostQueue
+from flashsim.core.kernel import address_of, entry
 from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.state_table import State
+from flashsim.core.state_table import State, StateTable
 from flashsim.core.units import NEVER
 
 
@@ -69,3 +73,75 @@ class CompiledModel(DeviceModel, Protocol):
 
     def recover(self, status: int) -> None:
         """Do what its loop stopped for when it returned that negative number."""
+
+
+class CompiledEngine(ABC):
+    """The part of `CompiledModel` that is the same for all kinds of devices: a queue, and a loop over a state that crosses as one array.
+
+    Parameters
+    ----------
+    host
+        Where requests wait.
+    loop
+        The compiled loop, of the signature `flashsim.core.state_table.ADVANCE`.
+    state_type
+        Numba's type of `state`.
+    """
+
+    parameters: Any
+
+    def __init__(self, host: HostQueue, loop: Callable[[State, int, int], int], state_type: Any) -> None:
+        self._host = host
+        self._loop = entry(loop)
+        self._table = StateTable(state_type)
+
+    @property
+    @abstractmethod
+    def state_arrays(self) -> tuple[Any, ...]:
+        """The groups of arrays that the loop works on, the host's tables first."""
+
+    @abstractmethod
+    def recover(self, status: int) -> None:
+        """See `CompiledModel.recover`."""
+
+    @property
+    def capacity(self) -> int:
+        return int(self.parameters.capacity)
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self._host.now
+
+    @property
+    def outstanding(self) -> int:
+        return self._host.outstanding
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
+        return self._host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `DeviceModel.advance`."""
+        self._run(until, NEVER if every else wait)
+        return self._host.collect()
+
+    def _run(self, until: int, wait: int) -> None:
+        while (status := self._loop(self.crossing(), until, wait)) < 0:
+            self.recover(status)
+
+    def load(self, offset: int, length: int) -> None:  # noqa: B027
+        """Nothing: what was written does not change the times of disks and stations."""
+
+    def crossing(self) -> State:
+        """What kernels take for the state (`flashsim.core.state_table`), valid until an array is replaced."""
+        return self._table.crossing(self.state_arrays)
+
+    def compiled_loop(self) -> tuple[Any, State]:
+        """See `CompiledModel.compiled_loop`."""
+        return address_of(self._loop), self.crossing()
+
+    def room_for(self, longest: int) -> int:
+        """See `CompiledModel.room_for`."""
+        self._host.make_room()
+        return NEVER

@@ -6,7 +6,7 @@ already as integers in ns, bytes and bytes a second.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
@@ -19,49 +19,46 @@ _MOST_ENTRY = 2**40
 
 
 def _field(
-    meaning: str, parse: Callable[[str, str], int] | None, show: Callable[[int], str] | None, least: float | None, **options: Any
+    meaning: str, kind: type, default: Any, least: float | None = None, parse: Any = None, show: Any = None, most: Any = None
 ) -> Any:
-    return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": least, **options})
-
-
-def _with_default(declared: Any, default: Any) -> Any:
-    return declared if default is None else dataclasses.field(default=default, metadata=declared.metadata)
+    metadata = {"meaning": meaning, "parse": parse, "show": show, "least": least, "most": most, "type": kind}
+    return dataclasses.field(default=dataclasses.MISSING if default is None else default, metadata=metadata)
 
 
 def count(meaning: str, least: int = 1, most: int | None = None, default: int | None = None) -> Any:
     """A whole number of things."""
-    return _with_default(_field(meaning, None, None, least, most=most, type=int), default)
+    return _field(meaning, int, default, least, most=most)
 
 
 def number(meaning: str, least: float | None = None, most: float | None = None, default: float | None = None) -> Any:
     """A real number; its unit stands in `meaning`."""
-    return _with_default(_field(meaning, None, None, least, most=most, type=float), default)
+    return _field(meaning, float, default, least, most=most)
 
 
 def switch(meaning: str, default: bool | None = None) -> Any:
-    return _with_default(_field(meaning, None, lambda value: "yes" if value else "no", None, type=bool), default)
+    return _field(meaning, bool, default, show=lambda value: "yes" if value else "no")
 
 
 def duration(meaning: str, least: int = 0, default: int | None = None) -> Any:
     """Nanoseconds, at most an hour: the clock then lasts for a million of them."""
-    return _with_default(_field(meaning, parse_duration, format_duration, least, most=3600 * SECONDS, type=int), default)
+    return _field(meaning, int, default, least, parse_duration, format_duration, 3600 * SECONDS)
 
 
 def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
-    return _with_default(_field(meaning, parse_size, format_size, least, type=int), default)
+    return _field(meaning, int, default, least, parse_size, format_size)
 
 
 def rate(meaning: str, default: int | None = None) -> Any:
-    return _with_default(_field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int), default)
+    return _field(meaning, int, default, 1, _parse_rate, lambda value: f"{format_size(value)}/s")
 
 
 def text(meaning: str, default: str | None = None) -> Any:
-    return _with_default(_field(meaning, None, None, None, type=str), default)
+    return _field(meaning, str, default)
 
 
 def table(meaning: str, default: tuple[tuple[float, ...], ...] | None = None) -> Any:
     """A tuple of tuples of numbers; the class checks it further."""
-    return _with_default(_field(meaning, None, None, None, type=tuple), default)
+    return _field(meaning, tuple, default)
 
 
 def _parse_rate(written: str, parameter: str) -> int:

@@ -18,10 +18,10 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
+from flashsim.core.records import VECTOR
 
 #: The policies of a device: addresses of compiled functions, int64, shape (n,); uncompiled, a tuple of n functions.
 Policies = Any
@@ -49,8 +49,9 @@ class Policy:
     function_type: Any
 
     def function(self, name: str) -> Any:
-        """A member's function, compiled; see `policy_function`."""
-        return policy_function(self.family, name, self.attribute, self.function_type)
+        """A member's function, compiled for the family's one signature, with its address looked up once and for all."""
+        member = getattr(self.family.load(name), self.attribute)
+        return compiled_member(self.family.kind, name, self.attribute, member, self.function_type)
 
     def accessor(self) -> Callable[[Policies], Any]:
         """What a kernel calls with a device's policies to get this function; it must be a global name of the kernel's module."""
@@ -100,11 +101,6 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
 def vector_of(functions: Sequence[Any]) -> Policies:
     """Compiled functions as kernels take them."""
     return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
-
-
-def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:
-    """A member's function, compiled for the family's one signature, with its address looked up once and for all."""
-    return compiled_member(family.kind, name, attribute, getattr(family.load(name), attribute), function_type)
 
 
 def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:

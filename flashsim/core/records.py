@@ -1,4 +1,6 @@
-"""Tables with named fields: structured arrays that kernels and plain Python read alike, as ``table[row].field`` and ``table.field``.
+"""Numba's types of arrays; and tables with named fields: structured arrays that kernels and plain Python read alike.
+
+A field is ``table[row].field`` or ``table.field``.
 
 Kernels compute in int64: what is read from a narrower field and multiplied or shifted is made an ``int`` first, as NumPy would stay narrow
 where Numba widens.  A record of scalars is compiled faster than a vector with a constant for each place.
@@ -7,9 +9,13 @@ where Numba widens.  A record of scalars is compiled faster than a vector with a
 from typing import Any
 
 import numpy as np
-from numba import from_dtype, types
+from numba import from_dtype, typeof, types
 
-from flashsim.core.request import Integers
+from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Integers
+
+VECTOR = types.Array(types.int64, 1, "C")
+MATRIX = types.Array(types.int64, 2, "C")
+REQUESTS, COMMANDS, COMPLETIONS = (typeof(np.empty(0, dtype)) for dtype in (REQUEST, COMMAND, COMPLETION))
 
 #: A table, or one of its rows.
 RecordArray = Any

@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies, function_at
+from flashsim.core.records import VECTOR
 from flashsim.core.request import Integers
 
 #: Numbers of pages, and what stands in their columns.
@@ -266,21 +266,23 @@ def renew(pool: PoolState, ring: int, page: int) -> None:
 
 
 @inlined_kernel
+def _first_unpinned(pool: PoolState, ring: int, column: int) -> int:
+    page = pool.pages[ring, column]
+    while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
+        page = pool.pages[page, column]
+    return page if page >= FIRST_PAGE else NONE
+
+
+@inlined_kernel
 def oldest(pool: PoolState, ring: int) -> int:
     """The oldest page of a ring that is not pinned, or `NONE`."""
-    page = pool.pages[ring, NEWER]
-    while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
-        page = pool.pages[page, NEWER]
-    return page if page >= FIRST_PAGE else NONE
+    return _first_unpinned(pool, ring, NEWER)
 
 
 @inlined_kernel
 def newest(pool: PoolState, ring: int) -> int:
     """The newest page of a ring that is not pinned, or `NONE`."""
-    page = pool.pages[ring, OLDER]
-    while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
-        page = pool.pages[page, OLDER]
-    return page if page >= FIRST_PAGE else NONE
+    return _first_unpinned(pool, ring, OLDER)
 
 
 @inlined_kernel

@@ -15,8 +15,8 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.kernel import compiled
+from flashsim.core.records import VECTOR
 
 #: Entries of an array: its address, and the length of each of at most two dimensions.
 _ENTRIES = 3

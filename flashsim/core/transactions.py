@@ -70,12 +70,6 @@ class TransactionStream(Protocol):
         """Batches, without end or until nothing is left; the same ones every time."""
 
 
-def transactions(*each: list[tuple[int, int, int]]) -> Transactions:
-    """Transactions from lists of references, for tests and small examples."""
-    references = np.array([one for references in each for one in references], np.int64).reshape(-1, 3)
-    return Transactions(references, np.cumsum([len(one) for one in each]).astype(np.int64), np.zeros(len(each), np.int64))
-
-
 def one_by_one(stream: TransactionStream) -> Iterator[tuple[list[list[int]], int]]:
     """The references of one transaction after the other, and of what kind it is."""
     for batch in stream.batches():

@@ -130,18 +130,6 @@ def _short(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def as_written(size: str) -> str:
-    """A size that `parse_size` takes, in the unit that it is written in.
-
-    Examples
-    --------
-    >>> as_written("512kb"), as_written(" 1.5 GiB")
-    ('512 KB', '1.5 GiB')
-    """
-    number, unit = _QUANTITY.fullmatch(size).groups()  # type: ignore[union-attr]
-    return f"{number} {unit.upper().replace('I', 'i')}"
-
-
 def format_size(size: int) -> str:
     """A size for people: exact where a few digits will do, otherwise about; from 100 MB on in decimal units, as drives are sold.
 

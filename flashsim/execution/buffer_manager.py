@@ -6,7 +6,7 @@ give them up at any time.  Of two that hold a page, the one that has seen its la
 change is lost.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Lock
@@ -76,15 +76,7 @@ class BufferManager:
             Shape (n,); one may come more than once.
         """
         numbers = self.pool.numbers_of(file, pages)
-        yield from self._enter()
-        try:
-            with self._lock:
-                made = self.pool.fix(numbers)
-        except FlashsimError:
-            yield from self._leave()
-            raise
-        yield from self._exchange(made)
-        yield from self._leave()
+        yield from self._exchange(lambda: self.pool.fix(numbers))
         return Fixed(file, numbers, self.pool.lsns_of(numbers))
 
     def unfix(self, fixed: Fixed) -> None:
@@ -117,11 +109,10 @@ class BufferManager:
         if len(np.unique(fixed.numbers)) < len(fixed.numbers):
             raise InvalidParameterError("change", f"{len(fixed.numbers)} pages of {file.name}", "each must be there once")
         columns = () if holds_tokens(file) else file.layout.row_format.columns
-        given = () if tuples is None else tuple(tuples.columns)
-        if set(given) != set(columns) or (tuples is not None and len(tuples.pages) - 1 != len(fixed.numbers)):
-            told = f"{0 if tuples is None else len(tuples.pages) - 1} pages of {', '.join(given) or 'tokens'}"
+        names, pages = ((), 0) if tuples is None else (tuple(tuples.columns), len(tuples.pages) - 1)
+        if set(names) != set(columns) or (tuples is not None and pages != len(fixed.numbers)):
             bound = f"{len(fixed.numbers)} pages of {', '.join(columns) or 'tokens'} are held of {file.name}"
-            raise InvalidParameterError("change", told, bound)
+            raise InvalidParameterError("change", f"{pages} pages of {', '.join(names) or 'tokens'}", bound)
         with self._lock:
             other = self.pool.lsns_of(fixed.numbers) != fixed.lsns
             if other.any():
@@ -144,15 +135,7 @@ class BufferManager:
             The number of the reference that asks for each page next, for policies that know the future, shape (n,).
         """
         assert all(map(holds_tokens, self.pool.files))
-        yield from self._enter()
-        try:
-            with self._lock:
-                made = self.pool.refer(numbers, writes, next_uses)
-        except FlashsimError:
-            yield from self._leave()
-            raise
-        yield from self._exchange(made)
-        yield from self._leave()
+        yield from self._exchange(lambda: self.pool.refer(numbers, writes, next_uses))
 
     def flush(self, file: File | None = None, pages: Integers | None = None) -> Algorithm:
         """Write changed pages, in the order in which they lie, and make all that was written durable.
@@ -162,10 +145,12 @@ class BufferManager:
         file, pages
             Some pages of a file, or all of one; without either all pages.
         """
-        wanted = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
+        chosen = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
         yield from self._enter()
         changed = self.pool.changed()
-        for part in _parts(changed if wanted is None else changed[np.isin(changed, wanted)]):
+        changed = changed if chosen is None else changed[np.isin(changed, chosen)]
+        for begin in range(0, len(changed), _MOST):
+            part = changed[begin : begin + _MOST]
             with self._lock:
                 frames, lsns = self.pool.frames_of(part), self.pool.lsns_of(part)
                 writes = self._writes(part, frames, lsns, runs=True)
@@ -198,19 +183,28 @@ class BufferManager:
         if self._latch is not None:
             yield Release(self._latch)
 
-    def _exchange(self, made: Exchanges) -> Algorithm:
-        for begin, end in self._groups(made):
-            group = made.part(begin, end)
+    def _exchange(self, decide: Callable[[], Exchanges]) -> Algorithm:
+        """Let the pool decide which pages enter and leave, under its latch, and read and write these."""
+        yield from self._enter()
+        try:
+            with self._lock:
+                exchanges = decide()
+        except FlashsimError:
+            yield from self._leave()
+            raise
+        for begin, end in self._groups(exchanges):
+            group = exchanges.part(begin, end)
             leaves = group.written >= 0
             if leaves.any():
                 yield from self._all(self._writes(group.victims[leaves], group.frames[leaves], group.written[leaves]))
             yield from self._read(group)
+        yield from self._leave()
 
-    def _groups(self, made: Exchanges) -> Iterator[tuple[int, int]]:
+    def _groups(self, exchanges: Exchanges) -> Iterator[tuple[int, int]]:
         """Runs of exchanges of which all write-backs may come before all reads, and which have no more than are done at once."""
-        count, frames = len(made.pages), made.frames
+        count, frames = len(exchanges.pages), exchanges.frames
         if self._depth == 1:
-            bounds = np.unique(np.concatenate([np.arange(0, count, _MOST), np.flatnonzero(made.written >= 0), [count]]))
+            bounds = np.unique(np.concatenate([np.arange(0, count, _MOST), np.flatnonzero(exchanges.written >= 0), [count]]))
             yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
             return
         order = np.argsort(frames, kind="stable")
@@ -269,14 +263,13 @@ class BufferManager:
                 with self._lock:
                     self._content.put(group.frames[which], tuples, read.file.layout.row_format.columns)
 
-    def _check_tokens(self, read: Read, found: Tuples, lsns: Integers) -> None:
-        wrong = (found.columns["page"] != read.starts) | (found.columns["lsn"] != lsns)
+    def _check_tokens(self, read: Read, tuples: Tuples, lsns: Integers) -> None:
+        pages, changes = tuples.columns["page"], tuples.columns["lsn"]
+        wrong = (pages != read.starts) | (changes != lsns)
         if wrong.any():
             at = int(wrong.argmax())
-            told = f"page {found.columns['page'][at]} as after change {found.columns['lsn'][at]}"
-            raise DamagedFileError(
-                f"buffer pool: page {read.starts[at]} of {read.file.name} was written after change {lsns[at]}, but holds {told}"
-            )
+            page = f"page {read.starts[at]} of {read.file.name} was written after change {lsns[at]}"
+            raise DamagedFileError(f"buffer pool: {page}, but holds page {pages[at]} as after change {changes[at]}")
 
     def _tuples(self, file: File, pages: Integers, frames: Integers, lsns: Integers) -> Tuples:
         if holds_tokens(file):
@@ -288,8 +281,3 @@ class BufferManager:
             yield Psync(writes)
         else:
             yield from writes
-
-
-def _parts(numbers: Integers) -> Iterator[Integers]:
-    for begin in range(0, len(numbers), _MOST):
-        yield numbers[begin : begin + _MOST]

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host import heap_pop, heap_push
 from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.state_table import State, state_of
 from flashsim.core.units import NEVER

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, expect
 from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.model import CompiledModel
 from flashsim.core.policies import function_at
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import FLUSH, READ, SECTOR, Integers
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of, vector_at
 from flashsim.core.units import NEVER

@@ -18,7 +18,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.backend import ResultRows, answer, enter_phase, stop
 from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Control, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.strand_state import Coordination, Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
 from flashsim.storage.content import ColumnContent
@@ -150,20 +150,27 @@ class ConcurrentDriver:
                 strand.phase_ends()
                 return
             answered = None
-            if isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
+            if isinstance(request, Control):
                 enter_phase(request, strand)
             if isinstance(request, Spawn):
                 answered = self._begin(request.algorithm, request.name, strand)
             elif isinstance(request, Wait):
                 for other in request.strands:
-                    yield from self._wait(strand, other)
+                    check_strand(other, self._strands)
+                    if not self._coordination.wait(strand.handle, other):
+                        yield
+                    strand.follows(self._strands[other].last)
             elif isinstance(request, Sleep):
                 check_duration("sleep", request.duration, self.now)
                 yield from self._pass(strand, request.duration)
             elif isinstance(request, Acquire):
-                yield from self._acquire(strand, request.latch)
+                if not self._coordination.acquire(strand.handle, request.latch):
+                    yield
             elif isinstance(request, Release):
-                self._release(strand, request.latch)
+                after = self._coordination.release(strand.handle, request.latch)
+                if after is not None:
+                    self._strands[after].follows(strand.last)
+                    self._ready.append(self._strands[after])
             else:
                 answered = answer(request, strand, self.results)
                 for step in strand.take_steps():
@@ -175,22 +182,6 @@ class ConcurrentDriver:
     def _pass(self, strand: StrandState, duration: int) -> Iterator[None]:
         heappush(self._timers, (self.now + duration, strand.number, strand))
         yield
-
-    def _wait(self, strand: StrandState, other: Strand) -> Iterator[None]:
-        check_strand(other, self._strands)
-        if not self._coordination.wait(strand.handle, other):
-            yield
-        strand.follows(self._strands[other].last)
-
-    def _acquire(self, strand: StrandState, latch: Latch) -> Iterator[None]:
-        if not self._coordination.acquire(strand.handle, latch):
-            yield
-
-    def _release(self, strand: StrandState, latch: Latch) -> None:
-        after = self._coordination.release(strand.handle, latch)
-        if after is not None:
-            self._strands[after].follows(strand.last)
-            self._ready.append(self._strands[after])
 
     def _work(self, strand: StrandState, step: Step) -> Iterator[None]:
         cores = self._cores[step.place]

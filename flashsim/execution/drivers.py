@@ -9,8 +9,8 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from flashsim.core.compiling import cores as available_cores
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.processes import cores as available_cores
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER

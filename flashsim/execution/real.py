@@ -22,24 +22,9 @@ from flashsim.core.units import SECONDS
 from flashsim.device.file import RealDevice
 from flashsim.execution.backend import Backend, ResultRows, answer, drive, enter_phase
 from flashsim.execution.file_access import Group, place, together
-from flashsim.execution.requests import (
-    Acquire,
-    Algorithm,
-    Answer,
-    Cpu,
-    Latch,
-    Mode,
-    Read,
-    Release,
-    Request,
-    Sleep,
-    Spawn,
-    Strand,
-    Wait,
-    Write,
-)
+from flashsim.execution.requests import Algorithm, Answer, Control, Cpu, Mode, Read, Release, Request, Sleep, Spawn, Strand, Wait, Write
 from flashsim.execution.run import Run
-from flashsim.execution.strand_state import Coordination, check_duration, check_strand
+from flashsim.execution.strand_state import Awaited, Coordination, check_duration, check_strand
 from flashsim.storage.heap_file import File, ranges
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
@@ -281,7 +266,7 @@ class StrandThreads:
     def _answer(self, strand: Strand, request: Request, backend: Backend, results: ResultRows | None) -> Answer:
         if self._problem is not None:
             raise _StoppedError
-        if not isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
+        if not isinstance(request, Control):
             return answer(request, backend, results)
         enter_phase(request, backend)
         if isinstance(request, Spawn):
@@ -299,7 +284,7 @@ class StrandThreads:
             if self._failed.wait(request.duration / SECONDS):
                 raise _StoppedError
         else:
-            self._wait(strand, request)
+            self._wait(strand, request.strands if isinstance(request, Wait) else [request.latch])
         self._backends[strand].waited(perf_counter_ns() - begin)
         return None
 
@@ -314,15 +299,14 @@ class StrandThreads:
             self._live += 1
         return strand
 
-    def _wait(self, strand: Strand, request: Wait | Acquire) -> None:
-        awaited: list[Strand | Latch] = [request.latch] if isinstance(request, Acquire) else list(request.strands)
-        if isinstance(request, Wait):
-            for other in request.strands:
-                check_strand(other, self._backends)
+    def _wait(self, strand: Strand, awaited: Sequence[Awaited]) -> None:
+        waits = self._coordination
+        for one in awaited:
+            if isinstance(one, Strand):
+                check_strand(one, self._backends)
         with self._turn:
             for one in awaited:
-                waits = self._coordination
-                if not (waits.acquire(strand, one) if isinstance(one, Latch) else waits.wait(strand, one)):
+                if not (waits.wait(strand, one) if isinstance(one, Strand) else waits.acquire(strand, one)):
                     self._check_deadlock()
                 while strand in waits.waits:
                     if self._problem is not None:

@@ -1,7 +1,7 @@
-"""What an algorithm may ask for: it yields these and is answered; it does no input or output itself.
+"""The requests of an algorithm: it yields these and is answered; it does no input or output itself.
 
 An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted, a `Psync` of reads with a tuple of
-what each is answered with, and `Spawn` with a `Strand`; all else with None.
+the answers to each, and `Spawn` with a `Strand`; all else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
 `Mode.BATCH` submits all at once and waits for all (psync I/O).  A `Psync` does so with the extents of several files.
 """
@@ -53,11 +53,11 @@ class Read:
     parts
         Which bytes of every page, as (first byte, bytes) in whole sectors, each a request of its own; whole pages without it.
     columns
-        Those wanted of the tuples: all without it, and no tuples if it is empty.  They must lie on the parts that are read, which
-        `Layout.parts` gives.
+        Columns of the tuples that are answered: all without it, and no tuples if it is empty.  They must lie on the parts that are read,
+        which `Layout.parts` gives.
     attributes
-        Stored columns, by their names in the relation, that must lie on those parts too.  What they hold follows from row ids, so that
-        it is not answered; but on a real file it is decoded, and so what is damaged refused.
+        Stored columns, by their names in the relation, that must lie on those parts too.  Their values follow from row ids, and are not
+        answered; but on a real file they are decoded, so that a damaged page is refused.
     """
 
     file: File
@@ -156,7 +156,7 @@ class Strand:
 
 @dataclass(eq=False)
 class Latch:
-    """What one strand holds at a time; those that wait for it get it in the order in which they came.  The algorithm makes and names it."""
+    """A latch, held by one strand at a time; those that wait get it in the order in which they came.  The algorithm makes and names it."""
 
     name: str
 
@@ -197,7 +197,9 @@ class Release:
     latch: Latch
 
 
-Request = Read | Write | Psync | Flush | Drop | Emit | Cpu | Phase | Spawn | Wait | Sleep | Acquire | Release
+#: Requests that only drivers of several strands answer.
+Control = Spawn | Wait | Sleep | Acquire | Release
+Request = Read | Write | Psync | Flush | Drop | Emit | Cpu | Phase | Control
 Answer = Tuples | tuple[Tuples | None, ...] | Strand | None
 Algorithm = Generator[Request, Answer, None]
 

@@ -23,36 +23,54 @@ from flashsim.storage.volume import Volume
 _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
 
 
-class Gathering:
-    """Groups of requests on their way to several machines.
+class Simulated(FileAccess):
+    """The backend: one volume and content, any number of machines, for which groups of requests are gathered.
 
     Parameters
     ----------
-    machines, runs
-        Who serves them, and where their times are noted: a run a machine.
+    volume, content, trim
+        See `FileAccess`.
     """
 
-    def __init__(self, machines: Sequence[Machine], runs: Sequence[Run]) -> None:
-        self._machines = list(zip(machines, runs, strict=True))
+    def __init__(self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, trim: bool = False) -> None:
+        super().__init__(volume, content, self._gather, trim=trim)
+        self.machines = machines
+        self.runs = [Run(machine.name) for machine in machines]
+        self._seeks = [[0, 0] for _ in machines]
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
         self._groups: list[Group] = []
         self._at_once = False  # whether the groups are one set of requests that go at once
         self._requests = self._bytes = 0
+        for machine in machines:
+            machine.now = max(device.now for device in machine.devices)
 
-    def cpu(self, work: Cpu) -> None:
+    def cpu(self, request: Cpu) -> None:
         """Let user time pass."""
-        spent = {key: user.pass_by(work) for key, user in self._user.items()}
-        for machine, run in self._machines:
+        spent = {key: user.pass_by(request) for key, user in self._user.items()}
+        for machine, run in zip(self.machines, self.runs, strict=True):
             run.phase.user_time += spent[id(machine.cpu)]
 
-    def add(self, groups: Sequence[Group]) -> None:
+    def phase_ends(self) -> None:
+        """Let the phase's last requests complete and its last CPU time pass, and note its seeks."""
+        self._serve()
+        for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=True)):
+            machine.now += self._user[id(machine.cpu)].since
+            totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
+            if run.phases:
+                run.phase.seeks += totals[0] - self._seeks[index][0]
+                run.phase.seek_time += totals[1] - self._seeks[index][1]
+            self._seeks[index] = totals
+        for user in self._user.values():
+            user.since = 0
+
+    def _gather(self, groups: Sequence[Group]) -> None:
         """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
         count = sum(len(group.extents.lengths) for group in groups)
         if not count:
             return
         at_once = groups[0].at_once and count > 1
         if self._groups and (at_once or groups[0].extents.device != self._groups[0].extents.device):
-            self.serve()
+            self._serve()
         self._groups += groups
         self._at_once = at_once
         self._requests += count
@@ -60,25 +78,17 @@ class Gathering:
         for user in self._user.values():
             user.gather()
         if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
-            self.serve()
+            self._serve()
 
-    def serve(self) -> None:
+    def _serve(self) -> None:
         if not self._groups:
             return
         requests, ends = _chain(self._groups, self._at_once)
         firsts = np.array([0, *([] if self._at_once else ends[:-1])])
         before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
-        for machine, run in self._machines:
-            self._on_machine(machine, run, requests.copy() if len(self._machines) > 1 else requests, before[id(machine.cpu)], ends)
+        for machine, run in zip(self.machines, self.runs, strict=True):
+            self._on_machine(machine, run, requests.copy() if len(self.machines) > 1 else requests, before[id(machine.cpu)], ends)
         self._groups, self._requests, self._bytes = [], 0, 0
-
-    def settle(self) -> None:
-        """Serve the gathered requests, and let the user time after them pass."""
-        self.serve()
-        for machine, _ in self._machines:
-            machine.now += self._user[id(machine.cpu)].since
-        for user in self._user.values():
-            user.since = 0
 
     def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
         """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
@@ -133,36 +143,3 @@ def _chain(groups: Sequence[Group], at_once: bool) -> tuple[Requests, list[int]]
     requests["length"] = np.concatenate([group.extents.lengths for group in groups])
     requests["dependency"] = np.arange(-1, ends[-1] - 1)
     return requests, ends
-
-
-class Simulated(FileAccess):
-    """The backend: one volume and content, any number of machines.
-
-    Parameters
-    ----------
-    volume, content, trim
-        See `FileAccess`.
-    """
-
-    def __init__(self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, trim: bool = False) -> None:
-        self.machines = machines
-        self.runs = [Run(machine.name) for machine in machines]
-        self._seeks = [[0, 0] for _ in machines]
-        self._gathering = Gathering(machines, self.runs)
-        for machine in machines:
-            machine.now = max(device.now for device in machine.devices)
-        super().__init__(volume, content, self._gathering.add, trim=trim)
-
-    def cpu(self, request: Cpu) -> None:
-        """Let user time pass."""
-        self._gathering.cpu(request)
-
-    def phase_ends(self) -> None:
-        """Let the phase's last requests complete and its last CPU time pass, and note its seeks."""
-        self._gathering.settle()
-        for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=True)):
-            totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
-            if run.phases:
-                run.phase.seeks += totals[0] - self._seeks[index][0]
-                run.phase.seek_time += totals[1] - self._seeks[index][1]
-            self._seeks[index] = totals

@@ -1,4 +1,4 @@
-"""Devices under one SimPy clock, which processes ask and wait for; the counterpart of `flashsim.execution.compiled_loop`.
+"""Devices under one SimPy clock, which processes ask and wait for, and writers before them; the counterpart of the compiled loop.
 
 What falls on one nanosecond happens in this order: devices, drive by drive; those who waited for what completed, in the order in which it
 did, and whoever they wake; whatever else is due, by its own priority below `SENDING`; and last what was asked for meanwhile arrives.
@@ -12,7 +12,7 @@ import simpy
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.host_specification import delay
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import make_requests
+from flashsim.core.request import SECTOR, WRITE, make_requests
 from flashsim.core.units import NEVER
 
 #: Priorities of events at one nanosecond, after SimPy's own two: drives in order, completions, and requests that are sent.
@@ -55,10 +55,10 @@ class SpecifiedDevices:
 
     def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
         self.env, self.devices, self._processor = env, devices, processor
-        #: Requests of each device that were asked for and have not completed.
+        #: Outstanding requests of each device.
         self.pending = [0] * len(devices)
-        #: What was asked for: when, of which device, operation, offset and length; after which of it; and what completed: when, at which
-        #: device, its place in what was asked for.
+        #: Requests: when, of which device, operation, offset and length; for each the one after whose completion it was made; and
+        #: completions: when, at which device, the number of the request.
         self.asked: list[tuple[int, int, int, int, int]] = []
         self.causes: list[int] = []
         self.completed: list[tuple[int, int, int]] = []
@@ -70,7 +70,7 @@ class SpecifiedDevices:
         self._finished: list[int] = []
 
     def ask(self, device: int, operation: int, offset: int, length: int, event: simpy.Event | None = None) -> simpy.Event:
-        """Ask a device for something; the event, a new one if none is given, happens when it is done."""
+        """Make a request of a device; the event, a new one if none is given, happens when it completes."""
         if self._sent == len(self.asked):
             self._then(0, SENDING, self._send)
         event = self._events[len(self.asked)] = event or self.env.event()
@@ -124,3 +124,98 @@ class SpecifiedDevices:
             self.completed.append((int(self.env.now), device, tag))
             self.env.cause = self.causes[tag] if device == self._processor else tag
             self._events.pop(tag).succeed()
+
+
+#: The first page of a write, how many there are, how many of them are cleaned, and what happens when it has ended.
+_Write = tuple[int, int, int, simpy.Event]
+
+
+class DiskWrites:
+    """Writes of pages, none of which begins while another one of the same page is outstanding: a disk may serve the later one first.
+
+    Parameters
+    ----------
+    env
+        The clock.
+    ask
+        Asks the disk for the writing of pages: the first, how many, and what happens when it has ended.
+    note
+        Counts by name.
+    """
+
+    def __init__(self, env: simpy.Environment, ask: Callable[[int, int, simpy.Event], object], note: Callable[..., None]) -> None:
+        self._env, self._ask, self._note = env, ask, note
+        self._outstanding: set[int] = set()
+        self._deferred: list[_Write] = []
+
+    def write(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+        """Write pages as soon as no earlier write of one of them is outstanding or deferred."""
+        write = page, count, cleaned, self._env.event()
+        if self._must_wait(page, count, self._deferred):
+            self._deferred.append(write)
+        else:
+            self._begin(*write)
+        return write[-1]
+
+    def _must_wait(self, page: int, count: int, ahead: Sequence[_Write]) -> bool:
+        overlaps = any(first < page + count and page < first + pages for first, pages, *_ in ahead)
+        return overlaps or not self._outstanding.isdisjoint(range(page, page + count))
+
+    def _begin(self, page: int, count: int, cleaned: int, event: simpy.Event) -> None:
+        self._note(disk_writes=1, disk_pages_written=count, pages_cleaned=cleaned)
+        self._outstanding.update(range(page, page + count))
+        assert event.callbacks is not None
+        event.callbacks.insert(0, lambda _: self._end(page, count))  # before whoever waits for it
+        self._ask(page, count, event)
+
+    def _end(self, page: int, count: int) -> None:
+        self._outstanding.difference_update(range(page, page + count))
+        deferred, self._deferred = self._deferred, []
+        for write in deferred:
+            if self._must_wait(*write[:2], self._deferred):
+                self._deferred.append(write)
+            else:
+                self._begin(*write)
+
+
+class GroupCommit:
+    """The log's writer: what commits while the log is written is written all together, right after.
+
+    Parameters
+    ----------
+    devices, number
+        Which of them the log is on: it goes round its whole length.
+    note
+        Counts by name.
+    """
+
+    def __init__(self, devices: SpecifiedDevices, number: int, note: Callable[..., None]) -> None:
+        self.devices, self.number, self.note = devices, number, note
+        self._waiting: list[tuple[simpy.Event, int]] = []
+        self._is_writing, self._end = False, 0
+
+    def commit(self, length: int) -> simpy.Event:
+        """Have so many bytes of log written; the event happens when they are."""
+        event = self.devices.env.event()
+        self._waiting.append((event, length))
+        if not self._is_writing:
+            self._write()
+        return event
+
+    def _write(self) -> None:
+        group, self._waiting, self._is_writing = self._waiting, [], True
+        length = -(-sum(length for _, length in group) // SECTOR) * SECTOR
+        if self._end + length > self.devices.devices[self.number][1]:
+            self._end = 0
+        self.note(log_writes=1)
+        event = self.devices.ask(self.number, WRITE, self._end, length)
+        self._end += length
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self._wake([event for event, _ in group]))
+
+    def _wake(self, group: list[simpy.Event]) -> None:
+        for event in group:
+            event.succeed()
+        self._is_writing = False
+        if self._waiting:
+            self._write()

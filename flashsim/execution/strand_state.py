@@ -45,14 +45,15 @@ def check_strand(other: Strand, strands: Container[Strand]) -> None:
         raise InvalidParameterError("wait", getattr(other, "name", other), "this run has no such strand")
 
 
-class Coordination:
-    """The latches and the waits of strands that run together.
+#: A strand waits for the end of another strand, or for a latch.
+Awaited = Strand | Latch
 
-    `waits` names what each waiting strand waits for, the one that waits longest first.
-    """
+
+class Coordination:
+    """The latches and the waits of strands that run together; `waits` has each waiting strand, the one that waits longest first."""
 
     def __init__(self) -> None:
-        self.waits: dict[Strand, Strand | Latch] = {}
+        self.waits: dict[Strand, Awaited] = {}
         self._holders: dict[Latch, Strand] = {}
         self._queues: defaultdict[Latch, deque[Strand]] = defaultdict(deque)
 
@@ -94,12 +95,10 @@ class Coordination:
         return waited
 
     def deadlock(self) -> DeadlockError:
-        return DeadlockError(f"deadlock: {'; '.join(map(self._name_wait, self.waits))}")
-
-    def _name_wait(self, strand: Strand) -> str:
-        awaited = self.waits[strand]
-        holds = f"latch {awaited.name}, which {self._holders[awaited].name} holds" if isinstance(awaited, Latch) else awaited.name
-        return f"{strand.name} waits for {holds}"
+        """The error that says who waits for whom."""
+        names = {latch: f"latch {latch.name}, which {holder.name} holds" for latch, holder in self._holders.items()}
+        waits = (f"{strand.name} waits for {names[one] if isinstance(one, Latch) else one.name}" for strand, one in self.waits.items())
+        return DeadlockError(f"deadlock: {'; '.join(waits)}")
 
 
 @dataclass(frozen=True)

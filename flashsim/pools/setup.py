@@ -26,9 +26,9 @@ from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
+from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import RATES, WORN, PoolDevice, pages_in_a_row, statistics, worn
 from flashsim.ssd.setup.precondition import Precondition
 from traces.transactions import TransactionWorkload, scaled, workload

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
+from flashsim.core.records import VECTOR
 from flashsim.core.replacement import (
     DIRTY,
     FIRST_PAGE,

@@ -8,10 +8,10 @@ import pytest
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.replacement import FIRST_PAGE
-from flashsim.core.reuse import ReuseDistances
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, PlainPool
 from models.extended_pool import Clients, Service, predict
 from models.pool_flows import DESIGNS, References, Window, flows, stays
+from traces.summary.reuse import ReuseDistances
 
 PAGES, COUNT = 3000, 120_000
 WINDOW = Window(COUNT * 4 // 5, COUNT * 9 // 10, COUNT)

@@ -14,7 +14,7 @@ from flashsim.core.rng import generator
 from flashsim.core.transactions import CREATES, SCANS, WRITES, Transactions
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem

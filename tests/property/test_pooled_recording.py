@@ -12,8 +12,8 @@ import simpy
 
 from flashsim.core.host_specification import delay
 from flashsim.core.request import Integers
-from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import run as pool_run
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, PURPOSES
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices

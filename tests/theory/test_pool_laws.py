@@ -18,7 +18,7 @@ from flashsim.core.transactions import Transactions
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD

@@ -8,8 +8,6 @@ import pyarrow as pa
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
-from flashsim.core.reuse import FIRST
-from flashsim.core.sampling import SampledDistances
 from flashsim.core.units import GIB, MIB
 from traces.file.excerpt import Source, recognised
 from traces.file.page_trace import pages_touched
@@ -17,6 +15,7 @@ from traces.file.schema import column, open_trace, provenance_of, unknown_column
 from traces.references.base import expanded
 from traces.summary.distinct import PAGE, OverTime, Touched
 from traces.summary.histogram import Clock, Histogram
+from traces.summary.reuse import FIRST, SampledDistances
 
 _PERCENTILES = (50, 90, 99, 99.9)
 #: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
@@ -182,9 +181,9 @@ _MOST_PAGES = 1 << 22
 class Locality:
     """How soon a trace comes back to the pages that it touched: reuse distances, and so what caches of any size would serve.
 
-    Pages are of 4 KiB.  Distances are exact (`flashsim.core.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose
+    Pages are of 4 KiB.  Distances are exact (`traces.summary.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose
     hash is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ...
-    (`flashsim.core.sampling`).
+    (`traces.summary.reuse`).
 
     Examples
     --------

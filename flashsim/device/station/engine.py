@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.engine import CompiledEngine
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, heap_pop, heap_push, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
-from flashsim.core.model import PowerCut
+from flashsim.core.model import CompiledEngine, PowerCut
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import READ, Integers
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER

@@ -11,11 +11,11 @@ import numpy as np
 from numba import types
 
 from flashsim.core import host as hosts
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
 from flashsim.core.policies import function_at
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER

@@ -7,12 +7,10 @@ from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.state_table import State
-from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import pages
 from flashsim.execution.pooled import system as counted
-from flashsim.execution.pooled.background import commit
-from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, is_throttled, note
-from flashsim.execution.pooled.tables import Tables, tables_of
+from flashsim.execution.pooled import tables as at
+from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, commit, is_throttled, line_up, note
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import ALONGSIDE, FOR_UPDATE, SEQUENTIAL
 from flashsim.storage.extension.manager import frame_of, hold, note_miss
@@ -20,25 +18,25 @@ from flashsim.storage.pool.reference import refer
 
 
 @inlined_kernel
-def is_away(sys: Tables, page: int, from_ssd: int) -> bool:
+def is_away(sys: at.Tables, page: int, from_ssd: int) -> bool:
     """Whether a page is neither in memory nor, if that matters, on the SSD."""
     return not pages.is_resident(sys, page) and not pages.is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
 
 
 @lean_kernel
-def miss(state: State, outbox: Integers, now: int, client: int, page: int) -> int:
+def miss(state: State, outbox: Integers, client: int, page: int) -> int:
     """Ask for a page that memory does not hold; returns how the client goes on when it has come."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     ext, numbers = sys.ext, sys.numbers
     note_miss(ext, page)
     frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
     if frame >= 0 and (newer or not is_throttled(sys)):
         hold(ext, page)  # first: what leaves memory for this page must not take its frame
-        pages.hold_in_memory(state, outbox, now, client, page, 1)
+        pages.hold_in_memory(state, outbox, client, page, 1)
         note(sys, counted.SSD_READS)
         if newer:
             note(sys, counted.SSD_READS_NEWER)
-        ask_pages(state, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+        ask_pages(state, outbox, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
         return at.FROM_SSD
     if frame >= 0:
         note(sys, counted.BYPASSED)
@@ -58,15 +56,15 @@ def miss(state: State, outbox: Integers, now: int, client: int, page: int) -> in
             sys.held[client, wanted] = each
             wanted += 1
     for number in range(wanted):
-        pages.hold_in_memory(state, outbox, now, client, sys.held[client, number], 0)
+        pages.hold_in_memory(state, outbox, client, sys.held[client, number], 0)
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
-    ask_pages(state, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
+    ask_pages(state, outbox, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
     return at.FROM_DISK
 
 
 @inlined_kernel
-def is_at_hand(sys: Tables, page: int) -> bool:
+def is_at_hand(sys: at.Tables, page: int) -> bool:
     """Whether a page at either end of a scan's extent need not be read from disk."""
     if not is_away(sys, page, 0):
         return True
@@ -76,9 +74,9 @@ def is_at_hand(sys: Tables, page: int) -> bool:
 
 
 @lean_kernel
-def scan(state: State, outbox: Integers, now: int, client: int, first: int, last: int) -> None:
+def scan(state: State, outbox: Integers, client: int, first: int, last: int) -> None:
     """Read an extent ahead: one request to the disk, without pages at either end that are at hand elsewhere."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     ext, begin, end, missing = sys.ext, first, last, 0
     while begin <= end and is_at_hand(sys, begin):
         begin += 1
@@ -106,23 +104,23 @@ def scan(state: State, outbox: Integers, now: int, client: int, first: int, last
         missing += 1
     for number in range(missing):
         page, from_ssd = sys.held[client, number] % pages.FROM_THE_SSD, sys.held[client, number] >= pages.FROM_THE_SSD
-        pages.hold_in_memory(state, outbox, now, client, page, 1 if from_ssd else 0)
+        pages.hold_in_memory(state, outbox, client, page, 1 if from_ssd else 0)
         if from_ssd:
             sys.clients[client, at.PENDING] += 1
-            ask_pages(state, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
+            ask_pages(state, outbox, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
         else:
             ext.pages[page, ssd.MARKS] |= pages.WAS_SCANNED
     if begin <= end:
         note(sys, counted.DISK_READS)
         note(sys, counted.DISK_PAGES_READ, end - begin + 1)
         sys.clients[client, at.PENDING] += 1
-        ask_pages(state, outbox, now, at.DISK_NUMBER, READ, begin - FIRST_PAGE, end - begin + 1, client, begin, 1, 0)
+        ask_pages(state, outbox, at.DISK_NUMBER, READ, begin - FIRST_PAGE, end - begin + 1, client, begin, 1, 0)
 
 
 @lean_kernel
-def take_held(state: State, outbox: Integers, now: int, client: int, page: int, flags: int, others: int) -> None:
+def take_held(state: State, outbox: Integers, client: int, page: int, flags: int, others: int) -> None:
     """The pages that a client waited for have come; `flags` are those of one of them, `others` those of all others."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     for number in range(sys.clients[client, at.HOLDING]):
         held = sys.held[client, number]
         each = held % pages.FROM_THE_SSD
@@ -130,12 +128,12 @@ def take_held(state: State, outbox: Integers, now: int, client: int, page: int, 
         if held >= pages.FROM_THE_SSD:
             pages.served(state, each, of_this)
         else:
-            pages.fetched(state, outbox, now, each, of_this)
+            pages.fetched(state, outbox, each, of_this)
     sys.clients[client, at.HOLDING] = 0
 
 
 @inlined_kernel
-def begin_next(sys: Tables, client: int) -> bool:
+def begin_next(sys: at.Tables, client: int) -> bool:
     """Take the next transaction; False if there is none.
 
     The rows of pages of one that is to come are hinted at: they are in no cache, and it takes longer to have one after the other brought.
@@ -156,9 +154,9 @@ def begin_next(sys: Tables, client: int) -> bool:
 
 
 @lean_kernel
-def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
+def refer_next(state: State, outbox: Integers, client: int) -> int:
     """Let a client go on with its present reference; how it goes on if it must wait, or -1 when it is done with it."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     mine = sys.clients[client]
     row = mine[at.REFERENCE]
     marks = sys.references[row, work.MARKS]
@@ -173,10 +171,10 @@ def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
             first = mine[at.AT]
             end = min(mine[at.BEHIND], first + sys.numbers[at.READ_AHEAD], chunk_of(sys, first)[1])
             mine[at.AT] = end
-            scan(state, outbox, now, client, first, end - 1)
+            scan(state, outbox, client, first, end - 1)
             if mine[at.PENDING]:
                 return at.SCANNED
-            take_held(state, outbox, now, client, 0, 0, SEQUENTIAL)
+            take_held(state, outbox, client, 0, 0, SEQUENTIAL)
         mine[at.AT] = 0
         return -1
     if mine[at.AT] == 0:
@@ -184,7 +182,7 @@ def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
         mine[at.AT] = 1
     flags = sys.memory.pages[page, FLAGS]
     if flags & PINNED or (not flags & RESIDENT and pages.is_on_its_way_out(sys, page)):
-        pages.wait_for(sys, client, page)
+        line_up(sys, sys.ext.pages[page], ssd.FIRST_WAITING, ssd.LAST_WAITING, client)
         return at.REFER
     if flags & RESIDENT:
         note(sys, counted.HITS)
@@ -193,16 +191,16 @@ def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
         return at.REFER
     elif marks & work.CREATES:
         note(sys, counted.CREATED)
-        pages.enter(state, outbox, now, page)
+        pages.enter(state, outbox, page)
     else:
-        return miss(state, outbox, now, client, page)
+        return miss(state, outbox, client, page)
     return -1
 
 
 @lean_kernel
-def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
+def go_on(state: State, outbox: Integers, client: int) -> None:
     """Let a client do what it does until it must wait."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     mine, numbers = sys.clients[client], sys.numbers
     while True:
         next_step = mine[at.STATE]
@@ -217,19 +215,19 @@ def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
             flags = FOR_UPDATE if marks & work.WRITES else 0
             page = sys.references[row, work.FIRST] + FIRST_PAGE
             if next_step == at.SCANNED:
-                take_held(state, outbox, now, client, 0, 0, SEQUENTIAL)
+                take_held(state, outbox, client, 0, 0, SEQUENTIAL)
                 mine[at.STATE] = at.REFER
             else:
-                take_held(state, outbox, now, client, page, flags, ALONGSIDE)
+                take_held(state, outbox, client, page, flags, ALONGSIDE)
                 finish_reference(sys, mine, page, marks)
         elif next_step == at.REFER:
             if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
                 mine[at.STATE] = at.WORKED
                 if numbers[at.HAS_WORK]:
-                    ask(state, outbox, now, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
+                    ask(state, outbox, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
                     return
                 continue
-            then = refer_next(state, outbox, now, client)
+            then = refer_next(state, outbox, client)
             if then >= 0:
                 mine[at.STATE] = then
                 return
@@ -239,21 +237,21 @@ def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
         elif next_step == at.WORKED:
             mine[at.STATE] = at.COMMITTED
             if numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
-                commit(state, outbox, now, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
+                commit(state, outbox, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
                 return
         else:
             note(sys, counted.TRANSACTIONS)
             sys.by_kind[numbers[at.INTERVAL_NOW], mine[at.KIND]] += 1
-            sys.ended[mine[at.KIND]] = now
+            sys.ended[mine[at.KIND]] = numbers[at.NOW]
             mine[at.STATE] = at.BEGIN
             if numbers[at.THINK]:
                 sys.causes[client] = numbers[at.CAUSE]
-                numbers[at.THINKING] = heap_push(sys.thinkers, numbers[at.THINKING], now + numbers[at.THINK], client)
+                numbers[at.THINKING] = heap_push(sys.thinkers, numbers[at.THINKING], numbers[at.NOW] + numbers[at.THINK], client)
                 return
 
 
 @inlined_kernel
-def finish_reference(sys: Tables, mine: Integers, page: int, marks: int) -> None:
+def finish_reference(sys: at.Tables, mine: Integers, page: int, marks: int) -> None:
     if marks & (work.WRITES | work.CREATES):
         pages.modify(sys, page)
     if marks & work.WRITES:

@@ -5,46 +5,137 @@ Who goes on without delay stands in a ring, first come, first served; completion
 
 from flashsim.core.host import heap_pop
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.replacement import FIRST_PAGE
-from flashsim.core.request import Integers
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
+from flashsim.core.request import READ, Integers
 from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import ACT, pause
-from flashsim.execution.pooled import columns as at
-from flashsim.execution.pooled.background import checkpoint, clean, logged
+from flashsim.execution.pooled import pages as moves
+from flashsim.execution.pooled import system as counted
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.clients import go_on
-from flashsim.execution.pooled.pages import end_write, written
-from flashsim.execution.pooled.requests import get_ready, note_interval
-from flashsim.execution.pooled.tables import tables_of
+from flashsim.execution.pooled.requests import ask_pages, chunk_of, get_ready, give_slot, logged, note, note_interval
+from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as ssd
+from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
 
 
 @lean_kernel
-def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -> None:
-    sys = tables_of(state)[0]
+def clean(state: State, outbox: Integers, number: int) -> None:
+    """Let a cleaner do what it does until it must wait."""
+    sys = at.tables_of(state)[0]
+    ext, mine = sys.ext, sys.cleaners[number]
+    who = int(sys.numbers[at.CLIENTS]) + number
+    if mine[at.STATE] == at.HAS_READ:
+        mine[at.STATE] = at.HAS_WRITTEN
+        behind = int(mine[at.RUN_FIRST] + mine[at.RUN_COUNT])
+        first, count = manager.still_newer(ext, int(mine[at.RUN_FIRST]), behind)
+        while count:  # what has been modified meanwhile must not reach the disk after its newer version
+            mine[at.RUN_PENDING] += 1
+            moves.put_on_disk(state, outbox, first, count, who)
+            first, count = manager.still_newer(ext, first + count, behind)
+        if mine[at.RUN_PENDING]:
+            return
+    if mine[at.STATE] == at.HAS_WRITTEN:
+        sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
+        for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
+            manager.cleaned(ext, page)
+            moves.release(state, page)
+        moves.check_flushed(sys)
+    mine[at.STATE] = at.LOOK
+    first, count = run_to_clean(state)
+    if count == 0:
+        sys.sleeping[(sys.numbers[at.SLEEPS_LONGEST] + sys.numbers[at.SLEEPING]) % sys.sleeping.shape[0]] = number
+        sys.numbers[at.SLEEPING] += 1
+        return
+    mine[at.RUN_FIRST], mine[at.RUN_COUNT], mine[at.RUN_PENDING], mine[at.STATE] = first, count, count, at.HAS_READ
+    sys.numbers[at.CLEANING] += count
+    for page in range(first, first + count):
+        manager.hold(ext, page)
+    note(sys, counted.CLEANINGS)
+    note(sys, counted.CLEANER_READS, count)
+    for page in range(first, first + count):
+        ask_pages(state, outbox, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, who, page, 1, 0)
+
+
+@lean_kernel
+def run_to_clean(state: State) -> tuple[int, int]:
+    """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn; how many they are."""
+    sys = at.tables_of(state)[0]
+    ext, numbers = sys.ext, sys.numbers
+    page, too_many = manager.due(ext, sys.design), moves.excess(sys)
+    for _ in range(ext.partitions.shape[0] if page < 0 < too_many else 0):
+        page = manager.oldest_newer(ext, sys.design, int(numbers[at.TURN]))
+        numbers[at.TURN] = (numbers[at.TURN] + 1) % ext.partitions.shape[0]
+        if page >= 0:
+            break
+    if page < 0:
+        return 0, 0
+    begin, end = chunk_of(sys, page)
+    first, count = manager.run_of(ext, page, begin, end, int(numbers[at.GROUP]))
+    return int(first), int(count)
+
+
+@lean_kernel
+def checkpoint(state: State, outbox: Integers) -> None:
+    """Let the checkpointer do what it does until it must wait."""
+    sys = at.tables_of(state)[0]
+    numbers, pages = sys.numbers, sys.memory.pages
+    behind = sys.ext.pages.shape[0]
+    while numbers[at.CHECKPOINT_ROW] < behind:
+        row = numbers[at.CHECKPOINT_ROW]
+        while row < behind and numbers[at.CHECKPOINT_PENDING] < numbers[at.CLEANERS]:
+            if pages[row, FLAGS] & DIRTY:
+                first = row
+                end = min(chunk_of(sys, row)[1], first + numbers[at.GROUP])
+                while row < end and pages[row, FLAGS] & DIRTY:
+                    pages[row, FLAGS] &= ~DIRTY
+                    if manager.when_evicted(sys.ext, sys.design, row, moves.flags_of(sys, row, 1) | CHECKPOINTED) & TO_SSD:
+                        moves.copy_to_ssd(state, outbox, row, 0)
+                    row += 1
+                numbers[at.CHECKPOINT_PENDING] += 1
+                moves.write_to_disk(state, outbox, first, row - first, at.FLUSHED)
+            else:
+                row += 1
+        numbers[at.CHECKPOINT_ROW] = row
+        if numbers[at.CHECKPOINT_PENDING]:
+            return
+    if sys.ext.numbers[ssd.CHECKPOINT] and sys.ext.numbers[ssd.NEWER_FRAMES]:
+        numbers[at.FLUSHING] = 1
+        while numbers[at.SLEEPING]:
+            moves.rouse(sys)
+        return
+    sys.ext.numbers[ssd.CHECKPOINT] = 0
+    note(sys, counted.CHECKPOINTS)
+    sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]] = numbers[at.CAUSE]
+    numbers[at.CHECKPOINTS_AT] = numbers[at.NOW] + numbers[at.CHECKPOINT_EVERY]
+
+
+@lean_kernel
+def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
+    sys = at.tables_of(state)[0]
     numbers = sys.numbers
     who, page, count, held = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
-    sys.slots[slot, at.WHO] = numbers[at.FREE_SLOT]
-    numbers[at.FREE_SLOT] = slot
+    give_slot(sys, slot)
     numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
     if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.asked.shape[0]:
-        sys.asked[number - numbers[at.ASKED_FIRST], at.COMPLETED] = now
+        sys.asked[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
     if held == at.DISK_PAGES:
-        end_write(state, outbox, now, page, count)
+        moves.end_write(state, outbox, page, count)
     clients = numbers[at.CLIENTS]
     if who == at.THE_LOG:
-        logged(state, outbox, now)
+        logged(state, outbox)
     elif who < 0:
-        written(state, page, count, held)
+        moves.written(state, page, count, held)
         if who == at.FLUSHED:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:
                 get_ready(sys, clients + numbers[at.CLEANERS])
     elif who < clients:
         if sys.clients[who, at.STATE] != at.SCANNED:
-            go_on(state, outbox, now, who)
+            go_on(state, outbox, who)
             return
         sys.clients[who, at.PENDING] -= 1
         if sys.clients[who, at.PENDING] == 0:
@@ -59,32 +150,33 @@ def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -
 @kernel_of(ACT)
 def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     """A request completed; or somebody goes on who need not wait any longer."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     numbers = sys.numbers
+    numbers[at.NOW] = now
     note_interval(sys, now)
     if device >= 0:
-        complete(state, outbox, now, device, tag)
+        complete(state, outbox, device, tag)
     elif numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
         who = sys.ready[numbers[at.READY_FIRST] % sys.ready.shape[0]]
         numbers[at.READY_FIRST] += 1
         numbers[at.CAUSE] = sys.causes[who]
         if who < numbers[at.CLIENTS]:
-            go_on(state, outbox, now, who)
+            go_on(state, outbox, who)
         elif who < numbers[at.CLIENTS] + numbers[at.CLEANERS]:
-            clean(state, outbox, now, who - numbers[at.CLIENTS])
+            clean(state, outbox, who - numbers[at.CLIENTS])
         else:
-            checkpoint(state, outbox, now)
+            checkpoint(state, outbox)
     elif numbers[at.THINKING] > 0 and sys.thinkers[0, 0] <= now:
         client = sys.thinkers[0, 1]
         numbers[at.THINKING] = heap_pop(sys.thinkers, numbers[at.THINKING])
         numbers[at.CAUSE] = sys.causes[client]
-        go_on(state, outbox, now, client)
+        go_on(state, outbox, client)
     elif numbers[at.CHECKPOINTS_AT] <= now:
         numbers[at.CHECKPOINTS_AT] = NEVER
         numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
         numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
         sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
-        checkpoint(state, outbox, now)
+        checkpoint(state, outbox)
     is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
     if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
         pause(outbox)

@@ -5,10 +5,9 @@ from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
-from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
-from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, note
-from flashsim.execution.pooled.tables import Tables, tables_of
+from flashsim.execution.pooled import tables as at
+from flashsim.execution.pooled.requests import ask_pages, get_ready, give_slot, is_throttled, line_up, note, take_slot, wake_line
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import admit, due, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
@@ -21,38 +20,23 @@ WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
 
 
 @inlined_kernel
-def is_resident(sys: Tables, page: int) -> bool:
+def is_resident(sys: at.Tables, page: int) -> bool:
     return (sys.memory.pages[page, FLAGS] & RESIDENT) != 0
 
 
 @inlined_kernel
-def is_on_its_way_out(sys: Tables, page: int) -> bool:
+def is_on_its_way_out(sys: at.Tables, page: int) -> bool:
     return sys.ext.pages[page, ssd.FLIGHT] > 0
 
 
 @lean_kernel
 def wake(state: State, page: int) -> None:
-    sys = tables_of(state)[0]
-    client = int(sys.ext.pages[page, ssd.FIRST_WAITING]) - 1
-    while client >= 0:
-        get_ready(sys, client)
-        client = int(sys.clients[client, at.NEXT_WAITING]) - 1
-    sys.ext.pages[page, ssd.FIRST_WAITING] = sys.ext.pages[page, ssd.LAST_WAITING] = 0
-
-
-@inlined_kernel
-def wait_for(sys: Tables, client: int, page: int) -> None:
-    sys.clients[client, at.NEXT_WAITING] = 0
-    last = int(sys.ext.pages[page, ssd.LAST_WAITING]) - 1
-    if last >= 0:
-        sys.clients[last, at.NEXT_WAITING] = client + 1
-    else:
-        sys.ext.pages[page, ssd.FIRST_WAITING] = client + 1
-    sys.ext.pages[page, ssd.LAST_WAITING] = client + 1
+    sys = at.tables_of(state)[0]
+    wake_line(sys, sys.ext.pages[page], ssd.FIRST_WAITING, ssd.LAST_WAITING)
 
 
 @lean_kernel
-def excess(sys: Tables) -> int:
+def excess(sys: at.Tables) -> int:
     """Pages that are newer on the SSD beyond those at which the cleaner stops."""
     numbers = sys.numbers
     newer = sys.ext.numbers[ssd.NEWER_FRAMES] - numbers[at.CLEANING]
@@ -67,7 +51,7 @@ def excess(sys: Tables) -> int:
 @lean_kernel
 def release(state: State, page: int) -> None:
     """Let go of a page's frame, and wake a cleaner if the page can be cleaned now."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     let_go(sys.ext, sys.design, page)
     if sys.numbers[at.SLEEPING]:
         newer = sys.ext.pages[page, ssd.STATUS] & ssd.NEWER
@@ -76,7 +60,7 @@ def release(state: State, page: int) -> None:
 
 
 @inlined_kernel
-def rouse(sys: Tables) -> None:
+def rouse(sys: at.Tables) -> None:
     numbers = sys.numbers
     get_ready(sys, numbers[at.CLIENTS] + sys.sleeping[numbers[at.SLEEPS_LONGEST]])
     numbers[at.SLEEPS_LONGEST] = (numbers[at.SLEEPS_LONGEST] + 1) % sys.sleeping.shape[0]
@@ -84,7 +68,7 @@ def rouse(sys: Tables) -> None:
 
 
 @inlined_kernel
-def check_flushed(sys: Tables) -> None:
+def check_flushed(sys: at.Tables) -> None:
     """Let the checkpointer go on if it waits for the last page that is newer on the SSD."""
     if sys.numbers[at.FLUSHING] and sys.ext.numbers[ssd.NEWER_FRAMES] == 0:
         sys.numbers[at.FLUSHING] = 0
@@ -92,9 +76,9 @@ def check_flushed(sys: Tables) -> None:
 
 
 @lean_kernel
-def copy_to_ssd(state: State, outbox: Integers, now: int, page: int, newer: int) -> bool:
+def copy_to_ssd(state: State, outbox: Integers, page: int, newer: int) -> bool:
     """Write a page to the SSD, unless it holds just that, or has too much to do, or no frame."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     if not newer and frame_of(sys.ext, page) >= 0:
         return True
     if is_throttled(sys):
@@ -105,31 +89,30 @@ def copy_to_ssd(state: State, outbox: Integers, now: int, page: int, newer: int)
     note(sys, counted.SSD_WRITES)
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(state, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
+    ask_pages(state, outbox, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
     return True
 
 
 @lean_kernel
-def write_to_disk(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+def write_to_disk(state: State, outbox: Integers, page: int, count: int, who: int) -> None:
     """Write pages of memory, in a row, to disk."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    put_on_disk(state, outbox, now, page, count, who)
+    put_on_disk(state, outbox, page, count, who)
 
 
 @lean_kernel
-def put_on_disk(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+def put_on_disk(state: State, outbox: Integers, page: int, count: int, who: int) -> None:
     """Write pages in a row to disk as soon as no earlier write of one of them is outstanding: a disk may serve the later one first."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     if not must_wait(sys, page, count, 0):
-        begin_write(state, outbox, now, page, count, who)
+        begin_write(state, outbox, page, count, who)
         return
     numbers, slots = sys.numbers, sys.slots
-    slot = numbers[at.FREE_SLOT]
-    numbers[at.FREE_SLOT] = slots[slot, at.WHO]
-    slots[slot, at.WHO], slots[slot, at.PAGE], slots[slot, at.COUNT], slots[slot, at.NUMBER] = who, page, count, 0
+    slot = take_slot(sys, who, page, count, at.NOTHING)
+    slots[slot, at.NUMBER] = 0
     if numbers[at.DEFERRED_LAST]:
         slots[numbers[at.DEFERRED_LAST] - 1, at.NUMBER] = slot + 1
     else:
@@ -138,7 +121,7 @@ def put_on_disk(state: State, outbox: Integers, now: int, page: int, count: int,
 
 
 @lean_kernel
-def must_wait(sys: Tables, page: int, count: int, end: int) -> bool:
+def must_wait(sys: at.Tables, page: int, count: int, end: int) -> bool:
     """Whether a page of a write is in an outstanding one, or in a deferred one ahead of the deferred write `end` (0: in any of them)."""
     for each in range(page, page + count):
         if sys.ext.pages[each, ssd.MARKS] & ON_ITS_WAY_TO_DISK:
@@ -153,22 +136,22 @@ def must_wait(sys: Tables, page: int, count: int, end: int) -> bool:
 
 
 @lean_kernel
-def begin_write(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+def begin_write(state: State, outbox: Integers, page: int, count: int, who: int) -> None:
     """Ask the disk for the writing of pages of which no write is outstanding."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     note(sys, counted.DISK_WRITES)
     note(sys, counted.DISK_PAGES_WRITTEN, count)
     if who >= 0:
         note(sys, counted.PAGES_CLEANED, count)
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.MARKS] |= ON_ITS_WAY_TO_DISK
-    ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, at.DISK_PAGES)
+    ask_pages(state, outbox, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, at.DISK_PAGES)
 
 
 @lean_kernel
-def end_write(state: State, outbox: Integers, now: int, page: int, count: int) -> None:
+def end_write(state: State, outbox: Integers, page: int, count: int) -> None:
     """Pages have been written to disk: begin the deferred writes that need wait no longer, in their order."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     numbers, slots = sys.numbers, sys.slots
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.MARKS] &= ~ON_ITS_WAY_TO_DISK
@@ -186,16 +169,15 @@ def end_write(state: State, outbox: Integers, now: int, page: int, count: int) -
             if numbers[at.DEFERRED_LAST] == deferred:
                 numbers[at.DEFERRED_LAST] = before
             who, first, pages = slots[slot, at.WHO], slots[slot, at.PAGE], slots[slot, at.COUNT]
-            slots[slot, at.WHO] = numbers[at.FREE_SLOT]
-            numbers[at.FREE_SLOT] = slot
-            begin_write(state, outbox, now, first, pages, who)
+            give_slot(sys, slot)
+            begin_write(state, outbox, first, pages, who)
         deferred = following
 
 
 @lean_kernel
 def written(state: State, page: int, count: int, held: int) -> None:
     """Pages have been written out; all of the crowd are woken while there is room, since who is woken may write nothing."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] -= 1
         if held == at.SSD_FRAME:
@@ -205,37 +187,27 @@ def written(state: State, page: int, count: int, held: int) -> None:
     numbers = sys.numbers
     numbers[at.GOING_OUT] -= 1
     if numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
-        client = numbers[at.CROWD_FIRST] - 1
-        while client >= 0:
-            get_ready(sys, client)
-            client = sys.clients[client, at.NEXT_WAITING] - 1
-        numbers[at.CROWD_FIRST] = numbers[at.CROWD_LAST] = 0
+        wake_line(sys, numbers, at.CROWD_FIRST, at.CROWD_LAST)
 
 
 @inlined_kernel
-def is_crowded(sys: Tables, client: int) -> bool:
+def is_crowded(sys: at.Tables, client: int) -> bool:
     """Whether a client that misses must wait, since too many pages are on their way out; it then does."""
-    numbers = sys.numbers
-    if numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
+    if sys.numbers[at.GOING_OUT] < sys.numbers[at.MOST_GOING_OUT]:
         return False
-    sys.clients[client, at.NEXT_WAITING] = 0
-    if numbers[at.CROWD_LAST]:
-        sys.clients[numbers[at.CROWD_LAST] - 1, at.NEXT_WAITING] = client + 1
-    else:
-        numbers[at.CROWD_FIRST] = client + 1
-    numbers[at.CROWD_LAST] = client + 1
+    line_up(sys, sys.numbers, at.CROWD_FIRST, at.CROWD_LAST, client)
     return True
 
 
 @inlined_kernel
-def flags_of(sys: Tables, page: int, dirty: int) -> int:
+def flags_of(sys: at.Tables, page: int, dirty: int) -> int:
     return (DIRTY_PAGE if dirty else 0) | (SEQUENTIAL if sys.ext.pages[page, ssd.MARKS] & WAS_SCANNED else 0)
 
 
 @lean_kernel
-def enter(state: State, outbox: Integers, now: int, page: int) -> None:
+def enter(state: State, outbox: Integers, page: int) -> None:
     """Let a page take a frame of memory, and another leave it perhaps."""
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     sys.ext.pages[page, ssd.MARKS] &= ~WAS_SCANNED
     outcome = refer(sys.memory, sys.policy, page, 0)
     if outcome < 0:
@@ -248,14 +220,14 @@ def enter(state: State, outbox: Integers, now: int, page: int) -> None:
     note(sys, counted.EVICTED)
     note(sys, counted.EVICTED_DIRTY, dirty)
     actions = when_evicted(sys.ext, sys.design, leaving, flags_of(sys, leaving, dirty))
-    if actions & TO_SSD and not copy_to_ssd(state, outbox, now, leaving, 1 if dirty and not actions & TO_DISK else 0):
+    if actions & TO_SSD and not copy_to_ssd(state, outbox, leaving, 1 if dirty and not actions & TO_DISK else 0):
         actions |= TO_DISK
     if dirty and actions & TO_DISK:
-        write_to_disk(state, outbox, now, leaving, 1, at.WRITTEN_OUT)
+        write_to_disk(state, outbox, leaving, 1, at.WRITTEN_OUT)
 
 
 @inlined_kernel
-def modify(sys: Tables, page: int) -> None:
+def modify(sys: at.Tables, page: int) -> None:
     """A page of memory is written; it is newer than its copies now."""
     flags = sys.memory.pages[page, FLAGS]
     if not flags & DIRTY:
@@ -265,10 +237,10 @@ def modify(sys: Tables, page: int) -> None:
 
 
 @inlined_kernel
-def hold_in_memory(state: State, outbox: Integers, now: int, client: int, page: int, from_ssd: int) -> None:
+def hold_in_memory(state: State, outbox: Integers, client: int, page: int, from_ssd: int) -> None:
     """A page that is about to be read takes a frame, in which it is held until it has come, and by nobody afterwards."""
-    sys = tables_of(state)[0]
-    enter(state, outbox, now, page)
+    sys = at.tables_of(state)[0]
+    enter(state, outbox, page)
     sys.memory.pages[page, FLAGS] |= PINNED
     sys.held[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
     sys.clients[client, at.HOLDING] += 1
@@ -276,14 +248,14 @@ def hold_in_memory(state: State, outbox: Integers, now: int, client: int, page: 
 
 @inlined_kernel
 def arrive(state: State, page: int) -> None:
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     sys.memory.pages[page, FLAGS] &= ~PINNED
     wake(state, page)
 
 
 @lean_kernel
 def served(state: State, page: int, flags: int) -> None:
-    sys = tables_of(state)[0]
+    sys = at.tables_of(state)[0]
     release(state, page)
     if when_served(sys.ext, sys.design, page, flags):
         sys.memory.pages[page, FLAGS] |= DIRTY
@@ -292,8 +264,8 @@ def served(state: State, page: int, flags: int) -> None:
 
 
 @lean_kernel
-def fetched(state: State, outbox: Integers, now: int, page: int, flags: int) -> None:
-    sys = tables_of(state)[0]
+def fetched(state: State, outbox: Integers, page: int, flags: int) -> None:
+    sys = at.tables_of(state)[0]
     if when_fetched(sys.ext, sys.design, page, flags) & TO_SSD:
-        copy_to_ssd(state, outbox, now, page, 0)
+        copy_to_ssd(state, outbox, page, 0)
     arrive(state, page)

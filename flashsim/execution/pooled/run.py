@@ -12,11 +12,10 @@ from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
-from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.engine import act
 from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
-from flashsim.execution.pooled.tables import STATE_TYPE, tables
 from flashsim.storage.pool.reference import breach
 
 #: Takes the number of the first of some requests, and their rows.
@@ -59,14 +58,14 @@ class PoolRun:
         log = devices.get(LOG)
         room = log.capacity if log is not None and not isinstance(log, Striped) else 0
         asked = 2 * system.most_requests + _HANDED_OUT if record else asked
-        self.tables = tables(system, numbers, room, intervals, asked, len(stream.kinds))
+        self.tables = at.tables(system, numbers, room, intervals, asked, len(stream.kinds))
         if record:
             self.tables.numbers[at.HAND_OUT_AT] = asked - system.most_requests
         self.kinds = stream.kinds
         self._batches = stream.batches()
         longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
         longest = max(longest, system.clients * system.log_bytes * 64 + 512)
-        side = HostSide(act, self._fill(), STATE_TYPE, 0, system.most_requests, longest, self._pause)
+        side = HostSide(act, self._fill(), at.STATE_TYPE, 0, system.most_requests, longest, self._pause)
         self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
 
     def _pause(self) -> tuple[Any, ...]:
@@ -143,7 +142,7 @@ class PoolRun:
 
     @property
     def asked(self) -> Integers:
-        """The first requests (`flashsim.execution.pooled.columns`), or those that have not been handed out, shape (n, 7)."""
+        """The first requests (`flashsim.execution.pooled.tables`), or those that have not been handed out, shape (n, 7)."""
         return self.tables.asked[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]
 
     def run(self, until: int = NEVER) -> None:

@@ -15,10 +15,8 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.transactions import CREATES, SCANS, WRITES, TransactionStream, one_by_one
 from flashsim.core.units import NEVER
-from flashsim.execution.pooled.disk_writes import DiskWrites
-from flashsim.execution.pooled.group_commit import GroupCommit
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
-from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
+from flashsim.execution.specified_devices import CausalEnvironment, DiskWrites, GroupCommit, SpecifiedDevices
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import ALONGSIDE, CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, USED
@@ -59,7 +57,7 @@ class PoolSpecification:
         self._sleeping: list[simpy.Event] = []
         self._crowd: list[simpy.Event] = []
         self._flushed: simpy.Event | None = None
-        self._log = GroupCommit(self.env, self.devices, self._numbers.get(LOG, -1), self._note)
+        self._log = GroupCommit(self.devices, self._numbers.get(LOG, -1), self._note)
         self._disk = DiskWrites(self.env, lambda page, *rest: self._ask_pages(DISK, WRITE, page - FIRST_PAGE, *rest), self._note)
         for number in range(system.clients):
             self.env.process(self._client(number))

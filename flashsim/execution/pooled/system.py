@@ -8,8 +8,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_duration
-from flashsim.storage.extension.state import AHEAD, FILL, ROTATES, Extension, empty_extension
-from flashsim.storage.extension.state import FIRST_PARAMETER as FIRST
+from flashsim.storage.extension import state as extensions
 
 #: Devices of a system, by what they are for.
 DISK, SSD, LOG, CPU = range(4)
@@ -119,7 +118,7 @@ class PoolSystem:
     chunk
         Pages in a row on one drive: no request crosses a multiple of them.
     interval
-        Nanoseconds of an interval of which is told what happened in it.
+        Nanoseconds of an interval, for each of which there are counters.
     random_only
         Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
     expands_for_ssd
@@ -161,22 +160,12 @@ class PoolSystem:
     trimming: bool = True
 
     def __post_init__(self) -> None:
-        least = {
-            "pages": 1,
-            "clients": 1,
-            "expansion": 1,
-            "group": 1,
-            "read_ahead": 1,
-            "partitions": 1,
-            "chunk": 1,
-            "interval": 1,
-        }
+        least = dict.fromkeys(("pages", "clients", "expansion", "group", "read_ahead", "partitions", "chunk", "interval"), 1)
         none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit", "cleaners")
-        least |= dict.fromkeys(none, 0)
-        for name, bound in least.items():
+        for name, bound in (least | dict.fromkeys(none, 0)).items():
             if (value := getattr(self, name)) < bound:
-                told = format_duration(value) if name in ("think", "checkpoint", "work") else value
-                raise InvalidParameterError(name, told, f"it must be at least {bound}")
+                shown = format_duration(value) if name in ("think", "checkpoint", "work") else value
+                raise InvalidParameterError(name, shown, f"it must be at least {bound}")
         for name in ("fill", "dirty_limit"):
             if getattr(self, name) > 100:
                 raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
@@ -231,14 +220,13 @@ class PoolSystem:
         """Frames below the dirty limit at which the cleaner stops."""
         return self.ssd // 10_000
 
-    def extension(self, table: Numbers | None = None) -> Extension:
+    def extension(self, table: Numbers | None = None) -> extensions.Extension:
         """The SSD, empty; see `flashsim.storage.extension.state.empty_extension`."""
-        words = self.design.words
-        extension = empty_extension(
-            self.pages, self.ssd, self.partitions, words(self.design.parameters, self.pages) if callable(words) else words, table
-        )
-        extension.numbers[FILL] = self.ssd * self.fill // 100 if self.random_only else NEVER
-        extension.numbers[ROTATES] = self.design.rotates
-        extension.numbers[AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
-        extension.numbers[FIRST : FIRST + len(self.design.parameters)] = list(self.design.parameters.values())
+        words, parameters = self.design.words, self.design.parameters
+        words = words(parameters, self.pages) if callable(words) else words
+        extension = extensions.empty_extension(self.pages, self.ssd, self.partitions, words, table)
+        extension.numbers[extensions.FILL] = self.ssd * self.fill // 100 if self.random_only else NEVER
+        extension.numbers[extensions.ROTATES] = self.design.rotates
+        extension.numbers[extensions.AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
+        extension.numbers[extensions.FIRST_PARAMETER : extensions.FIRST_PARAMETER + len(parameters)] = list(parameters.values())
         return extension

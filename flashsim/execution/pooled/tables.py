@@ -1,4 +1,4 @@
-"""What the compiled form of a system of pools works on."""
+"""The tables of the compiled form of a system of pools, and their columns; modules that use them call this one `at`."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,15 +6,52 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.policies import Policies
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.replacement import POOL, Numbers, PoolState, rows_of
 from flashsim.core.request import Integers
 from flashsim.core.state_table import state_of
 from flashsim.core.units import NEVER
-from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.system import COUNTED, PoolSystem
 from flashsim.storage.extension.state import EXTENSION, PAGE_COLUMNS, Extension
+
+#: Numbers of a system.
+(
+    CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, SHARP, LOG_BYTES, HAS_WORK, CHUNK,
+    READ_AHEAD, INTERVAL, MOST_GOING_OUT, EXPANDS_BELOW, TRIMMING, LOG_ROOM,
+    # Devices by their purposes.
+    DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER,
+    # What changes.
+    SSD_PENDING, READY_FIRST, READY_LAST, FREE_SLOT, THINKING, SLEEPING, SLEEPS_LONGEST, CLEANING, TURN, GOAL, COMMIT_FIRST, COMMIT_LAST,
+    COMMIT_BYTES, GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION,
+    TRANSACTIONS_HELD, ENDED, LOW, ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST, DEFERRED_FIRST, DEFERRED_LAST,
+    INTERVAL_NOW, INTERVAL_ENDS, CAUSE, ASKED_FIRST, HAND_OUT_AT, NOW,
+) = range(61)  # fmt: skip
+
+# Columns of a client: what it does when it goes on, its present reference and the one behind its last, where its scan is and ends, how
+# many references wrote, requests that it waits for, pages that it holds, who waits behind it, of what kind its
+# transaction is.
+STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, KIND = range(10)
+#: What a client does when it goes on.
+BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)
+# Columns of a cleaner: what it does when it goes on, the first page of its run, its length, requests that it waits for.
+RUN_FIRST, RUN_COUNT, RUN_PENDING = 1, 2, 3
+LOOK, HAS_READ, HAS_WRITTEN = range(3)
+# Columns of a request: who asked, or what it is, a page, how many, what is held for it, and the number of the request that whoever waits
+# for it goes on after: its own, or of a processor's work the last one before.  In a free row the first is the next free one; in that of a
+# deferred write, the last is one more than the row of the next deferred one.
+WHO, PAGE, COUNT, HELD, NUMBER = range(5)
+#: What is held for a request until it completes: nothing, the SSD's frame, or the pages against other writes to disk.
+NOTHING, SSD_FRAME, DISK_PAGES = range(3)
+#: Who asked: a client or a cleaner (the clients first) by its number, and these.
+WRITTEN_OUT, FLUSHED, THE_LOG = -1, -2, -3
+
+# Columns of what was asked: when, at which device, operation, offset, length, the request after whose completion it was, and when it
+# completed; both -1 for none.
+AT_TIME, OF_DEVICE, OPERATION, OFFSET, LENGTH, AFTER, COMPLETED = range(7)
+
+#: Why a system stopped, besides a policy's breach of its contract: transactions end in no time.
+NO_TIME_PASSES = 1
 
 
 class Tables(NamedTuple):
@@ -86,32 +123,32 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
     most_cleanings = system.most_cleanings
     cleaners = most_cleanings if system.ssd else 0
     everybody = system.clients + cleaners + 1
-    numbers = np.zeros(at.SYSTEM_NUMBERS, np.int64)
-    numbers[:at.LOG_ROOM] = [
+    numbers = np.zeros(NOW + 1, np.int64)
+    numbers[:LOG_ROOM] = [
         system.clients, system.think, system.page_size, system.expansion, system.throttle, system.limit, system.slack, system.group,
         most_cleanings, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
         system.interval, system.most_going_out, system.expands_below, system.trimming,
     ]  # fmt: skip
-    numbers[at.LOG_ROOM] = log_room
-    for purpose, place in enumerate((at.DISK_NUMBER, at.SSD_NUMBER, at.LOG_NUMBER, at.CPU_NUMBER)):
+    numbers[LOG_ROOM] = log_room
+    for purpose, place in enumerate((DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER)):
         numbers[place] = devices.get(purpose, -1)
-    numbers[at.GOAL], numbers[at.INTERVAL_ENDS] = NEVER, system.interval
-    numbers[at.CAUSE], numbers[at.HAND_OUT_AT] = -1, NEVER
-    numbers[at.CHECKPOINTS_AT] = system.checkpoint or NEVER
-    numbers[at.LOW] = 1024 + 16 * system.clients
+    numbers[GOAL], numbers[INTERVAL_ENDS] = NEVER, system.interval
+    numbers[CAUSE], numbers[HAND_OUT_AT] = -1, NEVER
+    numbers[CHECKPOINTS_AT] = system.checkpoint or NEVER
+    numbers[LOW] = 1024 + 16 * system.clients
     held = max(system.expansion, system.read_ahead)
     ready = np.zeros(2 * everybody, np.int64)
     # The checkpointer has its number behind all cleaners that there could be.
     ready[: system.clients + cleaners] = np.arange(system.clients + cleaners)
-    numbers[at.READY_LAST] = system.clients + cleaners
+    numbers[READY_LAST] = system.clients + cleaners
     thinkers = np.zeros((system.clients, 2), np.int64)
     if system.think:
         thinkers[:, 0], thinkers[:, 1] = system.think, np.arange(system.clients)
-        numbers[at.THINKING] = system.clients
+        numbers[THINKING] = system.clients
         ready[:cleaners] = system.clients + np.arange(cleaners)
-        numbers[at.READY_LAST] = cleaners
+        numbers[READY_LAST] = cleaners
     slots = np.zeros((system.most_requests, 5), np.int64)
-    slots[:, at.WHO] = np.arange(1, len(slots) + 1)
+    slots[:, WHO] = np.arange(1, len(slots) + 1)
     own, others = _pages_of(system.rows, system.policy.row)
     return Tables(
         system.policy.state(system.memory, system.pages, table=own), system.extension(others), numbers,

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
-from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import compiled_apart, inlined_kernel, kernel_of, lean_kernel, spliced_kernel
+from flashsim.core.model import CompiledEngine
 from flashsim.core.policies import Policies, policy_vector
-from flashsim.core.records import RecordArray, empty_record, empty_table
+from flashsim.core.records import VECTOR, RecordArray, empty_record, empty_table
 from flashsim.core.request import READ, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER

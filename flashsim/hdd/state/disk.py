@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.model import PowerCut
-from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
+from flashsim.core.records import VECTOR, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT

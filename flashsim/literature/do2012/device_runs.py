@@ -15,7 +15,7 @@ from flashsim.device.device import Device
 from flashsim.device.engines import finish
 from flashsim.device.scaling import part_of
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.pools.devices import STRIPE, WORN

@@ -68,8 +68,9 @@ def doctor(
 
 def _examined() -> dict[str, Any]:
     """What there is, JSON-ready."""
-    from flashsim.core.compiling import can_write, cores
+    from flashsim.core.compiling import can_write
     from flashsim.core.kernel import compiled, kernels_folder
+    from flashsim.core.processes import cores
     from flashsim.device.engines import all_parts
 
     others = {name: {"found": find_spec(name) is not None, "version": _version(name), "for": use} for name, use in _EXTRAS.items()}

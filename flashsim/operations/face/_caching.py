@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
-from flashsim.core.working_sets import WorkingSetCurve
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
@@ -21,6 +20,7 @@ from flashsim.studies.caching import comparison, curves, report, stepping
 from flashsim.studies.caching.running import policy_names
 from flashsim.studies.caching.session import Asked, ReferenceSource, Simulated, simulate
 from flashsim.studies.caching.sizes import parse_sample
+from flashsim.studies.caching.working_sets import WorkingSetCurve
 from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.file.page_trace import keep as keep_references
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, SchemaError, UnknownNameError
-from flashsim.core.memory import free_memory
+from flashsim.core.processes import free_memory
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.units import format_size

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 
 from flashsim.core.activity import activity
-from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
 from flashsim.operations import fields

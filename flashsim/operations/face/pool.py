@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.processes import cores
 from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size, least

@@ -1,10 +1,9 @@
 """A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues."""
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import RecordArray
+from flashsim.core.records import VECTOR, RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
 from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind

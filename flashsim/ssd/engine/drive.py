@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
-from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import CapacityError
 from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.model import PowerCut
-from flashsim.core.records import RecordArray, empty_table
+from flashsim.core.model import CompiledEngine, PowerCut
+from flashsim.core.records import VECTOR, RecordArray, empty_table
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of

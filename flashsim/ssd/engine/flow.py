@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from numba import types
 
-from flashsim.core.array_types import MATRIX
-from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
+from flashsim.core.records import MATRIX, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN
 from flashsim.ssd.state.flash import COUNTERS, PLAN

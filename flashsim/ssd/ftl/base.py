@@ -29,11 +29,11 @@ from typing import Any, Protocol
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family, optional
 from flashsim.core.policies import Policies, Policy
+from flashsim.core.records import VECTOR
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import FLASH, Flash

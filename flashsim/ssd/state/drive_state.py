@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
-from flashsim.core.records import empty_record, empty_table, field_views
+from flashsim.core.records import COMMANDS, REQUESTS, VECTOR, empty_record, empty_table, field_views
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
+from flashsim.core.records import MATRIX, VECTOR, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.replacement import FIRST_PAGE, Numbers, rows_of
 from flashsim.core.request import Integers
 

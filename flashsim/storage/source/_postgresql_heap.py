@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, MissingFileError, SchemaError
-from flashsim.core.memory import free_memory
+from flashsim.core.processes import free_memory
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.storage.page import _postgresql as pg

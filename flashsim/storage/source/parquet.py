@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import CapacityError
-from flashsim.core.memory import free_memory
+from flashsim.core.processes import free_memory
 from flashsim.core.units import format_size
 from flashsim.storage.source.base import TableRecords, reading
 

@@ -17,23 +17,32 @@ from matplotlib.figure import Figure
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.miss_curves import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps, steps_of
-from flashsim.core.priority_stack import next_uses, stack_distances
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
-from flashsim.core.sampling import parts_of, sampled_rows
 from flashsim.core.transactions import References
 from flashsim.core.units import format_size
-from flashsim.core.working_sets import WorkingSetCurve, WorkingSets
+from flashsim.studies.caching.miss_curves import (
+    CONFIDENCE,
+    LEAST_PAGES,
+    PARTS,
+    LruCurve,
+    MissCurve,
+    Steps,
+    next_uses,
+    stack_distances,
+    steps_of,
+)
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.running import Setting, compilation, policy_names, run
 from flashsim.studies.caching.session import Asked, ReferenceSource
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
+from flashsim.studies.caching.working_sets import WorkingSetCurve, WorkingSets
 from flashsim.studies.presentation.plots import LINES, legend, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from traces.summary.reuse import parts_of, sampled_rows
 
 LRU, OPT, MRU = "lru", "opt", "mru"
 #: A stack of priorities takes time in proportion to the pages, and memory to the references: larger ones are simulated at each size.

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.sampling import sampled_rows
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import NEVER, format_size
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
 from flashsim.studies.caching.running import Run, Setting, compilation, policy_names, run, warm_up_references
 from flashsim.studies.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
+from traces.summary.reuse import sampled_rows
 
 
 class ReferenceSource(Protocol):

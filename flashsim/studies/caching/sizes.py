@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.miss_curves import LEAST_PAGES
 from flashsim.core.units import format_size, parse_size
+from flashsim.studies.caching.miss_curves import LEAST_PAGES
 
 #: A range is walked in so many steps, each larger by the same factor.
 STEPS = 10

@@ -25,8 +25,8 @@ import numpy as np
 from algorithms.files import Output, cross, extents, temporary_files
 from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
 from algorithms.sorting.runs import Selection
-from flashsim.core.compiling import cores as available_cores
 from flashsim.core.errors import FlashsimError
+from flashsim.core.processes import cores as available_cores
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB, MIB, NEVER, format_size

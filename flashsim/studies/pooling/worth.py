@@ -16,8 +16,8 @@ from flashsim.core.preset_files import PresetFolder
 from flashsim.core.protocols import Progress
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, NEVER, SECONDS, format_size
-from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.system import DISK, SSD
+from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import PoolDevice, Rates
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.formulas.extension import LAST, Formula, Transacted, last_of, service

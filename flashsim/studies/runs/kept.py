@@ -16,8 +16,7 @@ import numpy
 import platformdirs
 
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import UPPER_FLOORS, own_sources, source_tree
-from flashsim.core.trusted_folder import is_own
+from flashsim.core.source_files import UPPER_FLOORS, is_own, own_sources, source_tree
 from flashsim.studies.runs.partial_files import whole
 
 

@@ -12,7 +12,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.workers import watched
+from flashsim.core.processes import watched
 from flashsim.studies.runs.hearing import heard, say_in
 
 #: Seconds in which a cluster must answer.

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import compiled, kernel_of, lean_kernel
 from flashsim.core.members import Family
 from flashsim.core.policies import Policies, Policy, policy_vector
+from flashsim.core.records import VECTOR
 from flashsim.core.request import Integers
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.kernel import compiled, kernel_of, lean_kernel
+from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import Integers
 from flashsim.core.state_table import State, StateTable, state_of
 

@@ -13,7 +13,7 @@ from flashsim.core.host_specification import delay
 from flashsim.core.units import NEVER
 from flashsim.execution.backend import ResultRows, answer, enter_phase
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Control, Latch, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.strand_state import Port, Record, Site, StrandState, submit
 from flashsim.storage.content import ColumnContent
@@ -83,7 +83,7 @@ class ConcurrentSpecification:
             except StopIteration:
                 break
             answered = None
-            if isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
+            if isinstance(request, Control):
                 enter_phase(request, strand)
             if isinstance(request, Spawn):
                 answered = self.begin(request.algorithm, request.name, strand)

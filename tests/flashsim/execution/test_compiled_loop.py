@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numba import types
 
-from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel_of
+from flashsim.core.records import VECTOR
 from flashsim.core.request import READ, Integers
 from flashsim.core.rng import generator
 from flashsim.core.state_table import State, state_of

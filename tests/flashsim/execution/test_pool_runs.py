@@ -13,7 +13,7 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
-from flashsim.core.transactions import SCANS, WRITES, Transactions, transactions
+from flashsim.core.transactions import SCANS, WRITES, Transactions
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.pooled.run import PoolRun
@@ -32,7 +32,8 @@ class Given:
 
     def batches(self) -> Iterator[Transactions]:
         """All at once."""
-        yield transactions(*self.each)._replace(kinds=np.arange(len(self.each)) % 2)
+        references = np.array([one for references in self.each for one in references], np.int64).reshape(-1, 3)
+        yield Transactions(references, np.cumsum([len(one) for one in self.each]).astype(np.int64), np.arange(len(self.each)) % 2)
 
 
 def system(**others: Any) -> PoolSystem:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flashsim.core.errors import CapacityError
-from flashsim.core.memory import free_memory
+from flashsim.core.processes import free_memory
 from flashsim.core.units import GIB, MIB
 from flashsim.storage.source import parquet
 from flashsim.storage.source.base import open_source
@@ -75,7 +75,7 @@ def test_more_rows_than_memory_holds_are_refused_before_they_are_read(tmp_path: 
 def test_free_memory_is_no_more_than_the_machine_s_and_the_limit() -> None:
     free = free_memory()
     assert free is not None and 0 < free < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    code = "from flashsim.core.memory import free_memory; print(free_memory())"
+    code = "from flashsim.core.processes import free_memory; print(free_memory())"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

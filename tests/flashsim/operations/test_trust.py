@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.preset_files import ALLOW_CODE
-from flashsim.core.trusted_folder import check_trusted
+from flashsim.core.source_files import check_trusted
 from flashsim.studies.runs import kept
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.test_bad_input import changed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.kernel import compiled
 from flashsim.core.request import Integers
-from flashsim.core.reuse import FIRST, ReuseDistances
+from traces.summary.reuse import FIRST, ReuseDistances
 
 
 def naive(pages: list[int]) -> list[int]:

@@ -16,7 +16,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers
-from flashsim.core.sampling import sampled_rows
+from traces.summary.reuse import sampled_rows
 
 Reals = npt.NDArray[np.float64]
 

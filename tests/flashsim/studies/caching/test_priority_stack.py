@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.core.priority_stack import next_uses, stack_distances
-from flashsim.core.reuse import FIRST, ReuseDistances
+from flashsim.studies.caching.miss_curves import next_uses, stack_distances
+from traces.summary.reuse import FIRST, ReuseDistances
 
 STREAMS = st.lists(st.integers(0, 12), min_size=1, max_size=120)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.core.miss_curves import LruCurve
-from flashsim.core.working_sets import WorkingSets
+from flashsim.studies.caching.miss_curves import LruCurve
+from flashsim.studies.caching.working_sets import WorkingSets
 
 
 @settings(max_examples=60)

@@ -14,11 +14,11 @@ from scipy.optimize import brentq
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import compiled
-from flashsim.core.miss_curves import LruCurve, MissCurve
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
-from flashsim.core.sampling import sampled_rows
 from flashsim.storage.pool.simulation import Simulation
+from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
+from traces.summary.reuse import sampled_rows
 
 
 def curve_of(pages: Integers, rate: float = 1.0, least_pages: int = 0, batch: int = 1 << 18) -> MissCurve:
