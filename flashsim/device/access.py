@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from flashsim.core.errors import MissingFileError, RefusedError
@@ -55,6 +56,13 @@ def check_writable(path: Path, size: int, *, allow_write: bool, replace: bool) -
     if mode is not None and not block_device and not replace:
         raise RefusedError(f"device: the file {path} exists and would be overwritten; allow it with --force")
     return block_device
+
+
+def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
+    """Refuse to write to a block device that its user has not named as one to destroy."""
+    names = [typed] if isinstance(typed, str) else typed or []
+    if os.path.realpath(target) not in map(os.path.realpath, names):
+        raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
 
 
 def _check_kind(path: Path, mode: int) -> None:

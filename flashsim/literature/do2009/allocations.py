@@ -24,8 +24,8 @@ from flashsim.studies.formulas.drives import drive_of
 from flashsim.studies.presentation.plots import LINES, legend, panels
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.jobs import Job, Results, Settings
-from flashsim.studies.runs.nominal import disk_of
 from models.allocation.buffers import Allocation
 from models.join_costs.base import allocate
 from models.ssd_buffers import closed_form

@@ -6,9 +6,8 @@ from typing import Any
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, laid_out, too_small
-from flashsim.studies.runs.drives import states
+from flashsim.studies.runs.drives import ShipsModel, states
 from flashsim.studies.runs.joining import simulate_join
-from flashsim.studies.runs.ships_model import ShipsModel
 
 _PAGE_MAP = {"ftl": "page", "gc": "greedy", "log_blocks": 0}
 #: Other values of the flash drive's parameters, and of what it held before.

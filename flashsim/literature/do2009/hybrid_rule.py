@@ -18,8 +18,8 @@ from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.studies.presentation.plots import LINES, legend, panels
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.jobs import Job, Results, Settings
-from flashsim.studies.runs.nominal import disk_of
 from models import optimum
 from models.allocation.hybrid_hash import hybrid_hash
 from models.haas import JoinCost, cost

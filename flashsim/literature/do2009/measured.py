@@ -8,10 +8,9 @@ from statistics import fmean
 from flashsim.device import presets
 from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import Compared, compare, formula
+from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.jobs import Results
 from flashsim.studies.runs.joining import PhaseSeconds
-from flashsim.studies.runs.nominal import disk_of
-from flashsim.studies.runs.ships_model import ShipsModel
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 

@@ -15,11 +15,9 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
-from flashsim.studies.runs.drives import states
+from flashsim.studies.runs.drives import ShipsModel, disk_of, states
 from flashsim.studies.runs.jobs import Job, Settings
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
-from flashsim.studies.runs.nominal import disk_of
-from flashsim.studies.runs.ships_model import ShipsModel
 from models.allocation.buffers import Allocation
 
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")

@@ -12,8 +12,8 @@ from flashsim.literature.base import Cell, Claim, Judgement, decided
 from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.jobs import Job, Results, Settings
-from flashsim.studies.runs.nominal import disk_of
 from models import optimum
 from models.allocation.grace_hash import grace_hash
 from models.allocation.hybrid_hash import hybrid_hash

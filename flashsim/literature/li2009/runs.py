@@ -24,9 +24,8 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.runs.drives import DriveInUse
+from flashsim.studies.runs.drives import DriveInUse, disk_of
 from flashsim.studies.runs.jobs import Job, Settings
-from flashsim.studies.runs.nominal import disk_of
 
 DEVICE = "mtron-msd-sata3025-16gb"
 #: The traditional join that all are compared with; the other methods are DigestJoin with a fetch strategy each.

@@ -17,8 +17,8 @@ _GRIDS = [Grid.of(_SIZES, [1 << power for power in range(7)]), Grid.of(_SIZES[:5
 _FEW = [Grid.of([4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB], [1, 512]), Grid.of([MIB], [1])]
 
 
-def bandwidths(drive: str, whole: bool, seed: int) -> list[dict[str, Any]]:
-    """Every size with every level on one drive, JSON-ready: `Measured` as dictionaries."""
+def bandwidths(drive: str, whole: bool, seed: int) -> list[dict[Any, Any]]:
+    """Every size with every level on one drive, JSON-ready: a record a run (`flashsim.studies.bench.uflip.COLUMNS`)."""
     target = SimulatedTarget(Device.open(DEVICES[drive]), FILE)
-    found = [one for grid in (_GRIDS if whole else _FEW) for one in aio.run_all(target, grid, Method(seed=seed), ["write"])[2]]
-    return [one.as_dict() for one in found]
+    grids = _GRIDS if whole else _FEW
+    return [run for grid in grids for run in aio.run_all(target, grid, Method(seed=seed), ["write"])[2].to_dict("records")]

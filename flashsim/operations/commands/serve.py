@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from contextlib import ExitStack, closing
@@ -10,9 +11,11 @@ from typing import Annotated, Any
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.device.nbd.content import FileContent, MemoryContent
 from flashsim.device.nbd.drive import check_scale
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.operations import fields
@@ -20,8 +23,7 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
-from flashsim.studies.serving.journal import LATE, Journal
-from flashsim.studies.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up
+from flashsim.studies.serving import LATE, Ended, Journal, at_path, at_port, bring_into, check, serve, warm_up
 from traces.file.recording import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"
@@ -68,12 +70,13 @@ def serve_device(
         check(chosen, empty, precondition)
         device = Device(chosen)
         if port is not None:
-            place = at_port(port, listen or _LOOPBACK)
+            place = open_files.enter_context(at_port(port, listen or _LOOPBACK))
         else:
             own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
-            place = at_path(own, force)
-        open_files.enter_context(place)
-        held = open_files.enter_context(closing(content_of(Path(content) if content else None, device, read_only)))
+            place = open_files.enter_context(at_path(own, force))
+        # content in a file, or else in at most half of the machine's memory
+        in_file = FileContent(Path(content), device.capacity // SECTOR * SECTOR, read_only) if content else None
+        held = open_files.enter_context(closing(in_file or MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)))
         with activity("filling") as progress:
             state = bring_into(device, held, empty, precondition, progress)
         warm_up(device.preset)

@@ -24,12 +24,12 @@ from flashsim.device.device import Device
 from flashsim.operations.operation import in_python
 from flashsim.ssd.state.block_map import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
-from flashsim.studies.replaying import observation, several, simulated
-from flashsim.studies.replaying.comparison import Comparison, recorded
+from flashsim.studies.replaying import observation, real, simulated
+from flashsim.studies.replaying.comparison import Comparison, EachDevice, recorded
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.real import Lateness, RealSettings, Replayed, replay_on
 from flashsim.studies.replaying.survey import Survey, load, survey
-from flashsim.studies.runs.partial_files import final_name
+from flashsim.studies.runs.outputs import final_name
 from traces.file.excerpt import Excerpt, Source
 from traces.file.recording import ParquetWriter
 from traces.replay.base import Observer
@@ -132,8 +132,8 @@ class DriveRun:
     def tables(self) -> Sequence[pd.DataFrame]:
         """What the command prints of it."""
         if self.comparison is None:
-            return self.report.tables(self.statistics)
-        return [*self.report.tables({})[:2], self.comparison.table()]
+            return [*self.report.tables(self.statistics).values()]
+        return [*self.report.tables({}).values()][:2] + [self.comparison.table()]
 
     def timeline(self) -> pd.DataFrame:
         """A row an interval: requests, rate, latencies, and write amplification of a flash drive."""
@@ -221,13 +221,13 @@ class Replay:
                 beside = others[against] = DeviceReport(drive.preset)
                 asked = simulated.ReplaySettings(settings.pace, settings.depth, settings.scale_offsets)
                 simulated.replay(place, drive, asked, same, beside.add, None, progress)
-            run.comparison = Comparison(str(target), run.report, {name: each for name, each in others.items() if each})
+            run.comparison = Comparison({str(target): run.report} | {name: each for name, each in others.items() if each})
         return run
 
     def on_files(self, paths: Mapping[str, Path], settings: RealSettings) -> list[DriveRun]:
         """Replay each device of the trace on a real file or block device of its own."""
-        to, names = several.targets_of(paths, self.what), several.names_of(self.what)
-        each, lateness = several.EachDevice(names), Lateness()
+        to, names = real.targets_of(paths, self.what), real.names_of(self.what)
+        each, lateness = EachDevice(names), Lateness()
         runs = [DriveRun(name, each.reports[name], lateness=lateness) for name in names.values()]
         with ExitStack() as stack:
             progress = stack.enter_context(activity("replaying on files"))

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.operations.face._drive_run import DriveRun
 from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
-from flashsim.studies.presentation.percentiles import SUMMARY
+from flashsim.studies.presentation.tables import SPREAD
 from flashsim.studies.presentation.terminal import Part
-from flashsim.studies.replaying import several
+from flashsim.studies.replaying import comparison
 from flashsim.studies.replaying.device_report import PARTS
 from flashsim.studies.replaying.report import over_time, write_report
 from flashsim.studies.replaying.survey import Survey
@@ -58,7 +58,7 @@ class ReplayOutcome(Outcome):
         if self.together:
             yield f"{self.name} on {len(self.runs)} devices{by}, {self.pace}"
             yield from self._changed(self.runs[0], "the files")
-            yield from ("", several.table({run.device: run.comparison for run in self.runs if run.comparison}))
+            yield from ("", comparison.table({run.device: run.comparison for run in self.runs if run.comparison}))
             return
         for number, run in enumerate(self.runs):
             yield from [""] * bool(number)
@@ -111,7 +111,7 @@ class ReplayOutcome(Outcome):
     def demerits(self) -> pd.DataFrame:
         """A row a real device and operation, of requests of which the trace has recorded latencies: means of both (us), and the demerit.
 
-        The demerit (us) is the rms distance of the distributions of both (`flashsim.studies.replaying.demerit`).
+        The demerit (us) is the rms distance of the distributions of both (`flashsim.studies.replaying.comparison`).
         """
         rows = []
         for run in self.runs:
@@ -129,7 +129,7 @@ class ReplayOutcome(Outcome):
         for run in self.runs:
             for row in run.report.as_frame().to_dict("records"):
                 for part in PARTS:
-                    times = {f"{name}_us": row[f"{part}_{name}"] / MICROSECONDS for name in SUMMARY}
+                    times = {f"{name}_us": row[f"{part}_{name}"] / MICROSECONDS for name in SPREAD}
                     rows.append({"device": run.device, "operation": row["operation"], "time": part, **times})
         return pd.DataFrame(rows)
 

@@ -18,7 +18,7 @@ from flashsim.operations.face._drive_run import TimelineFile
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, Size, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
-from flashsim.studies.bench import report, session
+from flashsim.studies.bench import session
 from flashsim.studies.bench.uflip import Method
 from flashsim.studies.presentation.terminal import Part
 
@@ -36,32 +36,29 @@ class BenchOutcome(Outcome):
         """Nominal figures beside those that are cited, and every benchmark's tables."""
         yield f"{self.lead}\n"
         if self.done.figures:
-            yield from (report.figures_table(self.done.figures), "")
-        for tables in report.benchmark_tables(self.done.runs, self.done.set).values():
+            yield from (session.figures_table(self.done.figures), "")
+        for tables in session.tables_of(self.done.runs, self.done.set).values():
             for table in tables:
                 yield from (table, "")
 
     def _write_report(self, folder: Path) -> None:
-        done = self.done
-        report.write_report(folder, self.lead, done.device, done.figures, done.runs, self.provenance, done.set)
+        session.write_report(folder, self.lead, self.done, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark, pattern and value of its parameter: response times (us) and MB/s."""
-        rows = []
-        for one in self.done.runs:
-            times = {"min": one.minimum, "mean": one.mean, "p99": one.p99, "max": one.maximum}
-            run = {"benchmark": one.benchmark, "pattern": one.pattern, "parameter": one.parameter, "value": one.value}
-            rows.append(run | {f"{name}_us": time / MICROSECONDS for name, time in times.items()} | {"mb_per_s": one.bandwidth / MB})
-        return pd.DataFrame(rows)
+        runs = self.done.runs
+        names = {"min_us": "minimum", "mean_us": "mean", "p99_us": "p99", "max_us": "maximum"}
+        times = {name: runs[column] / MICROSECONDS for name, column in names.items()}
+        return runs[["benchmark", "pattern", "parameter", "value"]].assign(**times, mb_per_s=runs["bandwidth"] / MB)
 
     def figures(self) -> pd.DataFrame:
         """A row a nominal figure of a preset: measured, cited, and by how much they differ; none where only some benchmarks ran."""
-        rows = [(one.name, one.measured, one.cited, one.difference) for one in self.done.figures]
-        return pd.DataFrame(rows, columns=["figure", "measured", "cited", "difference"])
+        frame = pd.DataFrame(self.done.figures, columns=["figure", "measured", "cited", "source", "difference"])
+        return frame.drop(columns="source")
 
     def _draw(self) -> Figure:
-        first = self.done.runs[0].benchmark
-        return report.picture([one for one in self.done.runs if one.benchmark == first], self.done.set)
+        runs = self.done.runs
+        return session.STYLES[self.done.set].picture(runs[runs["benchmark"] == runs["benchmark"].iloc[0]])
 
 
 def _level(value: Any, parameter: str) -> int:

@@ -30,7 +30,7 @@ from flashsim.studies.caching.session import Asked, ReferenceSource, simulate
 from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
-from flashsim.studies.runs.partial_files import final_name
+from flashsim.studies.runs.outputs import final_name
 from traces.file import page_trace
 from traces.file.recording import ParquetRecorder
 

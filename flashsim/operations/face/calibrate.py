@@ -17,11 +17,11 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Flag, Name, Size, Target
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import REPORT, Outcome
-from flashsim.studies.calibration import cpu_prices, report, session
-from flashsim.studies.calibration.targets import open_target
+from flashsim.studies.bench.targets import open_target
+from flashsim.studies.calibration import cpu_prices, session
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.partial_files import final_name
+from flashsim.studies.runs.outputs import final_name
 
 
 class CalibrationOutcome(Outcome):
@@ -30,7 +30,7 @@ class CalibrationOutcome(Outcome):
     FILES = (REPORT,)
 
     def __init__(self, done: session.Calibration, written: bool) -> None:
-        super().__init__(done, report.summary(done))
+        super().__init__(done, done.summary())
         self.preset = done.preset
         self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
 
@@ -38,20 +38,18 @@ class CalibrationOutcome(Outcome):
         """What was measured and simulated, and how well they agree."""
         yield f"{self.lead}\n"
         for held_out in (False, True):
-            yield from (report.cells_table(self.done, held_out), "")
-        yield from (self.title, "", Explanation(report.note(self.done)))
+            yield from (self.done.table(held_out), "")
+        yield from (self.title, "", Explanation(self.done.note))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, self.done, self.lead, self.provenance)
+        self.done.write_report(folder, self.lead, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark: measured and simulated (us), the noise of the measurement, and whether it was held out of the fit."""
-        rows = [
-            {"cell": one.cell.name, "held_out": one.cell.held_out, "measured_us": one.time / MICROSECONDS, "noise": one.noise}
-            | {"simulated_us": simulated / MICROSECONDS, "difference": simulated / one.time - 1}
-            for one, simulated in zip(self.done.measured, self.done.shown, strict=True)
-        ]
-        return pd.DataFrame(rows)
+        cells = self.done.cells
+        measured, simulated = cells["time_ns"] / MICROSECONDS, cells["simulated_ns"] / MICROSECONDS
+        shown = cells[["cell", "held_out"]].assign(measured_us=measured, noise=cells["noise"], simulated_us=simulated)
+        return shown.assign(difference=cells["error"])
 
     def estimates(self) -> pd.DataFrame:
         """A row a parameter that was fitted, with its 95 % interval."""

@@ -24,12 +24,12 @@ from flashsim.operations.face.calibrate import CalibrationOutcome
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import REPORT, Outcome
+from flashsim.studies.bench.targets import open_target
 from flashsim.studies.calibration.session import calibrate
-from flashsim.studies.calibration.targets import open_target
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying.real import RealSettings
 from flashsim.studies.runs.joining import lay_out, memory_pages, open_pair
-from flashsim.studies.validation import closed_loop, comparison, joins, joins_report
+from flashsim.studies.validation import closed_loop, joins, joins_report
 
 #: Stands for a preset that is fitted to the device first.
 CALIBRATED = "calibrated"
@@ -57,13 +57,8 @@ class ComparisonOutcome(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
-        rows = []
-        for one in self.done.joins:
-            columns = one.columns()
-            for number, (phase, requests) in enumerate(zip([*one.phases, "total"], [*one.requests, sum(one.requests)], strict=True)):
-                seconds = {f"{name.replace(' ', '_')}_s": times[number] if times else None for name, times in columns.items()}
-                rows.append({"algorithm": one.algorithm, "phase": phase, "requests": requests, **seconds})
-        frame = pd.DataFrame(rows)
+        seconds = joins.seconds(self.done.joins)
+        frame = seconds.infer_objects().rename(columns={name: f"{name.replace(' ', '_')}_s" for name in seconds.columns[3:]})
         frame["formula_s"] = frame["formula_s"].astype(float)
         for name in ("formula", "simulated"):
             frame[f"{name}_difference"] = frame[f"{name}_s"] / frame["executed_s"] - 1
@@ -168,32 +163,32 @@ class ClosedLoopOutcome(Outcome):
     FILES = (REPORT,)
 
     def __init__(self, preset: presets.Preset, trace: Path, loop: closed_loop.ClosedLoop, parts: dict[str, Any]) -> None:
-        groups = comparison.compare(loop)
-        super().__init__(loop, f"{trace.name} on {preset.name}: {comparison.headline(groups)}")
+        groups = closed_loop.compare(loop)
+        super().__init__(loop, f"{trace.name} on {preset.name}: {closed_loop.headline(groups)}")
         self.preset, self.trace, self.groups, self.parts = preset, trace, groups, parts
 
     def summary(self) -> pd.DataFrame:
         """A row a group of requests: means of both, and the demerit."""
-        return comparison.summary_table(self.groups)
+        return closed_loop.summary_table(self.groups)
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups[0].demerit}
-        document |= {"by_class": vars(comparison.ByClass.of(self.groups))}
-        document |= {"groups": {group.name: group.as_dict() for group in self.groups}, "notes": list(self.preset.notes)}
+        document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups["demerit"].iloc[0]}
+        document |= {"by_class": closed_loop.by_class(self.groups)}
+        document |= {"groups": closed_loop.as_json(self.groups), "notes": list(self.preset.notes)}
         return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
 
     def printed(self) -> Iterator[Part]:
         """Means, percentiles and demerits."""
-        yield from (f"{self.title}\n", comparison.summary_table(self.groups), "", comparison.percentile_table(self.groups))
+        yield from (f"{self.title}\n", closed_loop.summary_table(self.groups), "", closed_loop.percentile_table(self.groups))
         if self.parts:
-            yield from ("", comparison.ablation_table(self.parts))
+            yield from ("", closed_loop.ablation_table(self.parts))
         yield from (f"note: {note}" for note in self.preset.notes)
 
     def _write_report(self, folder: Path) -> None:
-        others = [comparison.ablation_table(self.parts)] if self.parts else []
+        others = [closed_loop.ablation_table(self.parts)] if self.parts else []
         title = f"{self.trace.name} on {self.preset.name}"
-        comparison.write_report(folder, title, self.done, self.groups, others, self.provenance)
+        closed_loop.write_report(folder, title, self.done, self.groups, others, self.provenance)
 
 
 @operation
@@ -218,5 +213,5 @@ def hdd(
         raise RefusedError(f"--drive: {preset.name} is no hard disk")
     with activity("replaying") as progress:
         loop = closed_loop.run(preset, measured, progress=progress)
-        parts = dict(comparison.ablate(preset, measured, progress)) if ablate else {}
+        parts = dict(closed_loop.ablate(preset, measured, progress)) if ablate else {}
     return ClosedLoopOutcome(preset, measured, loop, parts)

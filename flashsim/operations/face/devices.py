@@ -19,7 +19,7 @@ from flashsim.operations.fields import Field, Name, Target
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.tables import Table
-from flashsim.studies.runs.partial_files import final_name
+from flashsim.studies.runs.outputs import final_name
 
 
 @operation

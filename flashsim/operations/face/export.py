@@ -52,7 +52,7 @@ def export(
         file = lay_out_rows(source(table, "table"), page_size, page_format)
         with activity("writing") as progress:
             exported = export_relation(file, place, progress)
-    made = Shown(["file", "bytes"], exported.files.items())
+    made = Shown(["file", "bytes"], exported["files"].items())
     lead = f"{file.name}: {file.tuples:,} rows on {file.pages:,} pages of {file.layout.page_title}, in {folder}"
-    made.attrs |= {"lead": lead, "told": exported.as_dict() | {"provenance": origin()}}
+    made.attrs |= {"lead": lead, "told": exported | {"provenance": origin()}}
     return made

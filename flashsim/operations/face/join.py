@@ -29,13 +29,12 @@ from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
 from flashsim.studies.formulas import comparison, drives
-from flashsim.studies.presentation.rows import RowWriter
 from flashsim.studies.presentation.tables import Table as Shown
-from flashsim.studies.presentation.tables import same
+from flashsim.studies.presentation.tables import outstanding, same
 from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.presentation.trace_tables import outstanding
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse
+from flashsim.studies.runs.exporting import RowWriter
 from traces.file.recording import ParquetRecorder
 
 if TYPE_CHECKING:  # the command needs neither

@@ -21,8 +21,7 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, 
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import point_of
 from flashsim.studies.replaying import preconditioning
-from flashsim.studies.replaying.real import RealSettings
-from flashsim.studies.replaying.several import assigned
+from flashsim.studies.replaying.real import RealSettings, assigned
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import Survey, survey
 from traces.replay.base import load_engine

@@ -19,9 +19,9 @@ from flashsim.operations.face._traces import Traced, part_of, trace_file
 from flashsim.operations.fields import Field, Name, Target, TracePart
 from flashsim.operations.operation import operation, working
 from flashsim.operations.outcome import REPORT, Listing, Outcome
-from flashsim.studies.presentation import trace_plots, trace_tables
+from flashsim.studies.presentation import trace_report
 from flashsim.studies.presentation.terminal import Part
-from flashsim.studies.runs.partial_files import final_name
+from flashsim.studies.runs.outputs import final_name
 from traces.file import conversion
 from traces.file.excerpt import requests_of
 from traces.summary import information
@@ -65,11 +65,11 @@ class TraceOutcome(Outcome, Traced):
     def printed(self) -> Iterator[Part]:
         """The format, and what there is to say of the requests."""
         yield f"format: {self.done['format']}"
-        for table in trace_tables.tables(self.done):
+        for table in trace_report.tables(self.done):
             yield from ("", table)
 
     def _write_report(self, folder: Path) -> None:
-        trace_plots.write_report(folder, self.title.partition(" (")[0], self.done, self.provenance)
+        trace_report.write_report(folder, self.title.partition(" (")[0], self.done, self.provenance)
 
     def requests(self) -> pd.DataFrame:
         """A row a request, with the columns of a trace; operations by name."""
@@ -79,7 +79,7 @@ class TraceOutcome(Outcome, Traced):
 
     def over_time(self) -> pd.DataFrame:
         """A row a window of time (or of requests, where nothing is timed): requests, bytes, working set and footprint (bytes)."""
-        return trace_plots.windows_frame(self.done["over_time"]) if self.done["over_time"] else pd.DataFrame()
+        return trace_report.windows_frame(self.done["over_time"]) if self.done["over_time"] else pd.DataFrame()
 
     def reuse(self) -> pd.DataFrame:
         """A row a size of a cache (bytes): the share of references that it serves if it replaces the least recently used page."""
@@ -94,8 +94,8 @@ class TraceOutcome(Outcome, Traced):
 
     def _draw(self) -> Figure:
         if self.done["over_time"]:
-            return trace_plots.working_set(self.over_time(), self.done["over_time"])
-        return trace_plots.share_by_size(trace_plots.sizes_frame(self.done))
+            return trace_report.working_set(self.over_time(), self.done["over_time"])
+        return trace_report.share_by_size(trace_report.sizes_frame(self.done))
 
 
 @operation

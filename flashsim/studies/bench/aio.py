@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
@@ -18,7 +19,7 @@ from flashsim.core.request import READ, SECTOR, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, format_size
 from flashsim.studies.bench.targets import Target
-from flashsim.studies.bench.uflip import Measured, Method, measured, start_up
+from flashsim.studies.bench.uflip import COLUMNS, Method, measured, start_up
 
 #: The sets of micro-benchmarks that there are: uFLIP's and this one.
 SETS = ("uflip", "aio")
@@ -37,7 +38,7 @@ _LARGEST = 64 * MIB
 
 @dataclass(frozen=True)
 class Grid:
-    """What is measured, each size with each level.
+    """Sizes and levels, each of which is measured with each.
 
     Parameters
     ----------
@@ -57,8 +58,7 @@ class Grid:
     def of(cls, sizes: Sequence[int] = (), levels: Sequence[int] = (), count: int | None = None, *, quick: bool = False) -> Grid:
         """The values that are given, in order, or else the paper's up to 1 MiB and 64; a few of them in a quick run."""
         usual = (_QUICK_SIZES, _QUICK_LEVELS) if quick else (SIZES, LEVELS)
-        asked = (sizes or usual[0], levels or usual[1])
-        first, second = (tuple(sorted(set(values))) for values in asked)
+        first, second = (tuple(sorted(set(given or values))) for given, values in zip((sizes, levels), usual, strict=True))
         return cls(first, second, _COUNT if count is None else count)
 
     def __post_init__(self) -> None:
@@ -94,8 +94,8 @@ def operations(only: Sequence[str] = ()) -> list[str]:
 
 def run_all(
     target: Target, grid: Grid, method: Method, only: Sequence[str] = (), progress: Progress | None = None, *, write: bool = True
-) -> tuple[str, int, list[Measured]]:
-    """Measure every size with every level: the state of the target, ns between runs, and a run each, whose `pattern` is the level."""
+) -> tuple[str, int, pd.DataFrame]:
+    """Measure every size with every level: the target's state, ns between runs, and the runs (`COLUMNS`), whose `pattern` is the level."""
     grid.check(target.size, target.least)
     names = [name for name in operations(only) if write or name != "write"]
     state = target.enforce_state(method.share, method.seed) if write else "as found: nothing is written"
@@ -108,5 +108,5 @@ def run_all(
         completions = target.together(make_requests(OPERATIONS[name], places * size, size), level, method.pause or 0)
         begins, ends = (completions[column].astype(np.int64).reshape(-1, level) for column in ("submitted", "completed"))
         ignored = start_up(ends.max(axis=1) - begins.min(axis=1)) * level if method.ignore is None else min(method.ignore, count - 1)
-        runs.append(measured(name, "I/O size", "bytes", str(level), size, completions, np.full(count, size), ignored))
-    return state, method.pause or 0, runs
+        runs.append((name, "I/O size", "bytes", str(level), size, *measured(completions, np.full(count, size), ignored)))
+    return state, method.pause or 0, pd.DataFrame(runs, columns=COLUMNS)

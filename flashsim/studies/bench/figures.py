@@ -1,12 +1,12 @@
 """A drive's nominal figures, measured below the block layer: bandwidth, latency and requests a second."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flashsim.core.errors import UnknownNameError
-from flashsim.core.request import READ, SECTOR, WRITE, make_requests
+from flashsim.core.request import READ, SECTOR, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.device import Device
@@ -22,19 +22,14 @@ _SINGLE_REQUESTS = 1000
 _MECHANICAL_REQUESTS = 20_000
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure, measured and (where the preset cites it) cited: bytes a second, ns, or requests a second."""
+class Figure(NamedTuple):
+    """A figure, measured and (where the preset cites it) cited: bytes a second, ns, or requests a second; measured over cited, less 1."""
 
     name: str
     measured: float
     cited: int | None
     source: str
-
-    @property
-    def difference(self) -> float | None:
-        """Measured over cited, less 1; None where nothing is cited."""
-        return self.measured / self.cited - 1 if self.cited else None
+    difference: float | None
 
 
 def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) -> list[Figure]:
@@ -63,43 +58,33 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
         device = Device(preset, maximum_command=_COMMAND)
         area = min(max(_AREA, 16 * _buffer(device)), device.capacity) // _COMMAND * _COMMAND
         device.load(0, area)
-        every.append(Figure(name, _MEASUREMENTS[name](device, area, seed), cited.get(name), preset.cited_sources.get(name, "")))
+        measure, *rest = _MEASUREMENTS[name]
+        measured, beside = measure(device, area, seed, *rest), cited.get(name)
+        every.append(Figure(name, measured, beside, preset.cited_sources.get(name, ""), measured / beside - 1 if beside else None))
     return every
 
 
-def _bandwidth(operation: int) -> Callable[[Device, int, int], float]:
-    def measure(device: Device, area: int, seed: int) -> float:
-        return _COMMAND * _completions_a_second(device, operation, np.arange(area // _COMMAND) * _COMMAND, _COMMAND)
-
-    return measure
+def _bandwidth(device: Device, area: int, seed: int, operation: int) -> float:
+    return _COMMAND * _completions_a_second(device, operation, np.arange(area // _COMMAND) * _COMMAND, _COMMAND)
 
 
-def _latency(operation: int, length: int) -> Callable[[Device, int, int], float]:
-    def measure(device: Device, area: int, seed: int) -> float:
-        offsets = _random(device, area, length, _SINGLE_REQUESTS, seed)
-        completions = device.serve(make_requests(operation, offsets, length, serial=True))
-        return float((completions["completed"] - completions["submitted"]).mean())
-
-    return measure
+def _latency(device: Device, area: int, seed: int, operation: int, length: int) -> float:
+    offsets = _random(device, area, length, _SINGLE_REQUESTS, seed)
+    completions = device.serve(make_requests(operation, offsets, length, serial=True))
+    return float((completions["completed"] - completions["submitted"]).mean())
 
 
-def _mechanical(statistic: str) -> Callable[[Device, int, int], float]:
-    def measure(device: Device, area: int, seed: int) -> float:
-        offsets = _random(device, area, SECTOR, _MECHANICAL_REQUESTS, seed)
-        device.serve(make_requests(READ, offsets, SECTOR, serial=True))
-        return float(device.statistics()[statistic])
-
-    return measure
+def _mechanical(device: Device, area: int, seed: int, statistic: str) -> float:
+    offsets = _random(device, area, SECTOR, _MECHANICAL_REQUESTS, seed)
+    device.serve(make_requests(READ, offsets, SECTOR, serial=True))
+    return float(device.statistics()[statistic])
 
 
-def _rate(operation: int) -> Callable[[Device, int, int], float]:
-    def measure(device: Device, area: int, seed: int) -> float:
-        count = 16 * device.preset.parameters.queue_depth + _SINGLE_REQUESTS
-        if operation == WRITE:
-            count += 8 * _buffer(device) // (4 * KIB)
-        return _completions_a_second(device, operation, _random(device, area, 4 * KIB, count, seed), 4 * KIB)
-
-    return measure
+def _rate(device: Device, area: int, seed: int, operation: int) -> float:
+    count = 16 * device.preset.parameters.queue_depth + _SINGLE_REQUESTS
+    if operation == WRITE:
+        count += 8 * _buffer(device) // (4 * KIB)
+    return _completions_a_second(device, operation, _random(device, area, 4 * KIB, count, seed), 4 * KIB)
 
 
 def _buffer(device: Device) -> int:
@@ -107,27 +92,28 @@ def _buffer(device: Device) -> int:
     return flash.write_buffer if flash else 0
 
 
-def _random(device: Device, area: int, length: int, count: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _random(device: Device, area: int, length: int, count: int, seed: int) -> Integers:
     within = device.capacity if device.kind == "hdd" else area
     return generator(seed, "figures", length).integers(0, within // length, count) * length
 
 
-def _completions_a_second(device: Device, operation: int, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], length: int) -> float:
+def _completions_a_second(device: Device, operation: int, offsets: Integers, length: int) -> float:
     ends = np.sort(device.serve(make_requests(operation, offsets, length))["completed"])
     first, last = len(ends) // 4, 3 * len(ends) // 4
     return float((last - first) * SECONDS / (ends[last] - ends[first]))
 
 
-_MEASUREMENTS: dict[str, Callable[[Device, int, int], float]] = {
-    "mean_seek": _mechanical("mean_seek"),
-    "rotational_latency": _mechanical("mean_wait"),
-    "sequential_read": _bandwidth(READ),
-    "sequential_write": _bandwidth(WRITE),
-    "read_access": _latency(READ, SECTOR),
-    "random_read": _latency(READ, 4 * KIB),
-    "random_read_iops": _rate(READ),
-    "random_write": _latency(WRITE, 4 * KIB),
-    "random_write_iops": _rate(WRITE),
-    "page_read": _latency(READ, 8 * KIB),
-    "page_write": _latency(WRITE, 8 * KIB),
+#: The function of each, and what it takes besides the device, the area and the seed.
+_MEASUREMENTS: dict[str, tuple[Callable[..., float], *tuple[Any, ...]]] = {
+    "mean_seek": (_mechanical, "mean_seek"),
+    "rotational_latency": (_mechanical, "mean_wait"),
+    "sequential_read": (_bandwidth, READ),
+    "sequential_write": (_bandwidth, WRITE),
+    "read_access": (_latency, READ, SECTOR),
+    "random_read": (_latency, READ, 4 * KIB),
+    "random_read_iops": (_rate, READ),
+    "random_write": (_latency, WRITE, 4 * KIB),
+    "random_write_iops": (_rate, WRITE),
+    "page_read": (_latency, READ, 8 * KIB),
+    "page_write": (_latency, WRITE, 8 * KIB),
 }

@@ -1,42 +1,51 @@
-"""One benchmark session: the device that a command line names, what is measured on it, and how much of it is used."""
+"""One benchmark session: a device that a command line names is measured, and its tables and a page with a picture a micro-benchmark shown.
 
-import os
-import stat
-from collections.abc import Callable, Sequence
+For uFLIP these have response times over a parameter, a line a pattern; for AIOMicrobench bandwidth and latency over I/O size, a column or a
+line an outstanding level (Shin et al., figure 2).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
+from matplotlib.scale import SymmetricalLogScale
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
-from flashsim.core.units import GIB, KIB, format_size
+from flashsim.core.units import GIB, KIB, MB, MICROSECONDS, MILLISECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.aio import check_outstanding
 from flashsim.device.device import Device
-from flashsim.device.file import RealDevice
-from flashsim.studies.bench import aio
+from flashsim.device.figures import show
+from flashsim.studies.bench import aio, targets, uflip
 from flashsim.studies.bench.figures import Figure, figures
-from flashsim.studies.bench.targets import RealTarget, SimulatedTarget, Target
-from flashsim.studies.bench.uflip import Measured, Method, names, run_all
+from flashsim.studies.presentation import plots
+from flashsim.studies.presentation.report import Report
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
 from flashsim.studies.presentation.timeline import Timeline
-from flashsim.studies.replaying.preconditioning import bring_into, wanted
+from flashsim.studies.replaying import preconditioning
 from traces.workload.base import Setting
 
 #: How much is used unless a size is given: of a simulated drive, so that its state fits into memory, and of a real one that is written.
 _SIMULATED, _WRITTEN, _QUICK = 64 * GIB, GIB, GIB
 _UNIT = 32 * KIB
-
-Draw = Callable[[Device], AbstractContextManager[Timeline]]
 _COUNT, _QUICK_COUNT = 1024, 256
+
+#: Begins the timeline of a device.
+Draw = Callable[[Device], AbstractContextManager[Timeline]]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asked for; None and 0 stand for the defaults."""
+    """Choices of a user; None and 0 stand for the defaults."""
 
     only: Sequence[str] = ()
     size: int | None = None
@@ -52,23 +61,22 @@ class Options:
 
 @dataclass(frozen=True)
 class Session:
-    """What was measured."""
+    """The measurements: nominal `figures`, and `runs` with the columns `flashsim.studies.bench.uflip.COLUMNS`."""
 
     device: str
     size: int
     state: str
     pause: int
     figures: list[Figure]
-    runs: list[Measured]
+    runs: pd.DataFrame
     set: str = "uflip"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; times are ns and rates bytes a second."""
-        nominal = [vars(one) | {"difference": one.difference} for one in self.figures]
-        return vars(self) | {"figures": nominal, "runs": [one.as_dict() for one in self.runs]}
+        return vars(self) | {"figures": [one._asdict() for one in self.figures], "runs": self.runs.to_dict("records")}
 
 
-def bench(device: str, options: Options, method: Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
+def bench(device: str, options: Options, method: uflip.Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
     """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
 
     Parameters
@@ -87,42 +95,39 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
         return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
     if options.precondition:
-        wanted(options.precondition, preset)  # refuse before anything is compiled
+        preconditioning.wanted(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)
     size = options.size or min(drive.capacity, _QUICK if options.quick else aio.FILE if grid else _SIMULATED)
     with draw(drive) if draw else nullcontext() as timeline:
-        enforced = partial(bring_into, drive, options.precondition, progress=progress) if options.precondition else None
-        target = SimulatedTarget(drive, _whole(size), timeline, enforced)
+        enforced = partial(preconditioning.bring_into, drive, options.precondition, progress=progress) if options.precondition else None
+        target = targets.SimulatedTarget(drive, _whole(size), timeline, enforced)
         state, pause, runs = _measured(target, options, grid, method, progress, write=True)
     nominal = [] if options.only or grid else figures(preset, seed=method.seed)
     return Session(preset.name, target.size, state, pause, nominal, runs, options.set)
 
 
-def _real(path: Path, options: Options, grid: aio.Grid | None, method: Method, progress: Progress | None) -> Session:
-    size = options.size or (_default_size(path, options) if path.exists() else _WRITTEN)
+def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Method, progress: Progress | None) -> Session:
+    readable = not options.allow_write and (path.is_file() or path.is_block_device())
+    size = _whole(options.size or (targets.size_of(path) if readable else _WRITTEN))
     if grid:  # refuse before anything is opened
-        grid.check(_whole(size), SECTOR)
+        grid.check(size, SECTOR)
         check_outstanding(grid.levels[-1])
     else:
-        _setting(_whole(size), SECTOR, options.allow_write, options)
-    if options.allow_write:
-        opened = RealDevice(path, _whole(size), allow_write=True, replace=options.replace)
-    else:
-        opened = RealDevice(path, _whole(size), read_only=True)
-    with opened as real:
-        target = RealTarget(real, _whole(size))
+        _setting(size, SECTOR, options.allow_write, options)
+    with targets.open_real(path, size, allow_write=options.allow_write, replace=options.replace) as real:
+        target = targets.RealTarget(real, size)
         state, pause, runs = _measured(target, options, grid, method, progress, write=options.allow_write)
     return Session(str(path), target.size, state, pause, [], runs, options.set)
 
 
 def _grid(options: Options) -> aio.Grid | None:
-    """What AIOMicrobench measures, None where uFLIP is asked for; names that the set does not have are refused."""
+    """The grid of AIOMicrobench, None for uFLIP; names that the set does not have are refused."""
     if options.set not in aio.SETS:
         raise UnknownNameError("set", options.set, aio.SETS)
     if options.set == "aio":
         aio.operations(options.only)
         return aio.Grid.of(options.sizes, options.levels, options.count, quick=options.quick)
-    names(options.only)
+    uflip.names(options.only)
     for name in ("sizes", "levels"):
         if getattr(options, name):
             raise RefusedError(f"--{name}: the set uflip has its own; only aio lets them be chosen")
@@ -130,21 +135,11 @@ def _grid(options: Options) -> aio.Grid | None:
 
 
 def _measured(
-    target: Target, options: Options, grid: aio.Grid | None, method: Method, progress: Progress | None, *, write: bool
-) -> tuple[str, int, list[Measured]]:
+    target: targets.Target, options: Options, grid: aio.Grid | None, method: uflip.Method, progress: Progress | None, *, write: bool
+) -> tuple[str, int, pd.DataFrame]:
     if grid:
         return aio.run_all(target, grid, method, options.only, progress, write=write)
-    return run_all(target, _setting(target.size, target.least, write, options), method, options.only, progress)
-
-
-def _default_size(path: Path, options: Options) -> int:
-    if options.allow_write:
-        return _WRITTEN
-    mode = path.stat().st_mode
-    if not stat.S_ISBLK(mode) and not stat.S_ISREG(mode):
-        return _WRITTEN  # refused when it is opened
-    with path.open("rb") as file:
-        return file.seek(0, os.SEEK_END)
+    return uflip.run_all(target, _setting(target.size, target.least, write, options), method, options.only, progress)
 
 
 def _whole(size: int) -> int:
@@ -156,3 +151,146 @@ def _setting(size: int, least: int, write: bool, options: Options) -> Setting:
     if count < 0:
         raise InvalidParameterError("count", count, "it must be at least 1")
     return Setting(size, count=count, least=least, write=write, quick=options.quick)
+
+
+#: More names below an axis would run into each other.
+_MOST_TICKS = 8
+#: A size is said to reach the maximum from so much of it on.
+REACHED = 0.95
+
+
+def figures_table(figures: Sequence[Figure]) -> Table:
+    """Nominal figures beside the cited ones."""
+    rows = [
+        [name, show(name, measured), show(name, nominal) if nominal else None, None if differs is None else difference(differs)]
+        for name, measured, nominal, _, differs in figures
+    ]
+    return Table(["figure", "measured", "cited", "difference"], rows, "Below the block layer, on a fresh drive")
+
+
+def tables_of(runs: pd.DataFrame, style: str = "uflip") -> dict[str, list[Table]]:
+    """Tables of each micro-benchmark, by its name."""
+    return {str(name): STYLES[style].tables(own) for name, own in runs.groupby("benchmark", sort=False)}
+
+
+def _uflip_tables(runs: pd.DataFrame) -> list[Table]:
+    """One of a micro-benchmark; times in ms."""
+    shown = [uflip.shown_value(unit, value) for unit, value in zip(runs["unit"], runs["value"], strict=True)]
+    times = {"min": "minimum", "mean": "mean", "max": "maximum", "stddev": "deviation", "p99": "p99"}
+    columns = same("pattern") | {runs["parameter"].iloc[0]: "shown"} | {f"{head} ms": (name, MILLISECONDS) for head, name in times.items()}
+    records = runs.assign(shown=shown).to_dict("records")
+    return [Table.of(records, columns | {"MB/s": ("bandwidth", MB)} | same("ignored"), title=runs["benchmark"].iloc[0], digits=3)]
+
+
+def _uflip_picture(runs: pd.DataFrame) -> Drawing:
+    """Mean response times over the parameter, a line a pattern."""
+    series = {str(pattern): (own["value"], own["mean"] / MICROSECONDS) for pattern, own in runs.groupby("pattern", sort=False)}
+    values = sorted(set(runs["value"]))
+    scale: Any = plots.BINARY if len(values) > 1 else "linear"
+    if values[0] <= 0:
+        least = min((value for value in values if value > 0), default=1)
+        scale = SymmetricalLogScale(None, base=2, linthresh=max(1, least))
+    drawn = plots.lines(series, names=6, xscale=scale, yscale="log", xlabel=runs["parameter"].iloc[0], ylabel="mean response time, us")
+    places = values[:: -(-len(values) // _MOST_TICKS)]
+    _ticks(drawn, {value: uflip.shown_value(runs["unit"].iloc[0], value) for value in places})
+    return drawn
+
+
+def _ticks(drawing: Drawing, names: Mapping[float, str]) -> None:
+    (axes,) = drawing.axes
+    axes.set_xticks(list(names), [*names.values()], fontsize=7)
+    axes.tick_params(axis="x", which="minor", length=0)
+
+
+def _uflip_overview(runs: pd.DataFrame) -> Table:
+    """For each micro-benchmark, how far mean times lie apart over its parameter: of the pattern that it matters most to."""
+    rows: list[list[Entry]] = []
+    for name, own in runs.groupby("benchmark", sort=False):
+        spreads = []
+        for pattern, each in own.groupby("pattern", sort=False):
+            ordered = each.sort_values("mean", kind="stable")
+            ends = [ordered[["mean", "unit", "value"]].iloc[end].tolist() for end in (0, -1)]
+            spreads.append((ends[1][0] / ends[0][0], pattern, ends))
+        ratio, pattern, ends = max(spreads, key=lambda spread: spread[0])
+        shown = [part for mean, unit, value in ends for part in (mean / MILLISECONDS, uflip.shown_value(unit, value))]
+        rows.append([str(name), str(pattern), own["parameter"].iloc[0], *shown, ratio])
+    rows.sort(key=lambda row: -float(row[-1] or 0))
+    header = ["micro-benchmark", "pattern", "parameter", "least mean ms", "at", "most mean ms", "at", "most / least"]
+    return Table(header, rows, "overview", note="of each micro-benchmark the pattern whose mean times lie furthest apart")
+
+
+def at_levels(runs: pd.DataFrame, column: str = "bandwidth") -> pd.DataFrame:
+    """A column of runs of AIOMicrobench, a row an I/O size (bytes) and a column an outstanding level."""
+    return runs.assign(level=runs["pattern"].astype(int)).pivot(index="value", columns="level", values=column)
+
+
+def _aio_tables(runs: pd.DataFrame) -> list[Table]:
+    """Of reads or writes: MB/s and the mean latency of a request, a row an I/O size and a column an outstanding level."""
+    name, made = str(runs["benchmark"].iloc[0]), []
+    for title, column, unit, scale in ((name, "bandwidth", "MB/s", MB), (f"{name}-latency", "mean", "mean us of a request", MICROSECONDS)):
+        values = at_levels(runs, column) / scale
+        rows = [[format_size(size), *row] for size, *row in values.itertuples(name=None)]
+        made.append(Table(["I/O size", *map(str, values)], rows, title, digits=1, note=f"{unit}; a column: so many requests at once"))
+    return made
+
+
+def aio_picture(runs: pd.DataFrame) -> Drawing:
+    """Bandwidth of reads or writes over I/O size, a line an outstanding level."""
+    rates = at_levels(runs) / MB
+    series = {str(level): (rates[level].dropna().index, rates[level].dropna()) for level in rates}
+    x = "I/O size; a line: so many requests at once"
+    drawn = plots.lines(series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"{runs['benchmark'].iloc[0]}, MB/s")
+    _ticks(drawn, {size: format_size(size).replace(" ", "\n") for size in rates.index})
+    return drawn
+
+
+def _aio_overview(runs: pd.DataFrame) -> Table:
+    """Of reads and writes: the most MB/s, what reaches it, and how many times the least it is."""
+    levels = runs["pattern"].astype(int)
+    ends = [levels.min(), levels.max()]
+    rows: list[list[Entry]] = []
+    for name, own in runs.groupby("benchmark", sort=False):
+        most, least = own["bandwidth"].max(), own["bandwidth"].min()
+        sizes = [reaching(own, each) for each in ends]
+        shown = [None if size is None else format_size(size) for size in sizes]
+        size, level = own[["value", "pattern"]].iloc[int(own["bandwidth"].argmin())]
+        rows.append([str(name), most / MB, *shown, least / MB, f"{format_size(size)}, {level}", most / least])
+    heads = [f"{REACHED:.0%} of it from, {each} at once" for each in ends]
+    return Table(["", "most MB/s", *heads, "least MB/s", "at size, level", "most / least"], rows, "overview")
+
+
+def reaching(runs: pd.DataFrame, outstanding: int, share: float = REACHED) -> int | None:
+    """The least size that has a share of the highest bandwidth with so many requests at once, bytes; None if none has."""
+    reached = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= share * runs["bandwidth"].max())]
+    return int(reached["value"].min()) if len(reached) else None
+
+
+class Style(NamedTuple):
+    """Presentation of a set of micro-benchmarks: its title; tables and picture of one; and the table of what matters."""
+
+    title: str
+    tables: Callable[[pd.DataFrame], list[Table]]
+    picture: Callable[[pd.DataFrame], Drawing]
+    overview: Callable[[pd.DataFrame], Table]
+
+
+#: By the set's name.
+STYLES = {
+    "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, _uflip_overview),
+    "aio": Style("AIOMicrobench", _aio_tables, aio_picture, _aio_overview),
+}
+
+
+def write_report(folder: Path, lead: str, session: Session, origin: dict[str, Any]) -> None:
+    """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
+    figures, style, runs = figures_table(session.figures), STYLES[session.set], session.runs
+    tiles = []
+    for one in session.figures:
+        beside = "" if one.difference is None else f" ({difference(one.difference)})"
+        tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
+    sections = [Section("What matters", tables=[style.overview(runs)])] if len(runs) else []
+    sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if tiles else []
+    for name, own in runs.groupby("benchmark", sort=False):
+        drawn = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
+        sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=drawn))
+    Report(f"{style.title} on {session.device}", lead, tiles, sections, origin).write(folder)

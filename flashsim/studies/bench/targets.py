@@ -1,18 +1,24 @@
-"""What a benchmark runs on: a simulated drive in virtual time, or a real file or block device."""
+"""The devices that benchmarks and calibrations run on: a simulated drive in virtual time, or a real file or block device."""
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError
-from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
+from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import Spans
-from flashsim.core.units import KIB, MIB, SECONDS, format_size
+from flashsim.core.units import GIB, KIB, MIB, SECONDS, format_size
+from flashsim.device import presets
+from flashsim.device.access import check_typed, is_path
 from flashsim.device.aio import in_sets
 from flashsim.device.batch import aligned_buffer
 from flashsim.device.device import Device
@@ -24,41 +30,21 @@ _STATE_UNIT, _STATE_LARGEST = 4 * KIB, 128 * KIB
 _STATE_BATCH = 1 << 14
 #: Bytes that one call reads or writes at most.
 _CALL = 16 * MIB
+#: Bytes of a file that is made for a calibration, and of a simulated drive that are calibrated.
+DEFAULT_SIZE = GIB
+#: The least area that a device can be calibrated in, some hundred requests of the largest size; and that size.
+_LEAST_AREA, _LARGEST = 64 * MIB, 4 * MIB
 
 
-class Target(Protocol):
-    """A device under test."""
+class Drawing(Protocol):
+    """Draws what a simulated drive does: `flashsim.studies.presentation.timeline.Timeline`, on which measurements shall not rest."""
 
-    name: str
-    size: int
-    least: int
-    buffer: int  # bytes that it is known to acknowledge before they are on flash
-
-    def enforce_state(self, share: float, seed: int) -> str:
-        """Bring the area into a known state; say which, in one sentence."""
-
-    def serve(self, requests: Requests, pause: int) -> Completions:
-        """Pause for so many ns, then serve the requests; their completions in order."""
-
-    def measure(self, requests: Requests, pause: int) -> Completions:
-        """The same for requests that are measured: they are drawn, where something is."""
-
-    def together(self, requests: Requests, level: int, pause: int) -> Completions:
-        """Measure requests of one length and operation of which `level` are handed over at once, and the next ones when these are done."""
-
-
-class Watching(Protocol):
-    """Takes what a simulated drive does, such as a timeline (`flashsim.studies.presentation.timeline`)."""
-
-    def add_spans(self, spans: Spans) -> None:
-        """Take what parts of the drive did."""
-
-    def add_requests(self, requests: Requests, completions: Completions) -> None:
-        """Take requests that have completed, after their spans."""
+    def add_spans(self, spans: Spans) -> None: ...
+    def add_requests(self, requests: Requests, completions: Completions) -> None: ...
 
 
 class SimulatedTarget:
-    """A simulated drive.
+    """A simulated drive; `least` is the unit of requests, and `buffer` the bytes that it acknowledges before they are on flash.
 
     Parameters
     ----------
@@ -70,7 +56,7 @@ class SimulatedTarget:
         Brings the drive into its state in another way than by random writes, given a seed, and says what it is.
     """
 
-    def __init__(self, device: Device, size: int, timeline: Watching | None = None, enforced: Callable[[int], str] | None = None) -> None:
+    def __init__(self, device: Device, size: int, timeline: Drawing | None = None, enforced: Callable[[int], str] | None = None) -> None:
         if size > device.capacity:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
@@ -89,24 +75,27 @@ class SimulatedTarget:
         return f"the whole area ({format_size(self.size)}) loaded in order, then {share:.0%} of it written at random places and sizes"
 
     def serve(self, requests: Requests, pause: int) -> Completions:
+        """Pause for so many ns, then serve the requests; their completions in order."""
         return self.device.serve(requests, self.device.now + pause)
 
     def measure(self, requests: Requests, pause: int) -> Completions:
+        """The same for requests that are measured: they are drawn, where something is."""
         return self._drawn(requests, lambda: self.serve(requests, pause))
 
     def together(self, requests: Requests, level: int, pause: int) -> Completions:
-        """Serve the requests in sets, and draw what happens; what is written behind goes on between sets."""
-        return self._drawn(requests, lambda: self._in_sets(requests, level, self.device.now + pause))
-
-    def _in_sets(self, requests: Requests, level: int, at: int) -> Completions:
+        """Measure requests of which `level` are handed over at once, and the next ones when these are done; writes behind go on between."""
         if level == 1:
             requests["dependency"] = np.arange(len(requests)) - 1
-            return self.device.serve(requests, at, settle=False)
-        found = []
-        for begin in range(0, len(requests), level):
-            found.append(self.device.serve(requests[begin : begin + level], at, settle=False))
-            at = self.device.now
-        return np.concatenate(found)
+        size = len(requests) if level == 1 else level
+
+        def serve() -> Completions:
+            at, sets = self.device.now + pause, []
+            for begin in range(0, len(requests), size):
+                sets.append(self.device.serve(requests[begin : begin + size], at, settle=False))
+                at = self.device.now
+            return np.concatenate(sets)
+
+        return self._drawn(requests, serve)
 
     def _drawn(self, requests: Requests, serve: Callable[[], Completions]) -> Completions:
         if self.timeline is None:
@@ -140,7 +129,7 @@ class RealTarget:
         return self.serve(requests, pause)
 
     def together(self, requests: Requests, level: int, pause: int) -> Completions:
-        """Serve the requests by the kernel's asynchronous interface; all use the same memory."""
+        """Serve requests of one length and operation by the kernel's asynchronous interface; all use the same memory."""
         time.sleep(pause / SECONDS)
         operation, length = int(requests["operation"][0]), int(requests["length"][0])
         memory = aligned_buffer(length)
@@ -155,31 +144,30 @@ class RealTarget:
         completions = np.zeros(len(requests), COMPLETION)
         streams = [np.flatnonzero(requests["stream"] == stream) for stream in np.unique(requests["stream"])]
         with ThreadPoolExecutor(len(streams)) as pool:
-            for rows, found in zip(streams, pool.map(lambda rows: self._stream(requests[rows]), streams), strict=True):
-                completions[rows] = found
+            for rows, served in zip(streams, pool.map(lambda rows: self._stream(requests[rows]), streams), strict=True):
+                completions[rows] = served
         return completions
 
     def _stream(self, requests: Requests) -> Completions:
-        found = []
+        parts = []
         begin = 0
         while begin < len(requests):
-            time.sleep(int(requests["think"][begin]) / SECONDS)
-            end = self._together(requests, begin)
-            part = requests[begin:end]
+            left = requests[begin:]
+            time.sleep(int(left["think"][0]) / SECONDS)
+            # one call serves requests of one operation, without a pause, and not too many bytes
+            together = (left["operation"] == left["operation"][0]) & (np.cumsum(left["length"]) <= _CALL) & (left["think"] == 0)
+            together[0] = True
+            part = left if together.all() else left[: int(np.argmin(together))]
             if part["operation"][0] == READ:
-                found.append(self.device.read(part["offset"], part["length"])[1])
+                parts.append(self.device.read(part["offset"], part["length"])[1])
             else:
-                found.append(self.device.write(part["offset"], np.zeros(int(part["length"].sum()), np.uint8), part["length"]))
-            begin = end
-        return np.concatenate(found)
+                parts.append(self.device.write(part["offset"], np.zeros(int(part["length"].sum()), np.uint8), part["length"]))
+            begin += len(part)
+        return np.concatenate(parts)
 
-    @staticmethod
-    def _together(requests: Requests, begin: int) -> int:
-        """The end of the requests that one call may serve: of one operation, without a pause, and not too large."""
-        same = (requests["operation"][begin:] == requests["operation"][begin]) & (np.cumsum(requests["length"][begin:]) <= _CALL)
-        same[1:] &= requests["think"][begin + 1 :] == 0
-        same[0] = True
-        return begin + (len(same) if same.all() else int(np.argmin(same)))
+
+#: A device under test.
+Target = SimulatedTarget | RealTarget
 
 
 def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Requests]:
@@ -192,3 +180,109 @@ def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Reques
         offsets = random.integers(0, places + 1) * unit
         yield make_requests(WRITE, offsets, lengths, serial=True)
         total -= int(lengths.sum())
+
+
+def response_times(completions: Completions) -> Integers:
+    """From submission to completion, ns, shape (n,)."""
+    return (completions["completed"] - completions["submitted"]).astype(np.int64)
+
+
+def open_real(path: Path, size: int, *, allow_write: bool, replace: bool) -> RealDevice:
+    """A file or block device with O_DIRECT, only to read unless writing is allowed."""
+    return RealDevice(path, size, allow_write=allow_write, replace=replace, read_only=not allow_write)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file or block device; 0 where there is none yet, or none that can be opened."""
+    try:
+        with path.open("rb") as file:
+            return file.seek(0, os.SEEK_END)
+    except OSError:
+        return 0
+
+
+class PsyncTarget(RealTarget):
+    """A real device that gets requests which wait for nothing all at once, and others one after another (psync)."""
+
+    def serve(self, requests: Requests, pause: int) -> Completions:
+        if len(requests) and requests["think"].any():
+            return super().serve(requests, pause)
+        batch = bool((requests["dependency"] < 0).all())
+        if requests["operation"][0] == READ:
+            return self.device.read(requests["offset"], requests["length"], batch=batch)[1]
+        data = np.zeros(int(requests["length"].sum()), np.uint8)
+        return self.device.write(requests["offset"], data, requests["length"], batch=batch)
+
+
+def simulated_target(preset: presets.Preset, size: int | None = None) -> SimulatedTarget:
+    """A fresh drive of a preset, all of a disk and 1 GiB of a flash drive by default; flash has been written once, in order.
+
+    Raises
+    ------
+    CapacityError
+        The drive is smaller than that, or too small.
+    """
+    capacity = preset.capacity
+    if size is not None and size > capacity:
+        raise CapacityError(f"size: {format_size(size)}, but {preset.name} holds {format_size(capacity)}")
+    area = _whole(size or (capacity if preset.kind == "hdd" else min(capacity, DEFAULT_SIZE)), preset.name)
+    device = Device(preset)
+    if device.kind == "ssd":
+        device.load(0, area)
+    return SimulatedTarget(device, area)
+
+
+@contextmanager
+def open_target(
+    name: str,
+    size: int | None,
+    *,
+    allow_write: bool = False,
+    replace: bool = False,
+    destroy: str | Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Target]:
+    """The device of a calibration: a fresh simulated drive of that preset, or a real file or block device.
+
+    A real one is opened with O_DIRECT, only to read unless writing is allowed; a file that is made is removed at the end.  Where writing is
+    allowed, the area is written once, in order, so that reads reach the device.
+    """
+    if not is_path(name):
+        yield simulated_target(presets.load(name), size)
+        return
+    path, needed = Path(name), size or SECTOR
+    if allow_write:
+        if path.is_block_device():
+            check_typed(path, destroy)
+        needed = _whole(size or size_of(path) or DEFAULT_SIZE, name)
+    with open_real(path, needed, allow_write=allow_write, replace=replace) as device:
+        area = _whole(size or device.size, name)
+        target = PsyncTarget(device, area)
+        for offset in range(0, area if allow_write else 0, _LARGEST):
+            target.serve(make_requests(WRITE, offset, _LARGEST), 0)
+            if progress:
+                progress(offset + _LARGEST, area, "writing the area once")
+        if not allow_write:
+            _refuse_holes(path, area)
+        yield target
+        device.remove_if_made()
+
+
+def _whole(size: int, name: str) -> int:
+    """The bytes that are calibrated, whole multiples of the largest request."""
+    if size < _LEAST_AREA:
+        raise CapacityError(f"size: {format_size(size // SECTOR * SECTOR)} of {name}, but a calibration needs {format_size(_LEAST_AREA)}")
+    return size // _LARGEST * _LARGEST
+
+
+def _refuse_holes(path: Path, area: int) -> None:
+    try:
+        with path.open("rb") as file:
+            hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
+    except OSError as problem:
+        raise MissingFileError(f"device: cannot read {path}: {problem.strerror}") from problem
+    if hole < area and path.is_file():
+        raise RefusedError(
+            f"device: {path} was not written from {format_size(hole // SECTOR * SECTOR)} on; reads there do not reach the device "
+            "(write it first, or add --allow-write)"
+        )

@@ -4,18 +4,19 @@ Bouganim, Jónsson, Bonnet, "uFLIP: Understanding Flash IO Patterns", CIDR 2009.
 device's state as it is; then those that write.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Completions, Integers
 from flashsim.core.units import SECONDS, format_duration, format_size
-from flashsim.studies.bench.targets import Target
+from flashsim.studies.bench.targets import Target, response_times
 from traces.workload.base import FAMILY, Run, Setting
 
 #: The order of the paper's tool: what changes the device's state least comes first.
@@ -57,26 +58,11 @@ class Method:
             raise InvalidParameterError("seed", self.seed, "it must be at least 0")
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Response times of one run, ns, after the start-up phase; `bandwidth` is bytes a second."""
-
-    benchmark: str
-    parameter: str
-    unit: str
-    pattern: str
-    value: int
-    requests: int
-    ignored: int
-    minimum: int
-    mean: float
-    maximum: int
-    deviation: float
-    p99: float
-    bandwidth: float
-
-    def as_dict(self) -> dict[str, str | int | float]:
-        return dataclasses.asdict(self)
+#: The columns of measured runs: response times are ns, after the start-up phase, and `bandwidth` is bytes a second.
+COLUMNS = [
+    "benchmark", "parameter", "unit", "pattern", "value", "requests", "ignored", "minimum", "mean", "maximum", "deviation", "p99",
+    "bandwidth",
+]  # fmt: skip
 
 
 def names(only: Sequence[str] = ()) -> list[str]:
@@ -89,8 +75,8 @@ def names(only: Sequence[str] = ()) -> list[str]:
 
 def run_all(
     target: Target, setting: Setting, method: Method, only: Sequence[str] = (), progress: Progress | None = None
-) -> tuple[str, int, list[Measured]]:
-    """Bring the target into a known state, run the benchmarks, and say what the state was and how many ns passed between runs."""
+) -> tuple[str, int, pd.DataFrame]:
+    """Bring the target into a known state and run the benchmarks: the state, ns between runs, and the runs (`COLUMNS`)."""
     if method.ignore is not None and method.ignore >= setting.count:
         raise InvalidParameterError("ignore", method.ignore, f"a run has {setting.count} requests")
     members = {name: FAMILY.load(name) for name in names(only)}
@@ -104,10 +90,10 @@ def run_all(
             progress(number, len(todo), f"{name} {run.name}")
         requests, member = run.requests(method.seed), members[name]
         completions = target.measure(requests, pause)
-        ignored = start_up(_times(completions)) if method.ignore is None else method.ignore
-        runs.append(measured(name, member.PARAMETER, member.UNIT, run.name, run.value, completions, requests["length"], ignored))
-    place = {name: number for number, name in enumerate(members)}
-    return state, pause, sorted(runs, key=lambda one: place[one.benchmark])
+        ignored = start_up(response_times(completions)) if method.ignore is None else method.ignore
+        runs.append((name, member.PARAMETER, member.UNIT, run.name, run.value, *measured(completions, requests["length"], ignored)))
+    order = [*members]
+    return state, pause, pd.DataFrame(sorted(runs, key=lambda run: order.index(str(run[0]))), columns=COLUMNS)
 
 
 def probed_pause(target: Target, setting: Setting, seed: int) -> int:
@@ -119,13 +105,13 @@ def probed_pause(target: Target, setting: Setting, seed: int) -> int:
         return LEAST_PAUSE
     reads = Run("SR", 0, (setting.pattern("SR"),), setting.count).requests(seed)
     writes = Run("RW", 0, (setting.pattern("RW"),), setting.count).requests(seed)
-    usual = _times(target.serve(reads, LEAST_PAUSE))
+    usual = response_times(target.serve(reads, LEAST_PAUSE))
     target.serve(writes, LEAST_PAUSE)
     begin, lingering = -1, 0
     for _ in range(_MOST_RUNS):
         completions = target.serve(reads, 0)
         begin = int(completions["submitted"][0]) if begin < 0 else begin
-        disturbed = disturbed_until(_times(completions), usual)
+        disturbed = disturbed_until(response_times(completions), usual)
         if disturbed:
             lingering = int(completions["completed"][disturbed - 1]) - begin
         if disturbed < len(completions):
@@ -156,27 +142,12 @@ def disturbed_until(times: Integers, usual: Integers) -> int:
     return int(inside[-1]) + 1 if len(inside) else int(off[-1]) + window
 
 
-def measured(
-    benchmark: str, parameter: str, unit: str, pattern: str, value: int, completions: Completions, lengths: Integers, ignored: int
-) -> Measured:
-    """What the completions of a run say, without those of its start-up phase."""
-    kept = _times(completions)[ignored:]
+def measured(completions: Completions, lengths: Integers, ignored: int) -> tuple[Any, ...]:
+    """The numbers of a run (the last eight `COLUMNS`), statistics without its start-up phase."""
+    times = response_times(completions)[ignored:]
     elapsed = int(completions["completed"][ignored:].max() - completions["submitted"][ignored:].min())
-    return Measured(
-        benchmark=benchmark,
-        parameter=parameter,
-        unit=unit,
-        pattern=pattern,
-        value=value,
-        requests=len(completions),
-        ignored=ignored,
-        minimum=int(kept.min()),
-        mean=float(kept.mean()),
-        maximum=int(kept.max()),
-        deviation=float(kept.std()),
-        p99=float(np.percentile(kept, 99)),
-        bandwidth=float(lengths[ignored:].sum()) * SECONDS / max(elapsed, 1),
-    )
+    statistics = int(times.min()), float(times.mean()), int(times.max()), float(times.std()), float(np.percentile(times, 99))
+    return len(completions), ignored, *statistics, float(lengths[ignored:].sum()) * SECONDS / max(elapsed, 1)
 
 
 def start_up(times: Integers) -> int:
@@ -203,10 +174,6 @@ def _running_means(times: Integers) -> tuple[npt.NDArray[np.float64], int]:
     window = max(1, len(times) // _WINDOWS)
     sums = np.concatenate([[0], np.cumsum(times)])
     return (sums[window:] - sums[:-window]) / window, window
-
-
-def _times(completions: Completions) -> Integers:
-    return (completions["completed"] - completions["submitted"]).astype(np.int64)
 
 
 def shown_value(unit: str, value: int) -> str:

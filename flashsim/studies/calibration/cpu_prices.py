@@ -1,4 +1,4 @@
-"""The CPU prices of the machine that this runs on: a preset for ``--cpu``, and what is shown of how they were measured.
+"""The CPU prices of the machine that this runs on: a preset for ``--cpu``, and a table of how they were measured.
 
 User prices are those of flashsim's own operations on real tuples.  A call handles many; of its repeats the least CPU time of the thread
 counts: what else happens on the machine only ever adds to it.
@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -88,12 +88,19 @@ def user_prices(duration: int, seed: int, progress: Progress | None = None) -> l
     """The price of every kind of work, measured for about `duration` ns in all."""
     operations = _Operations(seed)
     calls = operations.calls()
+    timed = _repeated({kind.value: call for kind, (call, _) in calls.items()}, duration, progress)
+    units = dict.fromkeys(Work, _ORDERS)
+    units |= {Work.BUILD: len(operations.customers), Work.COMPARE: operations.compared, Work.PAGE: operations.file.pages}
+    return [Price(kind.value, one.least / units[kind], one.spread, calls[kind][1]) for kind, one in zip(calls, timed.values(), strict=True)]
+
+
+def _repeated(calls: Mapping[str, Callable[[], object]], duration: int, progress: Progress | None) -> dict[str, Timed]:
     timed: dict[str, Timed] = {}
     for name, call in calls.items():
         if progress is not None:
             progress(len(timed), len(calls), name)
         timed[name] = repeat(call, duration // len(calls))
-    return operations.prices(timed)
+    return timed
 
 
 def repeat(call: Callable[[], object], duration: int) -> Timed:
@@ -137,17 +144,23 @@ class _Operations:
         self.volume.add(self.file)
         self.extents = extents(0, self.file.pages, page_io=True)
 
-    def calls(self) -> Mapping[str, Callable[[], object]]:
+    def calls(self) -> dict[Work, tuple[Callable[[], object], str]]:
+        """A call that does one kind of work, and its unit in words."""
+        runs = f"a comparison of {_ORDERS:,} orders sorted into runs by replacement selection"
+        pairs = self.tuples.rows[:2], self.tuples.rows[: _ORDERS // 2]
         return {
-            "read_tuple": lambda: self.layout.decode(self.pages),
-            "write_tuple": self._write,
-            "page": lambda: self.volume.locate(self.file, *self.extents),
-            "hash": lambda: hash_keys(self.tuples.keys, 0),
-            "build": lambda: HashTable(self.customers, self.customer_hashes),
-            "probe": lambda: deque(self.table.matches(self.strangers, self.stranger_hashes), maxlen=0),
-            "compare": self._sort,
-            "emit": lambda: deque(cross(self.tuples.rows[:2], self.tuples.rows[: _ORDERS // 2]), maxlen=0),
+            Work.READ_TUPLE: (lambda: self.layout.decode(self.pages), "decoded from SQLite pages of 8 KiB"),
+            Work.WRITE_TUPLE: (self._write, "copied to output buffers and encoded on pages"),
+            Work.HASH: (lambda: hash_keys(self.tuples.keys, 0), "keys hashed"),
+            Work.BUILD: (lambda: HashTable(self.customers, self.customer_hashes), f"a table built of {len(self.customers):,} customers"),
+            Work.PROBE: (self._probe, "orders looked up that join with none of them"),
+            Work.COMPARE: (self._sort, runs),
+            Work.EMIT: (lambda: deque(cross(*pairs), maxlen=0), "pairs of row ids made"),
+            Work.PAGE: (lambda: self.volume.locate(self.file, *self.extents), "where a page lies, looked up"),
         }
+
+    def _probe(self) -> None:
+        deque(self.table.matches(self.strangers, self.stranger_hashes), maxlen=0)
 
     def _write(self) -> None:
         for request in self.output.append(self.tuples, self.buffers):
@@ -159,20 +172,6 @@ class _Operations:
         deque(selection.feed(self.tuples, self.sizes, last=True), maxlen=0)
         self.compared = selection.compared()
 
-    def prices(self, timed: Mapping[str, Timed]) -> list[Price]:
-        """Ns a unit of each kind of work, in the order of `Work`."""
-        units = {
-            Work.READ_TUPLE: (_ORDERS, "decoded from SQLite pages of 8 KiB"),
-            Work.WRITE_TUPLE: (_ORDERS, "copied to output buffers and encoded on pages"),
-            Work.HASH: (_ORDERS, "keys hashed"),
-            Work.BUILD: (len(self.customers), f"a table built of {len(self.customers):,} customers"),
-            Work.PROBE: (_ORDERS, "orders looked up that join with none of them"),
-            Work.COMPARE: (self.compared, f"a comparison of {_ORDERS:,} orders sorted into runs by replacement selection"),
-            Work.EMIT: (_ORDERS, "pairs of row ids made"),
-            Work.PAGE: (self.file.pages, "where a page lies, looked up"),
-        }
-        return [Price(kind.value, timed[kind.value].least / units[kind][0], timed[kind.value].spread, units[kind][1]) for kind in Work]
-
 
 def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[Price]:
     """The price of a request, of a byte and of a call, measured for about `duration` ns in all; without sets of requests no call's.
@@ -182,16 +181,12 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
     folder
         Where the file is made; it has no name there.
     """
-    timed: list[Timed] = []
-    with _file(folder) as (file, how), _queue() as queue:
+    with _file(folder) as (file, how), ExitStack() as stack:
         calls = {f"requests of {format_size(size)}": partial(_serve, file, aligned_buffer(size).data, size) for size in _SIZES}
-        if queue is not None:
+        with suppress(OSError):  # a kernel without such queues
+            queue = stack.enter_context(closing(KernelQueue(_REQUESTS)))
             calls["sets of requests"] = partial(_serve_at_once, queue, file, _SIZES[1])
-        for what, call in calls.items():
-            if progress is not None:
-                progress(len(timed), len(calls), what)
-            timed.append(repeat(call, duration // len(calls)))
-    empty, small, large, *sets = timed
+        empty, small, large, *sets = _repeated(calls, duration, progress).values()
     alone, long = ((one.least - empty.least) / _REQUESTS for one in (small, large))
     per_byte = max(0.0, (long - alone) / (_SIZES[2] - _SIZES[1]))
     per_request = max(0.0, alone - per_byte * _SIZES[1])
@@ -200,24 +195,10 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
     if sets:
         saved = (_REQUESTS * alone - sets[0].least) / (_REQUESTS - _SETS)
         per_call = min(max(0.0, saved), per_request)
-        told = f"CPU time that {_REQUESTS} reads and writes of {format_size(_SIZES[1])} save by {_SETS} calls instead of one each, {how}"
+        how = f"CPU time that {_REQUESTS} reads and writes of {format_size(_SIZES[1])} save by {_SETS} calls instead of one each, {how}"
         prices[0] = replace(prices[0], value=per_request - per_call)
-        prices.append(Price("per_call", per_call, sets[0].spread, told))
+        prices.append(Price("per_call", per_call, sets[0].spread, how))
     return prices
-
-
-@contextmanager
-def _queue() -> Iterator[KernelQueue | None]:
-    """For as many requests as are timed; None where the kernel has no such queues."""
-    try:
-        queue = KernelQueue(_REQUESTS)
-    except OSError:
-        yield None
-        return
-    try:
-        yield queue
-    finally:
-        queue.close()
 
 
 @contextmanager
@@ -263,16 +244,14 @@ class CpuPrices:
     def model(self) -> CpuModel:
         value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
         source = {price.name: f"measured: {price.source}; spread {price.spread:.1%}" for price in self.prices}
-        parts = tuple(part for part in ("per_request", "per_byte", "per_call") if part in value)
+        kernel = {part: dict.fromkeys(KINDS, value[part]) for part in ("per_request", "per_byte", "per_call") if part in value}
+        user = {kind.value: value[kind] for kind in Work}
         sources = {f"user.{kind}": source[kind] for kind in Work}
-        sources |= {f"kernel.{kind}.{part}": source[part] for kind in KINDS for part in parts}
+        sources |= {f"kernel.{kind}.{part}": source[part] for kind in KINDS for part in kernel}
         sources[f"user.{DEFAULT}"] = "measured: the geometric mean of the prices a tuple"
-        kernel: dict[str, dict[str, float]] = {part: dict.fromkeys(KINDS, value[part]) for part in parts}
-        user: dict[str, float] = {kind: value[kind] for kind in Work}
-        cores = {HOST: available_cores()}
-        priced = user | {DEFAULT: mean_price(user)}
-        per_call = kernel.get("per_call", {})
-        return CpuModel(self.name, priced, kernel["per_request"], kernel["per_byte"], sources, cores, per_call=per_call)
+        prices = user | {DEFAULT: mean_price(user)}
+        cores, per_call = {HOST: available_cores()}, kernel.get("per_call", {})
+        return CpuModel(self.name, prices, kernel["per_request"], kernel["per_byte"], sources, cores, per_call=per_call)
 
     def text(self) -> str:
         return self.model().as_toml(_COMMENTS)
@@ -282,8 +261,8 @@ class CpuPrices:
         return Table.of(map(vars, self.prices), columns, digits=3)
 
     def as_dict(self) -> dict[str, Any]:
-        told = {price.name: {"nanoseconds": price.value, "spread": price.spread, "source": price.source} for price in self.prices}
-        return {"name": self.name, "prices": told}
+        prices = {price.name: {"nanoseconds": price.value, "spread": price.spread, "source": price.source} for price in self.prices}
+        return {"name": self.name, "prices": prices}
 
 
 def measure(name: str, folder: Path, *, duration: int, seed: int = 0, progress: Progress | None = None) -> CpuPrices:

@@ -1,15 +1,15 @@
 """What the fits of both kinds of drives share: a fitted parameter with its confidence, and least squares on logarithms."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import least_squares
 
-from flashsim.studies.calibration.measure import Measured
-
-Floats = npt.NDArray[np.float64]
+from flashsim.core.units import MB, format_duration
+from flashsim.hdd.parameters import HddParameters
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.studies.calibration.cells import CellTimes, Floats
 
 #: Times of all cells (ns) for some parameters.
 Model = Callable[[Floats], Floats]
@@ -35,17 +35,33 @@ class Estimate:
     def relative(self) -> float:
         return (self.high - self.low) / (2 * self.value) if self.value else 0.0
 
+    def __str__(self) -> str:
+        if "rate" in self.name:
+            value, low, high = (f"{value / MB:.4g} MB/s" for value in (self.value, self.low, self.high))
+        else:
+            value, low, high = (format_duration(round(value)) for value in (self.value, self.low, self.high))
+        return f"{self.name} {value}, 95 % interval {low} to {high}"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted drive: its parameters, the source of each value, the estimates among them, and sentences on what was found besides."""
+
+    parameters: SsdParameters | HddParameters
+    sources: Mapping[str, str]
+    estimates: list[Estimate]
+    findings: list[str]
+
 
 @dataclass(frozen=True)
 class Solution:
-    """Parameters that least squares found, and what is left of each cell's logarithm."""
+    """Parameters by least squares, and the residual of each cell's logarithm."""
 
     values: Floats
     residuals: Floats
 
     @property
     def cost(self) -> float:
-        """The mean square of the residuals, outliers discounted."""
         return cost(self.residuals)
 
 
@@ -73,7 +89,7 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
         return left
 
     def search(start: Floats) -> Solution:
-        found = least_squares(
+        fitted = least_squares(
             residuals,
             np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6),
             bounds=bounds,
@@ -83,30 +99,23 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
             f_scale=_OUTLIER,
             max_nfev=steps,
         )
-        return Solution(np.exp(found.x), found.fun)
+        return Solution(np.exp(fitted.x), fitted.fun)
 
     begins = [min(np.log(group), key=lambda logs: cost(residuals(logs))) if len(group) > 1 else np.log(group[0]) for group in starts]
     return min((search(start) for start in begins), key=lambda one: one.cost)
 
 
-def _derivatives(model: Model, solution: Solution, times: Floats) -> Floats:
-    columns = []
-    for index in range(len(solution.values)):
-        moved = solution.values.copy()
-        moved[index] *= np.exp(_STEP)
-        columns.append((np.log(model(moved) / times) - solution.residuals) / _STEP)
-    return np.stack(columns, axis=1)
-
-
-def estimates(names: Sequence[str], model: Model, solution: Solution, measured: Sequence[Measured], seed: int) -> list[Estimate]:
+def estimates(names: Sequence[str], model: Model, solution: Solution, measured: Sequence[CellTimes], seed: int) -> list[Estimate]:
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
-    Noise: the cells' times are drawn anew (`Measured.resampled`) and one step of Gauss and Newton follows each draw.  What the model
+    Noise: the cells' times are drawn anew (`CellTimes.resampled`) and one step of Gauss and Newton follows each draw.  What the model
     cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNTOLD` each way.
     """
-    jacobian = _derivatives(model, solution, np.array([one.time for one in measured]))
+    times = np.array([cell.time for cell in measured])
+    moved = solution.values * np.exp(_STEP * np.eye(len(names)))  # one parameter a row
+    jacobian = np.stack([(np.log(model(values) / times) - solution.residuals) / _STEP for values in moved], axis=1)
     sensitivity = np.linalg.norm(jacobian, axis=0)
-    draws = np.stack([np.log(one.resampled(seed) / one.time) for one in measured])
+    draws = np.stack([np.log(cell.resampled(seed) / cell.time) for cell in measured])
     inverse = np.linalg.pinv(jacobian, rcond=1e-3)
     noise = (inverse @ draws).var(axis=1)
     freedom = max(1, len(measured) - len(names))

@@ -1,18 +1,19 @@
 """Fits a rotating disk: period, zones, skews, heads, seeks over distance, overhead, link and read-ahead, each measured by itself."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
 
 from flashsim.core.parameters import build
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, make_requests
 from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.hdd.parameters import HddParameters
 from flashsim.studies.bench.targets import Target
-from flashsim.studies.calibration.fitting import Estimate, Floats
-from flashsim.studies.calibration.rotating import Platters, Skews, Spinning, Zone
+from flashsim.studies.calibration.cells import Floats
+from flashsim.studies.calibration.fitting import Estimate, Fit
+from flashsim.studies.calibration.rotating import Platters, Skews, Spinning, TrackZone
 
 #: Seeks of each distance.
 _SEEKS = 40
@@ -29,12 +30,12 @@ _ASSUMED_OVERHEAD = 100 * MICROSECONDS
 
 @dataclass(frozen=True)
 class SeekCurve:
-    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders, and what was measured of it.
+    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders.
 
     Parameters
     ----------
-    distances, times, widths
-        Cylinders, ns, and the width of the interval that each time is known to lie in.
+    widths
+        Of the interval that the time of each measured distance is known to lie in, ns.
     error
         The standard deviation of the measured times about the curve, ns.
     """
@@ -42,26 +43,19 @@ class SeekCurve:
     root: float
     slope: float
     single: float
-    distances: Floats
-    times: Floats
     widths: Floats
     error: float
 
-    def at(self, distance: float) -> float:
-        """The time for some cylinders, ns."""
-        return float(self.root * np.sqrt(distance - 1) + self.slope * (distance - 1) + self.single)
-
     def average(self, cylinders: int) -> float:
-        """What Lee's formula calls the average of a drive with so many cylinders (`flashsim.hdd.state.seek.lee_curve`), ns."""
+        """The average of Lee's formula for a drive with so many cylinders (`flashsim.hdd.state.seek.lee_curve`), ns."""
         return (3 * np.sqrt(cylinders) * self.root + 10 * self.single + 5 * self.full(cylinders)) / 15
 
     def full(self, cylinders: int) -> float:
-        """What Lee's formula calls a seek across all cylinders, ns."""
+        """The seek across all cylinders of Lee's formula, ns."""
         return float(self.single + np.sqrt(cylinders) * self.root + cylinders * self.slope)
 
 
-@dataclass(frozen=True)
-class Electronics:
+class Electronics(NamedTuple):
     """Ns of a command, bytes a second, and bytes; the overhead is 0 where nothing is read ahead, so that it cannot be told."""
 
     overhead: float
@@ -69,25 +63,27 @@ class Electronics:
     read_ahead: int
 
 
-def seek_curve(platters: Platters, zones: list[Zone], heads: int, overhead: float, points: int) -> SeekCurve:
+def seek_curve(platters: Platters, zones: list[TrackZone], heads: int, overhead: float, points: int) -> SeekCurve:
     """Measure seeks of `points` distances, backwards, to random angles.
 
     An access takes the seek and then at most one turn: it lies between the seek and a turn more.  So the seek lies between the longest
-    access less a turn and the shortest.
+    access less a turn and the shortest.  The curve is fitted by least squares with no negative part, so that it never falls; exact points
+    count more.
     """
     cylinders = sum((zone.end - zone.first) // (zone.per_track * heads) for zone in zones)
     distances = np.unique(np.rint(np.geomspace(1, 0.9 * cylinders, points))).astype(np.int64)
-    times, widths = [], []
-    for distance in distances.tolist():
-        accesses = _accesses(platters, zones, heads, distance) - overhead
-        low, high = accesses.max() - platters.period, accesses.min()
-        times.append((low + high) / 2)
-        widths.append(abs(high - low))
-    root, slope, single, error = _fit(distances.astype(np.float64), np.array(times), np.array(widths))
-    return SeekCurve(root, slope, single, distances.astype(np.float64), np.array(times), np.array(widths), error)
+    accesses = np.array([_accesses(platters, zones, heads, distance) - overhead for distance in distances.tolist()])
+    low, high = accesses.max(axis=1) - platters.period, accesses.min(axis=1)
+    times, widths = (low + high) / 2, np.abs(high - low)
+    weight = 1 / np.maximum(widths, np.median(widths) / 4)
+    steps = distances.astype(np.float64) - 1.0
+    columns = np.stack([np.sqrt(steps), steps, np.ones(len(steps))], axis=1)
+    found, _ = nnls(columns * weight[:, None], np.maximum(times, 1.0) * weight)
+    root, slope, single = found.tolist()
+    return SeekCurve(root, slope, max(1.0, single), widths, float(np.std(times - columns @ found)))
 
 
-def _accesses(platters: Platters, zones: list[Zone], heads: int, distance: int) -> Floats:
+def _accesses(platters: Platters, zones: list[TrackZone], heads: int, distance: int) -> Floats:
     """Access times (ns) of reads so many cylinders before the one before."""
     edges = np.array([0, *np.cumsum([(zone.end - zone.first) // (zone.per_track * heads) for zone in zones])])
 
@@ -101,22 +97,9 @@ def _accesses(platters: Platters, zones: list[Zone], heads: int, distance: int) 
         source = int(platters.random.integers(distance, edges[-1]))
         begin, per_track = sector_of(source)
         target, target_track = sector_of(source - distance)
-        half = per_track * heads // 2
         turn = int((number + platters.random.random()) / _SEEKS * target_track)
-        sectors += [begin + half, min(target + target_track * heads // 2 + turn, platters.sectors - 1)]
-    offsets = np.minimum(np.array(sectors), platters.sectors - 1) * platters.sector
-    completions = platters.target.measure(make_requests(READ, offsets, platters.sector, serial=True), 0)[1::2]
-    times: Floats = (completions["completed"] - completions["submitted"]).astype(np.float64)
-    return times
-
-
-def _fit(distances: Floats, times: Floats, widths: Floats) -> tuple[float, float, float, float]:
-    """Least squares with no negative part, so that the curve never falls; exact points count more."""
-    weight = 1 / np.maximum(widths, np.median(widths) / 4)
-    steps = distances - 1.0
-    columns = np.stack([np.sqrt(steps), steps, np.ones(len(steps))], axis=1)
-    found, _ = nnls(columns * weight[:, None], np.maximum(times, 1.0) * weight)
-    return float(found[0]), float(found[1]), max(1.0, float(found[2])), float(np.std(times - columns @ found))
+        sectors += [begin + per_track * heads // 2, target + target_track * heads // 2 + turn]
+    return platters.times(np.minimum(np.array(sectors), platters.sectors - 1))[1::2]
 
 
 def electronics(platters: Platters, rate: float) -> Electronics:
@@ -139,25 +122,10 @@ def _ahead(platters: Platters, distance: int, size: int, wait: int, repeats: int
     last = max(2, platters.sectors - distance - size - 1)
     first = platters.random.integers(0, last, repeats)
     sectors = np.stack([first, first + distance], axis=1).ravel()
-    lengths = np.tile([1, size], repeats) * platters.sector
-    think = np.tile([0, wait], repeats)
-    requests = make_requests(READ, sectors * platters.sector, lengths, serial=True, think=think)
-    completions = platters.target.measure(requests, 0)[1::2]
-    times: Floats = (completions["completed"] - completions["submitted"]).astype(np.float64)
-    return times
+    return platters.times(sectors, np.tile([1, size], repeats), np.tile([0, wait], repeats))[1::2]
 
 
-@dataclass(frozen=True)
-class HddFit:
-    """A fitted disk, with the source of each value and what else was found."""
-
-    parameters: HddParameters
-    sources: dict[str, str]
-    estimates: list[Estimate]
-    findings: list[str]
-
-
-def fit(target: Target, spinning: Spinning, time: int, seed: int, progress: Progress | None = None) -> HddFit:
+def fit(target: Target, spinning: Spinning, time: int, seed: int, progress: Progress | None = None) -> Fit:
     """Measure and fit a disk that turns, within about `time` ns."""
     platters = Platters(target, spinning.period, seed)
     turns = time / spinning.period
@@ -180,68 +148,45 @@ def fit(target: Target, spinning: Spinning, time: int, seed: int, progress: Prog
     tell("seeks")
     overhead = (inside.overhead or _ASSUMED_OVERHEAD) + spinning.period / zones[0].per_track
     curve = seek_curve(platters, zones, heads, overhead, distances)
-    return _disk(target, spinning, zones, skews, inside, curve)
-
-
-def _disk(target: Target, spinning: Spinning, zones: list[Zone], skews: Skews, inside: Electronics, curve: SeekCurve) -> HddFit:
-    heads, period = max(1, skews.heads), spinning.period
     rows = [[-(-(zone.end - zone.first) // (zone.per_track * heads)), zone.per_track] for zone in zones]
     cylinders = sum(count for count, _ in rows)
-    head_switch = round(skews.track * period) if skews.heads else 0
-    single, full = curve.single, curve.full(cylinders)
-    values = {
-        "capacity": target.size,
-        "sector_size": target.least,
-        "rotation": round(period),
-        "heads": heads,
-        "zones": rows,
-        "seek_single": max(1, round(single)),
-        "seek_average": max(1, round(curve.average(cylinders))),
-        "seek_full": max(1, round(full)),
-        "head_switch": head_switch,
-        "write_settle": 0,
-        "link_rate": round(inside.link_rate) or 10 * GB,
-        "overhead": round(inside.overhead) or _ASSUMED_OVERHEAD,
-        "read_ahead": inside.read_ahead // target.least * target.least,
-        "write_behind": inside.read_ahead // target.least * target.least,
-        "queue_depth": 1,
-    }
-    assumed = "assumed: reads do not tell"
-    seeks = f"measured: seeks of {len(curve.distances)} distances, {format_duration(round(curve.error))} about the curve"
-    hits = "measured: reads of what was read ahead" if inside.overhead else assumed
-    sources = {
-        "capacity": "measured: what was used",
-        "sector_size": "measured: the least request that is taken",
-        "rotation": f"measured: standard error {spinning.error:.3g} ns",
-        "heads": "measured: tracks between the larger skews" if skews.heads else "assumed: cylinders cannot be told from tracks",
-        "zones": "measured: angles of sectors",
-        "seek_single": seeks,
-        "seek_average": seeks,
-        "seek_full": seeks,
-        "head_switch": "measured: skew between tracks of a cylinder",
-        "write_settle": assumed,
-        "link_rate": hits,
-        "overhead": hits,
-        "read_ahead": "measured: how far after a read the next one is served at once",
-        "write_behind": f"{assumed}; as the read-ahead",
-        "queue_depth": assumed,
-    }
-    return HddFit(build(HddParameters, values), sources, _estimates(spinning, curve, cylinders), _findings(zones, skews, inside, curve))
-
-
-def _estimates(spinning: Spinning, curve: SeekCurve, cylinders: int) -> list[Estimate]:
-    width = 1.96 * curve.error / np.sqrt(max(1, len(curve.distances) - 3))
+    seeks = {"single": curve.single, "average": curve.average(cylinders), "full": curve.full(cylinders)}
+    values = _values(target, spinning, rows, skews, inside, curve, seeks)
+    width = 1.96 * curve.error / np.sqrt(max(1, len(curve.widths) - 3))
     estimates = [Estimate("rotation", spinning.period, spinning.period - 1.96 * spinning.error, spinning.period + 1.96 * spinning.error)]
-    for name, value in (
-        ("seek single", curve.single),
-        ("seek average", curve.average(cylinders)),
-        ("seek full", curve.full(cylinders)),
-    ):
-        estimates.append(Estimate(name, value, max(1.0, value - width), value + width))
-    return estimates
+    estimates += [Estimate(f"seek {name}", value, max(1.0, value - width), value + width) for name, value in seeks.items()]
+    parameters = build(HddParameters, {name: value for name, (value, _) in values.items()})
+    sources = {name: source for name, (_, source) in values.items()}
+    return Fit(parameters, sources, estimates, _findings(zones, skews, inside, curve))
 
 
-def _findings(zones: list[Zone], skews: Skews, inside: Electronics, curve: SeekCurve) -> list[str]:
+def _values(
+    target: Target, spinning: Spinning, zones: list[list[int]], skews: Skews, inside: Electronics, curve: SeekCurve, seeks: dict[str, float]
+) -> dict[str, tuple[Any, str]]:
+    """The value and the source of every parameter."""
+    assumed = "assumed: reads do not tell"
+    curved = f"measured: seeks of {len(curve.widths)} distances, {format_duration(round(curve.error))} about the curve"
+    hits = "measured: reads of what was read ahead" if inside.overhead else assumed
+    tracks = "measured: tracks between the larger skews" if skews.heads else "assumed: cylinders cannot be told from tracks"
+    ahead = inside.read_ahead // target.least * target.least
+    return {
+        "capacity": (target.size, "measured: what was used"),
+        "sector_size": (target.least, "measured: the least request that is taken"),
+        "rotation": (round(spinning.period), f"measured: standard error {spinning.error:.3g} ns"),
+        "heads": (max(1, skews.heads), tracks),
+        "zones": (zones, "measured: angles of sectors"),
+        **{f"seek_{name}": (max(1, round(value)), curved) for name, value in seeks.items()},
+        "head_switch": (round(skews.track * spinning.period) if skews.heads else 0, "measured: skew between tracks of a cylinder"),
+        "write_settle": (0, assumed),
+        "link_rate": (round(inside.link_rate) or 10 * GB, hits),
+        "overhead": (round(inside.overhead) or _ASSUMED_OVERHEAD, hits),
+        "read_ahead": (ahead, "measured: how far after a read the next one is served at once"),
+        "write_behind": (ahead, f"{assumed}; as the read-ahead"),
+        "queue_depth": (1, assumed),
+    }
+
+
+def _findings(zones: list[TrackZone], skews: Skews, inside: Electronics, curve: SeekCurve) -> list[str]:
     findings = [f"{len(zones)} zones of {zones[0].per_track} to {zones[-1].per_track} sectors a track"]
     if skews.heads:
         findings.append(f"{skews.heads} heads: skews of {skews.track:.1%} of a turn, and every {skews.heads} tracks {skews.cylinder:.1%}")

@@ -15,11 +15,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from flashsim.core.request import READ, Completions, Integers, make_requests
+from flashsim.core.request import READ, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import MILLISECONDS, format_duration
-from flashsim.studies.bench.targets import Target
-from flashsim.studies.calibration.fitting import Floats
+from flashsim.studies.bench.targets import Target, response_times
+from flashsim.studies.calibration.cells import Floats
 
 #: Random reads that are faster than this come from no platter: half a turn at 15,000/min takes 2 ms.
 _FASTEST = MILLISECONDS
@@ -58,7 +58,7 @@ def rotation_of(target: Target, seed: int) -> Spinning:
     """Decide by the data whether a device turns, and measure its period."""
     random = generator(seed, "rotation")
     somewhere = random.integers(0, target.size // target.least, _FIRST_READS) * target.least
-    usual = float(np.percentile(_times(target.measure(make_requests(READ, somewhere, target.least, serial=True), 0)), _UNDISTURBED))
+    usual = float(np.percentile(response_times(target.measure(make_requests(READ, somewhere, target.least, serial=True), 0)), _UNDISTURBED))
     said = f"a random read of {target.least} B takes {format_duration(round(usual))} undisturbed"
     if usual < _FASTEST:
         return Spinning(0.0, 0.0, f"not rotating: {said}")
@@ -85,7 +85,7 @@ def _anchored(target: Target, random: np.random.Generator, between: int, usual: 
     offsets[:, -1] = sectors // 3 * target.least
     completions = target.measure(make_requests(READ, offsets.ravel(), target.least, serial=True), 0)
     anchors = completions[between :: between + 1]
-    return anchors["completed"][_times(anchors) > _CACHED * usual].astype(np.float64)
+    return anchors["completed"][response_times(anchors) > _CACHED * usual].astype(np.float64)
 
 
 def find_period(ends: Floats) -> tuple[float, float]:
@@ -107,12 +107,8 @@ def find_period(ends: Floats) -> tuple[float, float]:
     return float(1 / frequencies[top]), float(strength[top])
 
 
-def _times(completions: Completions) -> Floats:
-    return (completions["completed"] - completions["submitted"]).astype(np.float64)
-
-
 @dataclass(frozen=True)
-class Zone:
+class TrackZone:
     """Sectors from `first` to before `end` that have `per_track` on a track."""
 
     first: int
@@ -141,6 +137,11 @@ class Platters:
         self.sectors = target.size // target.least
         self.random = generator(seed, "platters")
 
+    def times(self, sectors: Integers, lengths: int | Integers = 1, think: int | Integers = 0) -> Floats:
+        """Times (ns) of reads, one after another, of so many sectors from each of these on."""
+        offsets, sizes = sectors * self.sector, lengths * self.sector
+        return response_times(self.target.measure(make_requests(READ, offsets, sizes, serial=True, think=think), 0)).astype(np.float64)
+
     def angles(self, sectors: Integers) -> Floats:
         """Where the platter is when these sectors have been read, one after another, in turns from 0 to 1."""
         completions = self.target.measure(make_requests(READ, sectors * self.sector, self.sector, serial=True), 0)
@@ -159,7 +160,7 @@ class Platters:
         angles = self.angles(np.stack([first + distance, first], axis=1).ravel()).reshape(pairs, 2)
         return float(np.median((angles[:, 0] - angles[:, 1]) % 1.0))
 
-    def zones(self, most: int) -> list[Zone]:
+    def zones(self, most: int) -> list[TrackZone]:
         """The zones, from looks at `most` places: evenly first, then between neighbours that differ."""
         per_track = {int(place): self.per_track(int(place)) for place in np.linspace(0, self.sectors - 1, most // 2 + 1)}
         for _ in range(most - most // 2):
@@ -193,7 +194,7 @@ def _alike(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME * max(one, other)
 
 
-def _merged(found: dict[int, float], sectors: int) -> list[Zone]:
+def _merged(found: dict[int, float], sectors: int) -> list[TrackZone]:
     places = sorted(found)
     groups = [[places[0]]]
     for place in places[1:]:
@@ -203,6 +204,6 @@ def _merged(found: dict[int, float], sectors: int) -> list[Zone]:
             groups.append([place])
     edges = [0, *((before[-1] + after[0]) // 2 for before, after in pairwise(groups)), sectors]
     return [
-        Zone(low, high, max(4, round(float(np.median([found[one] for one in group])))))
+        TrackZone(low, high, max(4, round(float(np.median([found[one] for one in group])))))
         for group, low, high in zip(groups, edges, edges[1:], strict=False)
     ]

@@ -1,31 +1,41 @@
-"""One calibration: the device is measured, its kind decided, a preset fitted, and the simulator asked for what it shows."""
+"""One calibration: the device is measured, its kind decided, a preset fitted, simulated in the same cells, and what came of it shown."""
 
 import dataclasses
 import datetime
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
+from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, READ, WRITE
-from flashsim.core.units import MB, format_duration
+from flashsim.core.units import MB, MICROSECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
-from flashsim.studies.calibration.cells import cells
-from flashsim.studies.calibration.fitting import UNTOLD, Estimate, Floats
-from flashsim.studies.calibration.measure import Measured, measure
-from flashsim.studies.calibration.rotating import Spinning, rotation_of
-from flashsim.studies.calibration.ssd_fit import simulated, workload
+from flashsim.studies.calibration.cells import CellTimes, Floats, cells, measure
+from flashsim.studies.calibration.fitting import UNTOLD, Estimate
+from flashsim.studies.calibration.rotating import rotation_of
+from flashsim.studies.presentation import plots, tables
+from flashsim.studies.presentation.report import Report
+from flashsim.studies.presentation.section import Section
 
-#: Pages of a cell when the fitted preset is asked for what it shows.
+#: Pages of a cell when the fitted preset is asked for its times.
 _SHOWN = 4096
 #: The share of the time that looks inside a rotating device take.
 _INSIDE = 0.6
+#: The unit that a parameter's value is written with, by the function that reads it.
+_UNITS = {"parse_duration": "ns", "parse_size": "B", "_parse_rate": "B/s"}
+_NOTE = (
+    "x N: N requests submitted at once and all waited for; the time is that of all of them, of x 1 of one request (the mean of the "
+    "lower half of the samples, warm-up left out)."
+)
+_NOISE = "+-: half the 95 % interval. Noise: the spread between visits of a cell."
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,12 @@ class Calibration:
 
     Parameters
     ----------
-    measured, shown
-        The cells, and their simulated times, ns.
+    cells
+        A row a cell: `cell` (its name), `operation`, `sizes` (bytes), `depth`, `sequential`, `held_out`; measured `time_ns` with its
+        95 % interval `low_ns` to `high_ns`, `latency_ns` of a request, `bandwidth` (bytes a second) and `noise`; `simulated_ns`, and by how
+        much it is off, `error`.
     estimates
-        What was fitted, with 95 % intervals.
+        The fitted parameters, with 95 % intervals.
     findings
         What the measurements say besides, a sentence each.
     """
@@ -45,68 +57,116 @@ class Calibration:
     device: str
     size: int
     preset: Preset
-    measured: list[Measured]
-    shown: Floats
+    cells: pd.DataFrame
     estimates: list[Estimate]
     findings: list[str]
-    seed: int
 
     def errors(self, held_out: bool) -> Floats:
         """Simulated over measured, less 1, of the cells that were held out, or of those fitted."""
-        chosen = [one.cell.held_out == held_out for one in self.measured]
-        return np.array([shown / one.time - 1 for one, shown in zip(self.measured, self.shown, strict=True)])[chosen]
+        return self.cells.loc[self.cells["held_out"] == held_out, "error"].to_numpy()
 
     @property
     def noise(self) -> float:
         """The median, over the cells, of the spread between visits."""
-        return float(np.median([one.noise for one in self.measured]))
+        return float(np.median(self.cells["noise"]))
+
+    @property
+    def noisy(self) -> bool:
+        """Whether visits of a cell differ at all: a simulated drive may show the same each time, and then there is no noise to report."""
+        return bool((self.cells["noise"] > 0).any())
+
+    @property
+    def note(self) -> str:
+        """The meaning of the columns of `table`."""
+        return f"{_NOTE} {_NOISE}" if self.noisy else _NOTE
 
     def text(self) -> str:
+        """The preset as the text of a TOML file; of its parameters those that have a source."""
         fitted, held_out = (np.abs(self.errors(choice)) for choice in (False, True))
-        comment = (
-            f"Fitted to micro-benchmarks; the simulator differs from them by {np.median(fitted):.1%} (median of {len(fitted)} cells),\n"
+        comments = (
+            f"Fitted to micro-benchmarks; the simulator differs from them by {np.median(fitted):.1%} (median of {len(fitted)} cells),",
             f"and by {np.median(held_out):.1%} (median of {len(held_out)}) where the fit did not see them. "
-            f"Noise between visits: {self.noise:.1%}."
+            f"Noise between visits: {self.noise:.1%}.",
         )
-        return preset_text(self.preset.name, self.preset.kind, self.preset.title, self.preset.parameters, self.preset.sources, comment)
+        preset, parameters = self.preset, {}
+        for field in dataclasses.fields(preset.parameters):
+            if field.name in preset.sources:
+                value, parse = getattr(preset.parameters, field.name), field.metadata["parse"]
+                written = f"{value}{_UNITS[parse.__name__]}" if parse else value
+                parameters[field.name] = {"value": written, "source": preset.sources[field.name]}
+        return as_toml({"name": preset.name, "kind": preset.kind, "title": preset.title, "parameters": parameters}, comments)
 
     def as_dict(self) -> dict[str, Any]:
-        rows = []
-        for one, shown in zip(self.measured, self.shown.tolist(), strict=True):
-            low, high = one.interval(self.seed)
-            rows.append(
-                {
-                    "cell": one.cell.name,
-                    "operation": OPERATIONS[one.cell.operation],
-                    "sizes": list(one.cell.sizes),
-                    "depth": one.cell.depth,
-                    "sequential": one.cell.sequential,
-                    "held_out": one.cell.held_out,
-                    "time_ns": one.time,
-                    "low_ns": low,
-                    "high_ns": high,
-                    "latency_ns": one.latency,
-                    "bandwidth": one.bandwidth,
-                    "noise": one.noise,
-                    "simulated_ns": shown,
-                    "error": shown / one.time - 1,
-                }
-            )
-        errors = {
-            name: {"median": float(np.median(np.abs(found))), "worst": float(np.max(np.abs(found)))}
-            for name, found in (("fitted", self.errors(False)), ("held_out", self.errors(True)))
-        }
-        estimates = [vars(one) | {"relative": one.relative} for one in self.estimates]
+        absolute = {name: np.abs(self.errors(held_out)) for name, held_out in (("fitted", False), ("held_out", True))}
         return {
             "device": self.device,
             "size": self.size,
             "kind": self.preset.kind,
-            "cells": rows,
-            "errors": errors,
+            "cells": self.cells.to_dict("records"),
+            "errors": {name: {"median": float(np.median(each)), "worst": float(np.max(each))} for name, each in absolute.items()},
             "noise": self.noise,
-            "estimates": estimates,
+            "estimates": [vars(one) | {"relative": one.relative} for one in self.estimates],
             "findings": self.findings,
         }
+
+    def table(self, held_out: bool) -> tables.Table:
+        """The cells that the fit saw, or those held out, measured and simulated."""
+        rows: list[list[tables.Entry]] = []
+        for one in self.cells[self.cells["held_out"] == held_out].to_dict("records"):
+            measured, simulated, rate = one["time_ns"], one["simulated_ns"], np.mean(one["sizes"]) * one["depth"] * SECONDS / MB
+            noise = [f"{50 * (one['high_ns'] - one['low_ns']) / measured:.1f} %", f"{one['noise']:.1%}"] if self.noisy else []
+            times = [measured / MICROSECONDS, *noise, rate / measured, simulated / MICROSECONDS, rate / simulated]
+            rows.append([one["cell"], *times, tables.difference(one["error"])])
+        title = "held out: not seen by the fit" if held_out else "fitted"
+        header = ["cell", "measured us", *(["+-", "noise"] if self.noisy else []), "MB/s", "simulated us", "simulated MB/s", "differs by"]
+        return tables.Table(header, rows, title, digits=1)
+
+    def summary(self) -> str:
+        """Lines on what was found, and how far to trust it."""
+        lines = [*self.findings, *map(str, self.estimates)]
+        for name, held_out in (("fit error", False), ("held-out error", True)):
+            errors = np.abs(self.errors(held_out))
+            lines.append(f"{name}: median {np.median(errors):.1%}, worst {errors.max():.1%}; {_within(errors)} cells within 20 %")
+        if self.noisy:
+            lines.append(f"noise between visits: median {self.noise:.1%}, worst {self.cells['noise'].max():.1%}")
+        return "\n".join(lines)
+
+    def write_report(self, folder: Path, lead: str, origin: dict[str, Any]) -> None:
+        """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
+        figures = []
+        for name, held_out in (("fitted", False), ("held out", True)):
+            errors = np.abs(self.errors(held_out))
+            figures += [(f"{name}: median error", f"{np.median(errors):.1%}"), (f"{name}: within 20 %", _within(errors))]
+        figures += [("noise between visits", f"{self.noise:.1%}")] if self.noisy else []
+        estimates = [str(one).split(", 95 % interval ") for one in self.estimates]
+        sections = [
+            Section(
+                "What was found",
+                ". ".join(finding[:1].upper() + finding[1:] for finding in self.findings) + ".",
+                [tables.Table(["fitted", "95 % interval"], estimates, "parameters")],
+            ),
+            Section("Measured and simulated", self.note, pictures={"cells": self.picture()}),
+            Section("Fitted cells", tables=[tables.captioned(self.table(False), title="fitted")]),
+            Section("Cells held out", "The fit did not see them.", [tables.captioned(self.table(True), title="held-out")]),
+        ]
+        Report(f"Calibration of {self.device}", lead, figures, sections, origin).write(folder)
+
+    def picture(self) -> Figure:
+        """By how much each cell's simulated time is off, those held out hollow, over the measured time; within 20 % is grey."""
+        colour = plots.LINES[0][0]
+        with plots.panels(3.0) as (figure, axes):
+            axes.axhspan(-20, 20, color="#e3e3e3", linewidth=0, label="within 20 %")
+            for held_out, face, name in ((False, colour, "fitted"), (True, "white", "held out")):
+                own = self.cells[self.cells["held_out"] == held_out]
+                times, errors = own["time_ns"] / MICROSECONDS, 100 * own["error"]
+                axes.plot(times, errors, "o", color=colour, markerfacecolor=face, markersize=5, label=name)
+            axes.set(xscale="log", xlabel="measured, us", ylabel="simulated over measured, %")
+            plots.legend(figure, axes)
+        return figure
+
+
+def _within(errors: Floats) -> str:
+    return f"{int((errors <= 0.2).sum())} of {len(errors)}"
 
 
 def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed: int = 0, progress: Progress | None = None) -> Calibration:
@@ -125,121 +185,32 @@ def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed
     # reads first: where random writes have put pages is not what a simulated drive that was loaded in order has
     measured = measure(target, reads, int(share / (1 + write)), seed, progress)
     if spinning.period:
-        return _hdd(target, name, spinning, measured, int(time * _INSIDE), seed, progress)
-    if writes:
-        measured += measure(target, writes, int(share / 2), seed, progress)
-    return _ssd(target, name, spinning, measured, seed, progress)
+        fitted = hdd_fit.fit(target, spinning, int(time * _INSIDE), seed, progress)
+    else:
+        if writes:
+            measured += measure(target, writes, int(share / 2), seed, progress)
+        fitted = ssd_fit.fit(measured, target.size // ssd_fit.PAGE * ssd_fit.PAGE, seed, progress)
+    day = f" on {target.name}, {datetime.datetime.now(datetime.UTC).date().isoformat()}"
+    sources = {key: text + day if text.startswith("measured") else text for key, text in fitted.sources.items()}
+    preset = Preset(name, "hdd" if spinning.period else "ssd", f"{target.name}, calibrated", fitted.parameters, sources)
+    unknown = [one.name for one in fitted.estimates if one.high >= one.value * UNTOLD * 0.99]
+    findings = [spinning.finding, *fitted.findings, *([f"the measurements do not tell: {', '.join(unknown)}"] if unknown else [])]
+    return Calibration(target.name, target.size, preset, _beside_simulated(measured, preset, seed), fitted.estimates, findings)
 
 
-def _ssd(target: Target, name: str, spinning: Spinning, measured: list[Measured], seed: int, progress: Progress | None) -> Calibration:
-    capacity = target.size // ssd_fit.PAGE * ssd_fit.PAGE
-    fitted = ssd_fit.fit(measured, capacity, seed, progress)
-    sources = _ssd_sources(fitted, target.name, any(one.cell.operation == WRITE for one in measured))
-    preset = Preset(name, "ssd", f"{target.name}, calibrated", fitted.parameters, sources)
-    findings = [spinning.finding]
-    structure = fitted.structure
-    findings.append(f"{structure.dies} dies side by side, {structure.queue_depth} commands at once")
-    if fitted.alternatives:
-        dies = [one.dies for one in (structure, *fitted.alternatives)]
-        depths = [one.queue_depth for one in (structure, *fitted.alternatives)]
-        findings.append(f"reads alone fit about as well with {min(dies)} to {max(dies)} dies and {min(depths)} to {max(depths)} commands")
-    findings += _untold(fitted.estimates)
-    return Calibration(target.name, target.size, preset, measured, _shown(preset, measured, seed), fitted.estimates, findings, seed)
-
-
-def _hdd(
-    target: Target, name: str, spinning: Spinning, measured: list[Measured], time: int, seed: int, progress: Progress | None
-) -> Calibration:
-    fitted = hdd_fit.fit(target, spinning, time, seed, progress)
-    sources = {key: _dated(text, target.name) for key, text in fitted.sources.items()}
-    preset = Preset(name, "hdd", f"{target.name}, calibrated", fitted.parameters, sources)
-    findings = [spinning.finding, *fitted.findings, *_untold(fitted.estimates)]
-    return Calibration(target.name, target.size, preset, measured, _shown(preset, measured, seed), fitted.estimates, findings, seed)
-
-
-def _shown(preset: Preset, measured: Sequence[Measured], seed: int) -> Floats:
+def _beside_simulated(measured: list[CellTimes], preset: Preset, seed: int) -> pd.DataFrame:
+    """The cells (see `Calibration`) as they were measured, and as a fresh drive of the preset shows them, reads first."""
     device = Device(preset)
     device.load(0, device.capacity)
-    area = device.capacity
     times = np.zeros(len(measured))
     for operation in (READ, WRITE):
         rows = [row for row, one in enumerate(measured) if one.cell.operation == operation]
         if rows:
-            times[rows] = simulated(device, workload([measured[row] for row in rows], area, seed, _SHOWN))
-    return times
-
-
-def _untold(estimates: Sequence[Estimate]) -> list[str]:
-    names = [one.name for one in estimates if one.high >= one.value * UNTOLD * 0.99]
-    return [f"the measurements do not tell: {', '.join(names)}"] if names else []
-
-
-def _dated(text: str, device: str) -> str:
-    return f"{text} on {device}, {datetime.datetime.now(datetime.UTC).date().isoformat()}" if text.startswith("measured") else text
-
-
-def _ssd_sources(fitted: ssd_fit.SsdFit, device: str, written: bool) -> dict[str, str]:
-    measured = {one.name: _dated(f"measured ({shown_interval(one)})", device) for one in fitted.estimates}
-    assumed = "assumed: cannot be told from outside in a few minutes"
-    reads = {"read": "read die time", "link_read_rate": "link read rate", "read_latency": "read overhead"}
-    writes = {"program": "write die time", "link_write_rate": "link write rate", "write_latency": "write overhead"}
-    sources = dict.fromkeys(
-        ("page_size", "pages_per_block", "blocks_per_plane", "planes_per_die", "dies_per_package", "packages_per_channel", "erase",
-         "channel_rate", "gc_reserve"), assumed
-    )  # fmt: skip
-    sources["capacity"] = _dated("measured: what was used", device)
-    sources["channels"] = sources["queue_depth"] = _dated("measured: best fit of bandwidth over depth", device)
-    sources |= {key: measured[value] for key, value in reads.items()}
-    sources |= {key: measured[value] if written else "assumed: as for reads; writes were not measured" for key, value in writes.items()}
-    return sources
-
-
-def shown_interval(one: Estimate) -> str:
-    """An estimate with its 95 % interval, for people."""
-    if "rate" in one.name:
-        shown = [f"{value / MB:.4g} MB/s" for value in (one.value, one.low, one.high)]
-    else:
-        shown = [format_duration(round(value)) for value in (one.value, one.low, one.high)]
-    return f"{one.name} {shown[0]}, 95 % interval {shown[1]} to {shown[2]}"
-
-
-def preset_text(name: str, kind: str, title: str, parameters: Any, sources: Mapping[str, str], comments: str = "") -> str:
-    """The file's text.
-
-    Parameters
-    ----------
-    parameters
-        A declared dataclass; every value with a source is written, the others keep their defaults.
-    comments
-        Lines that stand on top.
-
-    Examples
-    --------
-    >>> from flashsim.device import presets
-    >>> known = presets.load("toshiba-5400-320gb")
-    >>> print(preset_text("mine", "hdd", "My disk", known.parameters, {"rotation": "measured"}).splitlines()[-1])
-    rotation = { value = "11111111ns", source = "measured" }
-    """
-    lines = [f"# {line}" for line in comments.splitlines()]
-    lines += [f"name = {_quoted(name)}", f"kind = {_quoted(kind)}", f"title = {_quoted(title)}", "", "[parameters]"]
-    for field in dataclasses.fields(parameters):
-        if field.name in sources:
-            value = _written(getattr(parameters, field.name), field.metadata)
-            lines.append(f"{field.name} = {{ value = {value}, source = {_quoted(sources[field.name])} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _written(value: Any, declared: Mapping[str, Any]) -> str:
-    if isinstance(value, tuple):
-        return json.dumps([list(row) for row in value])
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    parse = declared["parse"]
-    if parse is None:
-        return _quoted(value) if isinstance(value, str) else str(value)
-    unit = {"parse_duration": "ns", "parse_size": "B"}.get(parse.__name__, "B/s")
-    return _quoted(f"{value}{unit}")
-
-
-def _quoted(text: str) -> str:
-    return json.dumps("".join(character if character.isprintable() else " " for character in text), ensure_ascii=False)
+            times[rows] = ssd_fit.simulator([measured[row] for row in rows], device.capacity, seed, _SHOWN)(device)
+    records = []
+    for one, simulated in zip(measured, times.tolist(), strict=True):
+        low, high = one.interval(seed)
+        record = {"cell": one.cell.name} | vars(one.cell) | {"operation": OPERATIONS[one.cell.operation], "sizes": list(one.cell.sizes)}
+        record |= {"time_ns": one.time, "low_ns": low, "high_ns": high, "latency_ns": one.latency, "bandwidth": one.bandwidth}
+        records.append(record | {"noise": one.noise, "simulated_ns": simulated, "error": simulated / one.time - 1})
+    return pd.DataFrame(records)

@@ -1,25 +1,25 @@
 """Fits a flash drive: the simulator is run in the loop until its cells take as long as the measured ones.
 
-What can be told from outside are five things of the model (`flashsim.ssd.specification`): the controller's time a command, which limits
+What shows outside are five things of the model (`flashsim.ssd.specification`): the controller's time a command, which limits
 requests a second; the time that a page holds its die; how many dies work side by side; the rate of the link; and how many commands the
 drive takes at once.  Reads tell all five, writes tell their own controller time, die time and link rate.  What a die does while it is held,
 cells or channel, cannot be told apart with one die a channel, and is given to the cells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from flashsim.core.parameters import build
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, Integers, Requests
+from flashsim.core.request import READ, WRITE, Requests
 from flashsim.core.units import GB, GIB, KIB, MB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.fitting import Estimate, Floats, Model, Solution, estimates, solve
-from flashsim.studies.calibration.measure import Measured, samples, undisturbed
+from flashsim.studies.calibration.cells import CellTimes, Floats, samples, undisturbed
+from flashsim.studies.calibration.fitting import Fit, Model, Solution, estimates, solve
 
 #: Calls of a cell that are simulated, at most.
 _MOST_CALLS = 200
@@ -37,6 +37,11 @@ _READ_ONLY, _WRITTEN = 0, GIB // 2
 #: A channel so fast that the time of a page on it is small: the die's time is then that of its cells.
 _CHANNEL = 10 * GB
 _TRANSFER = -(-PAGE * SECONDS // _CHANNEL)
+#: Parameters that do not show outside.
+_ASSUMED = (
+    "page_size", "pages_per_block", "blocks_per_plane", "planes_per_die", "dies_per_package", "packages_per_channel", "erase",
+    "channel_rate", "gc_reserve",
+)  # fmt: skip
 _DIES = (1, 2, 4, 8, 16, 32, 64)
 _DEPTHS = (256, 1, 2, 4, 8, 16, 32)
 #: So many dies hardly meet; numbers that are tried between half and double of what fits best.
@@ -51,53 +56,35 @@ _AS_WELL, _COMPARED = 1.25, 2.5
 _EXACT = 1e-4
 
 
-@dataclass(frozen=True)
-class Workload:
-    """The first calls of some cells as they were measured, and when each request arrives.
+def simulator(cells: Sequence[CellTimes], area: int, seed: int, pages: int) -> Callable[[Device], Floats]:
+    """A function from a drive to the times (ns) of cells on it: of as many of their first calls, as measured, as move about `pages` pages.
 
-    Parameters
-    ----------
-    calls
-        Of each cell, the ranges of its calls' requests.
+    A page is 4 KiB; one call of each cell at least is made, all within the first `area` bytes.
     """
-
-    cells: Sequence[Measured]
-    requests: Requests
-    arrival: Integers
-    calls: list[list[tuple[int, int]]]
-
-
-def workload(cells: Sequence[Measured], area: int, seed: int, pages: int) -> Workload:
-    """As many calls of each cell as move about `pages` pages of 4 KiB, one at least, within the first `area` bytes."""
     requests: list[Requests] = []
-    arrival: list[Integers] = []
-    calls: list[list[tuple[int, int]]] = []
+    arrival: list[int] = []
+    calls: list[list[slice]] = []
     now = first = 0
     alone = max((one.time for one in cells if one.cell.depth == 1), default=0.0)  # a sequential call may begin with a random access
     for one in cells:
         count = int(np.clip(pages * PAGE / (one.cell.batch_bytes * one.cell.chain), 1, _MOST_CALLS))
-        ranges = []
+        calls.append([])
         for number in range(count):
             call = one.cell.requests(area, seed, number // 8, number % 8)
             call["dependency"] += np.where(call["dependency"] >= 0, first, 0)
-            ranges.append((first, first + len(call)))
+            calls[-1].append(slice(first, first + len(call)))
             requests.append(call)
-            arrival.append(np.full(len(call), now))
+            arrival += [now] * len(call)
             first += len(call)
             now += int(_GAP * max(one.time * one.cell.chain, alone)) + MILLISECONDS
-        calls.append(ranges)
-    return Workload(cells, np.concatenate(requests), np.concatenate(arrival), calls)
+    together, arrivals = np.concatenate(requests), np.array(arrival)
 
+    def times(device: Device) -> Floats:
+        completions = device.serve(together, device.now + arrivals)
+        shown = [np.concatenate([samples(one.cell, completions[call]) for call in own]) for one, own in zip(cells, calls, strict=True)]
+        return np.array([undisturbed(each) for each in shown])
 
-def simulated(device: Device, work: Workload) -> Floats:
-    """What the cells show on a drive, ns, shape (cells,)."""
-    completions = device.serve(work.requests, device.now + work.arrival)
-    return np.array(
-        [
-            undisturbed(np.concatenate([samples(one.cell, completions[begin:end]) for begin, end in ranges]))
-            for one, ranges in zip(work.cells, work.calls, strict=True)
-        ]
-    )
+    return times
 
 
 @dataclass(frozen=True)
@@ -108,31 +95,14 @@ class Structure:
     queue_depth: int
 
 
-@dataclass(frozen=True)
-class SsdFit:
-    """A fitted drive.
-
-    Parameters
-    ----------
-    parameters
-        Of the whole device.
-    alternatives
-        Other structures that fit as well.
-    """
-
-    parameters: SsdParameters
-    structure: Structure
-    alternatives: list[Structure]
-    estimates: list[Estimate]
-
-
 def drive(structure: Structure, reads: Floats, writes: Floats, capacity: int, free: int = _FREE) -> SsdParameters:
     """A drive with controller time (ns), die time (ns) and link rate (bytes a second) of reads and writes.
 
     There is so much flash, `free` bytes besides twice the capacity, that garbage collection does not begin soon: nothing is known of it.
     """
     blocks = -(-(2 * capacity + free) // (PAGE * _PAGES_PER_BLOCK * structure.dies)) + 8
-    (read_overhead, read, read_rate), (write_overhead, program, write_rate) = np.rint(reads).astype(int), np.rint(writes).astype(int)
+    (read_overhead, read_die, read_rate), (write_overhead, write_die, write_rate) = np.rint([reads, writes]).astype(int)
+    read, program = (max(1, int(die) - _TRANSFER) for die in (read_die, write_die))
     return build(
         SsdParameters,
         {
@@ -144,21 +114,21 @@ def drive(structure: Structure, reads: Floats, writes: Floats, capacity: int, fr
             "dies_per_package": 1,
             "packages_per_channel": 1,
             "channels": structure.dies,
-            "read": max(1, int(read) - _TRANSFER),
-            "program": max(1, int(program) - _TRANSFER),
+            "read": read,
+            "program": program,
             "erase": MILLISECONDS,
             "channel_rate": _CHANNEL,
             "link_read_rate": int(read_rate),
             "link_write_rate": int(write_rate),
-            "read_latency": max(1, int(read) - _TRANSFER) + _TRANSFER + max(1, int(read_overhead)),
-            "write_latency": max(1, int(program) - _TRANSFER) + _TRANSFER + max(1, int(write_overhead)),
+            "read_latency": read + _TRANSFER + max(1, int(read_overhead)),
+            "write_latency": program + _TRANSFER + max(1, int(write_overhead)),
             "queue_depth": structure.queue_depth,
             "gc_reserve": 3,
         },
     )
 
 
-def fit(measured: Sequence[Measured], capacity: int, seed: int, progress: Progress | None = None) -> SsdFit:
+def fit(measured: Sequence[CellTimes], capacity: int, seed: int, progress: Progress | None = None) -> Fit:
     """Fit a drive to measured cells, those held out excepted.
 
     Parameters
@@ -171,43 +141,50 @@ def fit(measured: Sequence[Measured], capacity: int, seed: int, progress: Progre
     seen = [one for one in measured if not one.cell.held_out]
     reads = [one for one in seen if one.cell.operation == READ]
     writes = [one for one in seen if one.cell.operation == WRITE]
-    area = _AREA
-    tried = _structures(reads, area, seed, progress)
+    tried = _structures(reads, seed, progress)
     as_well = _within(tried, _AS_WELL)
-    structure = _with_writes(_within(tried, _COMPARED), writes, area, seed) if writes else next(iter(as_well))
+    structure = _with_writes(_within(tried, _COMPARED), writes, seed) if writes else next(iter(as_well))
     start = tried[structure].values
     pages, steps = _FINE
-    model = _read_model(structure, workload(reads, area, seed, pages))
+    model = _model(structure, simulator(reads, _AREA, seed, pages))
     best = solve(model, _times(reads), [[start]], *_BOUNDS, steps)
-    told = estimates(("read overhead", "read die time", "link read rate"), model, best, reads, seed)
-    found = best.values
+    fitted = estimates(("read overhead", "read die time", "link read rate"), model, best, reads, seed)
+    write_values = best.values
     if writes:
-        model = _write_model(structure, best.values, workload(writes, area, seed, pages))
+        model = _model(structure, simulator(writes, _AREA, seed, pages), best.values)
         solution = solve(model, _times(writes), _starts(writes, structure.dies), *_BOUNDS, steps)
-        told += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
-        found = solution.values
-    return SsdFit(drive(structure, best.values, found, capacity), structure, [one for one in as_well if one != structure], told)
+        fitted += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
+        write_values = solution.values
+    findings = [f"{structure.dies} dies side by side, {structure.queue_depth} commands at once"]
+    if as_well.keys() - {structure}:
+        dies, depths = zip(*((one.dies, one.queue_depth) for one in (structure, *as_well)), strict=True)
+        findings.append(f"reads alone fit about as well with {min(dies)} to {max(dies)} dies and {min(depths)} to {max(depths)} commands")
+    told = {one.name: f"measured ({one})" for one in fitted}
+    sources = dict.fromkeys(_ASSUMED, "assumed: cannot be told from outside in a few minutes") | {"capacity": "measured: what was used"}
+    sources["channels"] = sources["queue_depth"] = "measured: best fit of bandwidth over depth"
+    sources |= {"read": told["read die time"], "link_read_rate": told["link read rate"], "read_latency": told["read overhead"]}
+    for name, estimate in (("program", "write die time"), ("link_write_rate", "link write rate"), ("write_latency", "write overhead")):
+        sources[name] = told.get(estimate, "assumed: as for reads; writes were not measured")
+    return Fit(drive(structure, best.values, write_values, capacity), sources, fitted, findings)
 
 
-def _times(cells: Sequence[Measured]) -> Floats:
+def _times(cells: Sequence[CellTimes]) -> Floats:
     return np.array([one.time for one in cells])
 
 
-def _read_model(structure: Structure, work: Workload) -> Model:
-    return lambda values: simulated(_fresh(drive(structure, values, values, _AREA, _READ_ONLY)), work)
+def _model(structure: Structure, times: Callable[[Device], Floats], reads: Floats | None = None) -> Model:
+    """The cells' times over the parameters of reads, or, where these are given, over those of writes."""
+
+    def model(values: Floats) -> Floats:
+        first, free = (values, _READ_ONLY) if reads is None else (reads, _WRITTEN)
+        device = Device(Preset("fit", "ssd", "", drive(structure, first, values, _AREA, free), {}))
+        device.load(0, _AREA)
+        return times(device)
+
+    return model
 
 
-def _write_model(structure: Structure, read: Floats, work: Workload) -> Model:
-    return lambda values: simulated(_fresh(drive(structure, read, values, _AREA, _WRITTEN)), work)
-
-
-def _fresh(parameters: SsdParameters) -> Device:
-    device = Device(Preset("fit", "ssd", "", parameters, {}))
-    device.load(0, parameters.capacity)
-    return device
-
-
-def _starts(cells: Sequence[Measured], dies: int) -> list[list[Floats]]:
+def _starts(cells: Sequence[CellTimes], dies: int) -> list[list[Floats]]:
     """Where to begin: as if the link had the best bandwidth, and as if the dies together had it and the link more.
 
     The controller takes the time of a request when there are many, or less, and a die what a single request leaves.
@@ -225,16 +202,16 @@ def _starts(cells: Sequence[Measured], dies: int) -> list[list[Floats]]:
     return [by_link, by_dies]
 
 
-def _structures(reads: Sequence[Measured], area: int, seed: int, progress: Progress | None) -> dict[Structure, Solution]:
+def _structures(reads: Sequence[CellTimes], seed: int, progress: Progress | None) -> dict[Structure, Solution]:
     tried: dict[Structure, Solution] = {}
     pages, steps = _COARSE
-    work = workload(reads, area, seed, pages)
+    times = simulator(reads, _AREA, seed, pages)
 
     def trial(structure: Structure, starts: Sequence[Sequence[Floats]]) -> None:
         if structure not in tried:
             if progress:
                 progress(len(tried), len(_DIES) + len(_DEPTHS) + 6, f"fitting {structure.dies} dies")
-            tried[structure] = solve(_read_model(structure, work), _times(reads), starts, *_BOUNDS, steps)
+            tried[structure] = solve(_model(structure, times), _times(reads), starts, *_BOUNDS, steps)
 
     def best() -> Structure:
         return next(iter(_within(tried, _AS_WELL)))
@@ -265,22 +242,22 @@ def _within(tried: dict[Structure, Solution], factor: float) -> dict[Structure, 
     }
 
 
-def _with_writes(found: dict[Structure, Solution], writes: Sequence[Measured], area: int, seed: int) -> Structure:
+def _with_writes(solutions: dict[Structure, Solution], writes: Sequence[CellTimes], seed: int) -> Structure:
     """Of structures that show reads not much worse than the best, the one that shows reads and writes together best."""
     pages, steps = _COARSE
-    work = workload(writes, area, seed, pages)
+    times = simulator(writes, _AREA, seed, pages)
     costs: dict[Structure, float] = {}
 
     def best() -> Structure:
         return min(costs, key=lambda one: costs[one])
 
     def trial(structure: Structure) -> None:
-        if structure in found and structure not in costs:
-            model, starts = _write_model(structure, found[structure].values, work), _starts(writes, structure.dies)
-            costs[structure] = found[structure].cost + solve(model, _times(writes), starts, *_BOUNDS, steps).cost
+        if structure in solutions and structure not in costs:
+            model, starts = _model(structure, times, solutions[structure].values), _starts(writes, structure.dies)
+            costs[structure] = solutions[structure].cost + solve(model, _times(writes), starts, *_BOUNDS, steps).cost
 
-    trial(next(iter(found)))
-    for one in found:
+    trial(next(iter(solutions)))
+    for one in solutions:
         if one.dies in _DIES:
             trial(one)
     chosen = best()

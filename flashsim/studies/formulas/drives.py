@@ -20,8 +20,8 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.timing import timing_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import sizes_of
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting
-from flashsim.studies.runs.nominal import disk_of
 from models import partition_buffers, psync, ssd_buffers, ssd_joins
 from models.allocation.buffers import Allocation
 from models.partition_costs import Input

@@ -1,7 +1,7 @@
 """Pictures: their style, bars of I/O and CPU time, published values beside ours, and SVG; made directly, without pyplot's global state."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +18,8 @@ from matplotlib.scale import LogScale
 
 #: Dark for I/O and light for CPU, one hue a label; told apart without colour by their order and by the names under the bars.
 COLOURS = (("#1f4e79", "#9dc3e6"), ("#7f3f00", "#f4b183"), ("#385723", "#a9d18e"), ("#5b2c6f", "#c9a7d8"))
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "path",
-    "svg.hashsalt": "flashsim",
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+_STYLE: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "flashsim", "font.size": 9.0}
+_STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
 #: What a picture may be saved as.
 FORMATS = (".svg", ".png", ".pdf")
 #: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
@@ -41,18 +36,13 @@ STEPS: dict[str, Any] = {"drawstyle": "steps-post", "marker": ""}
 #: A scale of powers of two.
 BINARY = LogScale(None, base=2)
 
+_ABOVE: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7, "rotation": 90}
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
 
 
 #: Published values are hollow and dashed, ours filled and solid; those outside the tolerance also differ in shape.
-_PUBLISHED: dict[str, Any] = {
-    "marker": "o",
-    "linestyle": "--",
-    "color": "#555555",
-    "markerfacecolor": "white",
-    "markersize": 5.5,
-    "linewidth": 0.9,
-}
+_PUBLISHED: dict[str, Any] = {"marker": "o", "color": "#555555", "markerfacecolor": "white", "markersize": 5.5}
+_PUBLISHED |= {"linestyle": "--", "linewidth": 0.9}
 _OURS: dict[str, Any] = {"marker": "o", "linestyle": "-", "color": "#1f4e79", "markersize": 4.5, "linewidth": 1.4}
 _OUTSIDE: dict[str, Any] = {"marker": "D", "linestyle": "", "color": "#b3261e", "markersize": 5}
 _BAND: dict[str, Any] = {"color": "#e3e3e3", "linewidth": 0}
@@ -180,16 +170,7 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
         axes.bar(place, bar.io, 0.92 * width, color=dark)
         axes.bar(place, bar.cpu, 0.92 * width, bottom=bar.io, color=light)
         above = max(bar.io + bar.cpu, bar.formula or 0)
-        axes.annotate(
-            bar.label,
-            (place, above),
-            (0, 5 if bar.formula else 2),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            rotation=90,
-        )
+        axes.annotate(bar.label, (place, above), (0, 5 if bar.formula else 2), **_ABOVE)
         if bar.formula is not None:
             axes.plot(place, bar.formula, **_DOT)
     axes.set_xticks(np.arange(len(groups)), groups)
@@ -220,9 +201,8 @@ def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, col
             axes.remove()
         figure.supxlabel(x, fontsize=9)
         figure.supylabel(y, fontsize=9)
-        figure.legend(
-            handles=_handles(by_title.values()), frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2
-        )
+        handles = _handles(list(by_title.values()))
+        figure.legend(handles=handles, frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2)
     return figure
 
 
@@ -242,18 +222,14 @@ def _compare(axes: Axes, panel: Beside) -> None:
     axes.tick_params(labelleft=True)
 
 
-def _handles(panels: Iterable[Beside]) -> list[Any]:
-    every = list(panels)
-    handles: list[Any] = []
-    if any(value is not None for panel in every for value in panel.published):
-        handles.append(Line2D([], [], label="published", **_PUBLISHED))
-    tolerances = {panel.tolerance for panel in every if panel.tolerance}
-    if tolerances:
-        handles.append(Patch(label=f"± {100 * tolerances.pop():.3g} %" if len(tolerances) == 1 else "tolerance", **_BAND))
+def _handles(shown: Sequence[Beside]) -> list[Any]:
+    tolerances = {panel.tolerance for panel in shown if panel.tolerance}
+    band = f"± {100 * max(tolerances):.3g} %" if len(tolerances) == 1 else "tolerance"
+    published = any(value is not None for panel in shown for value in panel.published)
+    handles: list[Any] = [Line2D([], [], label="published", **_PUBLISHED)] if published else []
+    handles += [Patch(label=band, **_BAND)] if tolerances else []
     handles.append(Line2D([], [], label="flashsim", **_OURS))
-    if any(panel.outside() for panel in every):
-        handles.append(Line2D([], [], label="outside", **_OUTSIDE))
-    return handles
+    return handles + ([Line2D([], [], label="outside", **_OUTSIDE)] if any(panel.outside() for panel in shown) else [])
 
 
 def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
@@ -300,9 +276,8 @@ def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[
 def legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
     """Name the series of a picture above it, where they cover no line; dollars in the names of files begin no formula."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, [label.replace("$", r"\$") for label in labels], frameon=False, fontsize=8, ncols=columns, loc="outside upper center"
-    )
+    names = [label.replace("$", r"\$") for label in labels]
+    figure.legend(handles, names, frameon=False, fontsize=8, ncols=columns, loc="outside upper center")
 
 
 def svg(figure: Figure) -> str:

@@ -1,15 +1,27 @@
 """Results as frames with a caption, and as plain text, Markdown-free, so that they read well in a terminal, a file and a pipe."""
 
+from __future__ import annotations
+
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from flashsim.core.units import format_duration
+
+if TYPE_CHECKING:
+    from traces.summary.histogram import Histogram
+
 Entry = str | int | float | None
+
+_PERCENTILES = (50, 90, 99, 99.9, 99.99)
+#: The names of a `spread`, and of the columns that show it.
+SPREAD = ("mean", *(f"p{share:g}" for share in _PERCENTILES), "max")
+SPREAD_HEADS = ("mean", *(f"{share:g} %" for share in _PERCENTILES), "max")
 
 #: Entries that say nothing.
 _NOTHING = (None, "", "-")
@@ -50,7 +62,7 @@ class Table(pd.DataFrame):
         self.attrs = {"title": title, "digits": digits, "note": note, "runs": runs}
 
     @classmethod
-    def of(cls, records: Iterable[Mapping[str, Any]], columns: Mapping[str, Any], **caption: Any) -> Self:
+    def of(cls, records: Iterable[Mapping[Any, Any]], columns: Mapping[str, Any], **caption: Any) -> Self:
         """A row a record.
 
         Parameters
@@ -66,7 +78,7 @@ class Table(pd.DataFrame):
         [['bnl', 25.0], ['smj', None]]
         """
 
-        def entry(record: Mapping[str, Any], column: Any) -> Entry:
+        def entry(record: Mapping[Any, Any], column: Any) -> Entry:
             name, how = (column, None) if isinstance(column, str) else column
             value: Any = record.get(name)
             if value is None or how is None:
@@ -79,6 +91,35 @@ class Table(pd.DataFrame):
 def same(*names: str) -> dict[str, Any]:
     """Columns of `Table.of` that are called as the entries are."""
     return dict(zip(names, names, strict=True))
+
+
+def spread(times: Histogram) -> dict[str, float]:
+    """Mean, percentiles up to the tail, and maximum of times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from traces.summary.histogram import Histogram
+    >>> times = Histogram()
+    >>> times.add(np.array([1, 2, 6]))
+    >>> spread(times)["mean"], spread(times)["p50"], spread(times)["max"]
+    (3.0, 2, 6)
+    """
+    values = (times.mean, *(times.percentile(share) for share in _PERCENTILES), times.maximum)
+    return dict(zip(SPREAD, values, strict=True))
+
+
+def durations(spread: Mapping[str, float], part: str = "") -> dict[str, str]:
+    """The entries below `SPREAD_HEADS` of a `spread` of ns whose names begin with `part`."""
+    return {head: format_duration(round(spread[part + name])) for head, name in zip(SPREAD_HEADS, SPREAD, strict=True)}
+
+
+def outstanding(level: Mapping[str, Any] | None) -> Table:
+    """How many requests were outstanding (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
+    if level is None:
+        return Table([], [])
+    row: list[Entry] = ["over time", *(level[name] for name in ("mean", "p50", "p90", "p99", "max")), f"{100 * level['idle']:.1f} %"]
+    return Table(["requests outstanding", "mean", "50 %", "90 %", "99 %", "max", "time with none"], [row])
 
 
 def percent(share: float) -> float:

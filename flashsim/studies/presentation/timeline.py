@@ -26,7 +26,7 @@ from flashsim.core.units import MICROSECONDS, NEVER, format_duration
 HOST_PROCESS, DRIVE_PROCESS = 1, 2
 _FIRST_PART, _FIRST_LANE = 10, 1_000_000
 
-_NAMES = [[kind if cause == HOST else f"{told} {kind}" for kind in KINDS] for cause, told in enumerate(CAUSES)]
+_NAMES = [[kind if cause == HOST else f"{why} {kind}" for kind in KINDS] for cause, why in enumerate(CAUSES)]
 
 
 class Timeline:
@@ -68,9 +68,10 @@ class Timeline:
         self._held = np.zeros(0, SPAN)
         self._file = file
         self._file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(about or {}) + ',"traceEvents":[\n')
-        metadata = [*_process(HOST_PROCESS, "host"), *_process(DRIVE_PROCESS, title)] if dies else [*_process(HOST_PROCESS, title)]
+        processes = [("host", HOST_PROCESS), (title, DRIVE_PROCESS)] if dies else [(title, HOST_PROCESS)]
+        metadata = [event for name, process in processes for event in _named("process", name, process)]
         for name, thread in zip(server_names(dies, channels) if dies else (), self._thread, strict=True):
-            metadata += _named_thread(DRIVE_PROCESS, thread, name)
+            metadata += _named("thread", name, DRIVE_PROCESS, thread)
         self._file.write(",\n".join(metadata))
 
     def add_spans(self, spans: Spans) -> None:
@@ -100,7 +101,7 @@ class Timeline:
         lane, fresh = self._lanes.take(started, completed)
         thread = _FIRST_LANE + lane
         if fresh:
-            yield from _named_thread(HOST_PROCESS, thread, f"requests {lane}")
+            yield from _named("thread", f"requests {lane}", HOST_PROCESS, thread)
         if started > submitted:
             queued = f'"cat":"queueing","name":"queued {name}","id":"{number:#x}","pid":{HOST_PROCESS},"tid":{_FIRST_LANE}'
             yield f'{{"ph":"b",{queued},"ts":{_us(submitted)},"args":{{"request":{number}}}}}'
@@ -119,10 +120,10 @@ class Timeline:
 
     def _part(self, span: tuple[int, ...]) -> str:
         server, kind, cause, request, page, begin, end = span
-        told = [f'"{name}":{value}' for name, value in (("request", request), ("page", page)) if value >= 0]
+        numbers = [f'"{name}":{value}' for name, value in (("request", request), ("page", page)) if value >= 0]
         return (
             f'{{"ph":"X","cat":"{CAUSES[cause]}","name":"{_NAMES[cause][kind]}","pid":{DRIVE_PROCESS},"tid":{self._thread[server]},'
-            f'"ts":{_us(begin)},"dur":{_us(end - begin)},"args":{{{",".join(told)}}}}}'
+            f'"ts":{_us(begin)},"dur":{_us(end - begin)},"args":{{{",".join(numbers)}}}}}'
         )
 
     def _write(self, events: Iterator[str]) -> None:
@@ -182,22 +183,15 @@ def _threads(dies: int, channels: int) -> list[int]:
     order = [dies + channels + 1, dies + channels] if dies else []
     for channel in range(channels):
         order += [dies + channel, *range(channel, dies, channels)]
-    return [_FIRST_PART + order.index(server) for server in range(len(order))]
+    return (_FIRST_PART + np.argsort(order)).tolist() if order else []
 
 
-def _process(process: int, name: str) -> list[str]:
-    told = f'"ph":"M","pid":{process},"tid":0'
+def _named(what: str, name: str, process: int, thread: int = 0) -> list[str]:
+    """The events that name a process or a thread, and sort it by its number."""
+    place = f'"ph":"M","pid":{process},"tid":{thread}'
     return [
-        f'{{"name":"process_name",{told},"args":{{"name":{json.dumps(name)}}}}}',
-        f'{{"name":"process_sort_index",{told},"args":{{"sort_index":{process}}}}}',
-    ]
-
-
-def _named_thread(process: int, thread: int, name: str) -> list[str]:
-    told = f'"ph":"M","pid":{process},"tid":{thread}'
-    return [
-        f'{{"name":"thread_name",{told},"args":{{"name":{json.dumps(name)}}}}}',
-        f'{{"name":"thread_sort_index",{told},"args":{{"sort_index":{thread}}}}}',
+        f'{{"name":"{what}_name",{place},"args":{{"name":{json.dumps(name)}}}}}',
+        f'{{"name":"{what}_sort_index",{place},"args":{{"sort_index":{thread or process}}}}}',
     ]
 
 

@@ -1,17 +1,18 @@
-"""What several runs of one trace showed, side by side: as it was recorded, replayed on a real device, and simulated."""
+"""Runs of one trace side by side: as it was recorded, replayed on a real device, and simulated; and how far their times lie apart."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import COMPLETION, OPERATIONS, Completions
 from flashsim.core.units import format_duration
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.replaying.demerit import histogram_demerit
+from flashsim.studies.presentation.tables import Entry, Table, same
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.survey import column, limited
 from traces.file.excerpt import Source, requests_of
@@ -22,7 +23,7 @@ ALL = "all"
 
 
 def recorded(source: Source, limit: int | None = None) -> DeviceReport | None:
-    """What a trace says of the run that it was recorded from, of requests that it knows to have completed; None if it does of none."""
+    """The run that a trace was recorded from, of requests that are known to have completed; None if none is."""
     report = DeviceReport()
     for batch in limited(requests_of(source), limit):
         report.add(*known(batch))
@@ -40,19 +41,11 @@ def known(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Completions]:
 
 
 class Comparison:
-    """Runs beside one that they are compared with.
+    """Runs beside the first, which the others are compared with, by name."""
 
-    Parameters
-    ----------
-    name, run
-        The run that the others are compared with.
-    others
-        By name.
-    """
-
-    def __init__(self, name: str, run: DeviceReport, others: Mapping[str, DeviceReport]) -> None:
-        self.name = name
-        self.runs = {name: run, **others}
+    def __init__(self, runs: Mapping[str, DeviceReport]) -> None:
+        self.name = next(iter(runs))
+        self.runs = runs
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a run and operation, and one for all operations of a run.
@@ -69,32 +62,62 @@ class Comparison:
                 rows.append(row | {"demerit": apart, "duration": report.duration})
         return rows
 
-    def as_frame(self) -> pd.DataFrame:
-        """The rows."""
-        return pd.DataFrame(self.rows())
-
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, by run: ``duration`` (ns), and ``operations`` with what `rows` have (ns)."""
         runs: dict[str, Any] = {name: {"duration": report.duration, "operations": {}} for name, report in self.runs.items()}
         for row in self.rows():
-            kept = {key: value for key, value in row.items() if key not in ("run", "operation", "duration")}
-            runs[row["run"]]["operations"][row["operation"]] = kept
+            runs[row.pop("run")]["operations"][row.pop("operation")] = row
+            del row["duration"]
         return runs
 
     def table(self) -> Table:
         """The same for a terminal; all operations of a run have a row if there are several."""
-
-        def time(nanoseconds: float) -> str:
-            return format_duration(round(nanoseconds))
-
         rows = [row for row in self.rows() if row["operation"] != ALL or len(by_operation(self.runs[row["run"]])) > 2]
         times = {"mean": "mean", "median": "p50", "99 %": "p99", "max": "max", "demerit": "demerit", "total time": "duration"}
-        columns = same("run", "operation", "requests") | {head: (name, time) for head, name in times.items()}
+        columns = same("run", "operation", "requests")
+        columns |= {head: (name, lambda time: format_duration(round(time))) for head, name in times.items()}
         return Table.of(rows, columns, note=f"demerit: rms distance of the distributions of latencies from those of {self.name}")
 
-    def by_run(self, operation: str) -> dict[str, Histogram]:
-        """Latencies of one operation, of the runs that know it."""
-        return {name: times[operation] for name, report in self.runs.items() if operation in (times := by_operation(report))}
+
+class EachDevice:
+    """The reports of the devices of a trace, and beside them of what was recorded of these.
+
+    Parameters
+    ----------
+    names
+        Of the devices, by number.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self.reports = {name: DeviceReport() for name in names.values()}
+        self._names = names
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Take requests and their completions, in the same order."""
+        device = column(batch, "device")
+        for number, name in self._names.items():
+            mine = device == number
+            if mine.any():
+                self.reports[name].add(batch.filter(pa.array(mine)), completions[mine])
+
+    def beside(self, source: Source, limit: int | None) -> dict[str, Comparison]:
+        """By device: its run beside what was recorded, of those of which something was recorded."""
+        then = EachDevice(self._names)
+        for batch in limited(requests_of(source), limit):
+            then.add(*known(batch))
+        compared = {}
+        for name, report in self.reports.items():
+            recorded = {"recorded": then.reports[name]} if then.reports[name].duration else {}
+            compared[name] = Comparison({"replayed": report} | recorded)
+        return compared
+
+
+def table(compared: Mapping[str, Comparison]) -> Table:
+    """The tables of several devices as one."""
+    tables = {name: each.table() for name, each in compared.items()}
+    rows: list[list[Entry]] = [[name, *row] for name, one in tables.items() for row in one.to_numpy()]
+    first = next(iter(tables.values()))
+    return Table(["device", *first.columns], rows, note=first.attrs["note"])
 
 
 def by_operation(report: DeviceReport) -> dict[str, Histogram]:
@@ -105,3 +128,55 @@ def by_operation(report: DeviceReport) -> dict[str, Histogram]:
             latencies[name] = parts["latency"]
             every.merge(parts["latency"])
     return latencies | {ALL: every}
+
+
+def demerit(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """The root mean square horizontal distance of the distribution functions of two sets of response times.
+
+    Parameters
+    ----------
+    first, second
+        Response times, ns, shape (n,) and (m,).
+
+    Returns
+    -------
+    float
+        In ns: the root of the mean, over all shares between 0 and 1, of the squared difference between the times that so large a share
+        of each set does not exceed.  With n = m that is the difference between the sorted times, pair by pair.
+
+    References
+    ----------
+    Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994.
+
+    Examples
+    --------
+    >>> demerit([3, 1, 2], [4, 2, 3]), demerit([1, 3], [1, 1, 3, 3]), demerit([0], [3, 4])
+    (1.0, 0.0, 3.5355339059327378)
+    """
+    times = [np.sort(np.asarray(each)) for each in (first, second)]
+    return _distance(*((each, np.arange(1, len(each) + 1) / max(1, len(each))) for each in times))
+
+
+def histogram_demerit(first: Histogram, second: Histogram) -> float:
+    """The same of response times that were only counted: each is then known within 0.2 %.
+
+    Examples
+    --------
+    >>> one, other = Histogram(), Histogram()
+    >>> one.add(np.array([1, 2, 3]))
+    >>> other.add(np.array([2, 3, 4]))
+    >>> histogram_demerit(one, other)
+    1.0
+    """
+    return _distance(first.distribution(), second.distribution())
+
+
+def _distance(*distributions: tuple[npt.NDArray[Any], npt.NDArray[np.float64]]) -> float:
+    """The distance of two distributions: times in order, and the share that each does not exceed."""
+    if not all(len(times) for times, _ in distributions):
+        raise InvalidParameterError("response times", "none", "their distribution needs at least one")
+    ends = np.union1d(distributions[0][1], distributions[1][1])
+    widths = np.diff(ends, prepend=0.0)
+    places = [np.minimum(np.searchsorted(shares, ends, side="left"), len(times) - 1) for times, shares in distributions]
+    first, second = (times[place].astype(np.float64) for (times, _), place in zip(distributions, places, strict=True))
+    return math.sqrt(float(np.sum(widths * (first - second) ** 2)))

@@ -1,4 +1,4 @@
-"""What a device showed under a workload: rates, latencies with their tails, waiting and service, write amplification, pauses, energy."""
+"""The report of a device under a workload: rates, latencies with their tails, waiting and service, write amplification, pauses, energy."""
 
 import math
 from typing import Any
@@ -12,9 +12,7 @@ from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
 from flashsim.ssd.energy import energy_of
-from flashsim.studies.presentation.percentiles import COLUMNS, durations, summary
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.trace_tables import outstanding
+from flashsim.studies.presentation.tables import SPREAD_HEADS, Table, durations, outstanding, same, spread
 from flashsim.studies.replaying.observation import BELOW_ONE, NOT_COLLECTED, Observation, by_cause, write_amplification
 from traces.summary.histogram import Histogram
 
@@ -28,9 +26,14 @@ class DeviceReport:
     Parameters
     ----------
     preset
-        Which drive it is: what is reported of flash drives alone needs it.
+        The drive, where it is simulated: a flash drive's figures need it.
     observation
-        What was watched in the meantime.
+        Of the drive in the meantime.
+
+    Attributes
+    ----------
+    active
+        Nanoseconds in which at least one request was being served, provided that requests are dispatched in the order in which they came.
     """
 
     def __init__(self, preset: Preset | None = None, observation: Observation | None = None) -> None:
@@ -39,7 +42,7 @@ class DeviceReport:
         self._bytes = [0] * len(OPERATIONS)
         self._begin: int | None = None
         self._end = 0
-        self._active = 0
+        self.active = 0
         self.outstanding = OutstandingLevel()
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
@@ -58,18 +61,13 @@ class DeviceReport:
         self._begin = first if self._begin is None else min(self._begin, first)
         order = np.argsort(started, kind="stable")
         until = np.maximum.accumulate(np.append(self._end, completed[order]))
-        self._active += int(np.maximum(until[1:] - np.maximum(started[order], until[:-1]), 0).sum())
+        self.active += int(np.maximum(until[1:] - np.maximum(started[order], until[:-1]), 0).sum())
         self._end = int(until[-1])
 
     @property
     def duration(self) -> int:
         """From the first arrival to the last completion, ns."""
         return 0 if self._begin is None else self._end - self._begin
-
-    @property
-    def active(self) -> int:
-        """For how long at least one request was being served, ns, provided that requests are dispatched in the order in which they came."""
-        return self._active
 
     def as_frame(self) -> pd.DataFrame:
         """A row an operation that occurred: requests, bytes, rates a second, and for each part of the time (ns) mean, percentiles, max."""
@@ -81,7 +79,7 @@ class DeviceReport:
                 row: dict[str, Any] = {"operation": OPERATIONS[kind], "requests": count, "bytes": self._bytes[kind]}
                 row |= {"iops": count / duration, "bytes_per_second": self._bytes[kind] / duration}
                 for part, times in parts.items():
-                    row |= {f"{part}_{name}": value for name, value in summary(times).items()}
+                    row |= {f"{part}_{name}": value for name, value in spread(times).items()}
                 rows.append(row)
         return pd.DataFrame(rows)
 
@@ -89,8 +87,7 @@ class DeviceReport:
         """A row a part of the device (each die, each channel): its name, and the share of the time in which it was busy."""
         rows: list[tuple[str, float]] = []
         for part, share in busy_shares(statistics, self.duration).items():
-            shares = enumerate(share) if isinstance(share, list) else [("", share)]
-            rows += [(f"{part} {number}".strip(), value) for number, value in shares]
+            rows += [(f"{part} {number}", one) for number, one in enumerate(share)] if isinstance(share, list) else [(part, share)]
         return pd.DataFrame(rows, columns=["part", "busy"])
 
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +99,7 @@ class DeviceReport:
         what is not known.
         """
         frame = self.as_frame()
-        operations = {row["operation"]: {key: row[key] for key in row if key != "operation"} for row in frame.to_dict("records")}
+        operations = {row.pop("operation"): row for row in frame.to_dict("records")}
         seconds = self.duration / SECONDS
         requests, moved = (int(frame[name].sum()) if len(frame) else 0 for name in ("requests", "bytes"))
         result = {
@@ -115,45 +112,40 @@ class DeviceReport:
             "operations": operations,
             "outstanding": self.outstanding.as_dict(),
             "busy_shares": busy_shares(statistics, self.duration),
-            **self._flash(statistics),
-            "statistics": statistics,
         }
-        plain: dict[str, Any] = _plain(result)
+        if self._preset and (flash := self._preset.flash):
+            figures, pauses = self._preset.energy, self.observation.pauses if self.observation else None
+            spent = energy_of(figures, flash, statistics, self.duration, self.active) if figures else None
+            result |= {
+                "write_amplification": write_amplification(statistics, flash.page_size),
+                "reads_by_cause": by_cause(statistics, "reads") or None,
+                "erases_by_cause": by_cause(statistics, "erases") or None,
+                "gc_pauses": pauses.as_dict() if pauses else None,
+                "energy": spent.as_dict() if spent else None,
+            }
+        plain: dict[str, Any] = _plain(result | {"statistics": statistics})
         return plain
 
-    def _flash(self, statistics: dict[str, Any]) -> dict[str, Any]:
-        if self._preset is None or self._preset.flash is None:
-            return {}
-        pauses = self.observation.pauses if self.observation else None
-        figures, parameters = self._preset.energy, self._preset.flash
-        spent = energy_of(figures, parameters, statistics, self.duration, self.active) if figures else None
-        return {
-            "write_amplification": write_amplification(statistics, parameters.page_size),
-            "reads_by_cause": by_cause(statistics, "reads") or None,
-            "erases_by_cause": by_cause(statistics, "erases") or None,
-            "gc_pauses": pauses.as_dict() if pauses else None,
-            "energy": spent.as_dict() if spent else None,
-        }
-
-    def tables(self, statistics: dict[str, Any]) -> list[Table]:
-        """The same for a terminal."""
-        return [*self.by_section(statistics).values()]
-
-    def by_section(self, statistics: dict[str, Any]) -> dict[str, Table]:
-        """The tables by what they tell of; the last has the device's counters."""
+    def tables(self, statistics: dict[str, Any]) -> dict[str, Table]:
+        """The same for a terminal, by the title of the section; the last table has the device's counters."""
         figures = self.as_dict(statistics)
         operations = [{"operation": name} | row for name, row in figures["operations"].items()]
         times = [{"operation": row["operation"], "time": part} | durations(row, f"{part}_") for row in operations for part in PARTS]
         rates = {"requests/s": "iops", "MB/s": ("bytes_per_second", MB)}
         tables = {
             "Rates": Table.of(operations, {**same("operation", "requests"), "bytes": ("bytes", format_size)} | rates),
-            "Latencies": Table.of(times, same("operation", "time", *COLUMNS)),
+            "Latencies": Table.of(times, same("operation", "time", *SPREAD_HEADS)),
         }
         if figures["outstanding"]:
             tables["Outstanding level"] = outstanding(figures["outstanding"])
-        if figures["busy_shares"]:
-            shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(figures["busy_shares"])]
-            tables["Busy parts"] = Table(["part", "busy"], shares)
+        shares: dict[str, float] = {}
+        for part, busy in figures["busy_shares"].items():
+            if isinstance(busy, list):
+                shares |= {f"{part}s, mean of {len(busy)}": float(np.mean(busy)), f"{part}s, busiest": max(busy)}
+            else:
+                shares[part] = busy
+        if shares:
+            tables["Busy parts"] = Table(["part", "busy"], [[part, f"{100 * share:.1f} %"] for part, share in shares.items()])
         counters = [[key, value] for key, value in figures["statistics"].items() if isinstance(value, int | float)]
         return tables | _flash_tables(figures) | {"Counters of the device": Table(["device", "value"], counters)}
 
@@ -195,16 +187,6 @@ def _flash_tables(figures: dict[str, Any]) -> dict[str, Table]:
     elif "energy" in figures:
         tables["Energy"] = Table(["energy"], [["no energy figures"]])
     return tables
-
-
-def _summary(shares: dict[str, Any]) -> list[tuple[str, float]]:
-    rows: list[tuple[str, float]] = []
-    for part, value in shares.items():
-        if isinstance(value, list):
-            rows += [(f"{part}s, mean of {len(value)}", float(np.mean(value))), (f"{part}s, busiest", max(value))]
-        else:
-            rows.append((part, value))
-    return rows
 
 
 def _plain(value: Any) -> Any:

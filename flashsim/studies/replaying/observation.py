@@ -1,4 +1,4 @@
-"""What is watched while a simulated drive runs: write amplification by cause and over time, pauses by garbage collection, its timeline."""
+"""Observation of a simulated drive as it runs: write amplification by cause and over time, pauses by garbage collection, its timeline."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from flashsim.core.request import Completions
 from flashsim.core.spans import CAUSES, GC, MERGE, SPAN, WEAR, Spans
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
-from flashsim.studies.presentation.percentiles import summary
+from flashsim.studies.presentation.tables import spread
 from flashsim.studies.presentation.timeline import Timeline
 from traces.summary.histogram import Histogram
 
@@ -120,7 +120,7 @@ class GcPauses:
         times = Histogram()
         times.merge(self._times)
         times.add(self._stretches(self._last, keep=False))
-        return {"pauses": times.count, "total": round(times.mean * times.count), **summary(times)} if times.count else None
+        return {"pauses": times.count, "total": round(times.mean * times.count), **spread(times)} if times.count else None
 
     def _stretches(self, spans: Spans, keep: bool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The lengths of pauses that are over; with `keep`, the last stretch of each die is set aside."""

@@ -1,6 +1,7 @@
 """Replay a trace on a real file or block device: everything is checked before the first request, and reads are harmless by default."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
+from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
-from flashsim.device.access import check_readable
+from flashsim.device.access import check_readable, check_typed
 from flashsim.device.aio import check_outstanding
 from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
@@ -196,8 +197,8 @@ def _check_requests(source: Source, settings: RealSettings, limit: int | None) -
 
 
 def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
-    name, offset, length = (int(batch.column(part)[row].as_py()) for part in ("operation", "offset", "length"))
-    return f"request {first + row} is a {OPERATIONS[name]} of {format_size(length)} at byte {offset}"
+    operation, offset, length = (int(batch.column(part)[row].as_py()) for part in ("operation", "offset", "length"))
+    return f"request {first + row} is a {OPERATIONS[operation]} of {format_size(length)} at byte {offset}"
 
 
 @contextmanager
@@ -205,17 +206,16 @@ def _opened(
     target: Path, settings: RealSettings, reach: int, check: Callable[[RealDevice], None], progress: Progress | None
 ) -> Iterator[RealDevice]:
     write = settings.allow_write and not settings.writes_as_reads
+    make = write and not target.exists()
     try:
-        if write and not target.exists():
-            opened = RealDevice(target, -(-reach // _BLOCK) * _BLOCK, allow_write=True, buffered=settings.buffered)
-        else:
-            opened = RealDevice(target, 0, read_only=True, buffered=settings.buffered)
+        size = -(-reach // _BLOCK) * _BLOCK if make else 0
+        opened = RealDevice(target, size, allow_write=make, read_only=not make, buffered=settings.buffered)
     except NoDirectIOError as problem:
         raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
     with opened as device:
         if reach > device.size and not settings.scale_offsets:
-            held = f"{device.path} holds {format_size(device.size)}"
-            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {held}; add --wrap to wrap it around")
+            capacity = f"{device.path} holds {format_size(device.size)}"
+            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {capacity}; add --wrap to wrap it around")
         check(device)
         if device.made:
             _fill(device, progress)
@@ -223,18 +223,10 @@ def _opened(
             yield device
             device.remove_if_made()
             return
-        size = device.size
     if check_readable(target):
         check_typed(target, settings.destroy)
-    with RealDevice(target, size, allow_write=True, replace=settings.replace, buffered=settings.buffered) as device:
+    with RealDevice(target, device.size, allow_write=True, replace=settings.replace, buffered=settings.buffered) as device:
         yield device
-
-
-def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
-    """Refuse to write to a block device that its user has not named as one to destroy."""
-    names = [typed] if isinstance(typed, str) else typed or []
-    if os.path.realpath(target) not in map(os.path.realpath, names):
-        raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
 
 
 def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None, numbers: Sequence[int]) -> None:
@@ -310,3 +302,49 @@ def _holes(path: Path, end: int) -> int:
             holes += min(data, end) - at
             at = os.lseek(file.fileno(), data, os.SEEK_HOLE)
     return holes
+
+
+def names_of(what: Survey) -> dict[int, str]:
+    """What the devices of a trace are called, by number: as their requests are labelled, or by it where several are labelled alike."""
+    often = Counter(what.labels.values())
+    return {number: label if label and often[label] == 1 else str(number) for number, label in what.labels.items()}
+
+
+def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
+    """What ``NAME=PATH`` say, by name; None of one text that is no such.
+
+    Examples
+    --------
+    >>> assigned(["disk=./disk.bin", "1=/dev/sdb"])
+    {'disk': PosixPath('disk.bin'), '1': PosixPath('/dev/sdb')}
+    """
+    paths: dict[str, Path] = {}
+    for text in texts:
+        name, sign, path = text.partition("=")
+        if not (name and sign and path) or os.sep in name:
+            if len(texts) == 1:
+                return None
+            raise InvalidParameterError("on", text, "of several each is NAME=PATH: a device of the trace, and its file or block device")
+        if name in paths:
+            raise InvalidParameterError("on", text, f"{name} has {paths[name]} already")
+        paths[name] = Path(path)
+    return paths
+
+
+def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
+    """Where each device of a trace goes, by its number."""
+    names = names_of(what)
+    for name in paths:
+        if name not in names.values() and name not in map(str, names):
+            raise UnknownNameError("device of the trace", name, [*names.values()])
+    targets = {number: path for number, name in names.items() if (path := paths.get(name, paths.get(str(number)))) is not None}
+    for number, name in names.items():
+        if name != str(number) and name in paths and str(number) in paths and str(number) not in names.values():
+            raise InvalidParameterError("on", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already")
+        if number not in targets:
+            raise InvalidParameterError("on", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
+    owners: dict[Path, str] = {}
+    for number, path in targets.items():
+        if (other := owners.setdefault(path.resolve(), names[number])) != names[number]:
+            raise InvalidParameterError("on", f"{names[number]}={path}", f"{other} has that file: they would write over each other")
+    return targets

@@ -1,4 +1,4 @@
-"""The report of a replay: what the device showed as one HTML page, with its tables (CSV) and pictures (SVG) beside it."""
+"""The report of a replay: the device under it as one HTML page, with its tables (CSV) and pictures (SVG) beside it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ def write_report(
         With other runs of the same requests.
     """
     known = statistics or {}
-    tables, pictures = report.by_section(known), _pictures(folder, report, known)
+    tables, pictures = report.tables(known), _pictures(folder, report, known)
     _, counters = tables.popitem()
     sections = _compared(comparison)
     sections += [Section(name, _TEXTS.get(name, ""), [table], pictures.get(name, {})) for name, table in tables.items()]
@@ -58,7 +58,7 @@ def write_report(
     report.as_frame().to_csv(folder / "operations.csv", index=False)
     Report(title, lead, _figures(report, known), sections, origin).write(folder)
     if comparison:
-        comparison.as_frame().to_csv(folder / "comparison.csv", index=False)
+        pd.DataFrame(comparison.rows()).to_csv(folder / "comparison.csv", index=False)
 
 
 def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str, str]]:
@@ -79,9 +79,13 @@ def _compared(comparison: Comparison | None) -> list[Section]:
     """The run beside others."""
     if comparison is None or len(comparison.runs) == 1:
         return []
-    operations = [*by_operation(comparison.runs[comparison.name])]
-    beside = {name: comparison.by_run(name) for name in (operations if len(operations) > 2 else operations[:1])}  # the last is all of them
-    pictures = {f"comparison_{name}": latencies(times) for name, times in beside.items() if _has_shape(times)}
+    histograms = {name: by_operation(report) for name, report in comparison.runs.items()}
+    operations = [*histograms[comparison.name]]
+    pictures = {}
+    for operation in operations if len(operations) > 2 else operations[:1]:  # the last is all of them
+        times = {name: each[operation] for name, each in histograms.items() if operation in each}
+        if _has_shape(times):
+            pictures[f"comparison_{operation}"] = latencies(times)
     return [Section("Beside other runs of the same requests", "", [comparison.table()], pictures)]
 
 
@@ -185,20 +189,19 @@ def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
     timelines
         By drive: columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
     """
-    amplified = [name for name, frame in timelines.items() if "write_amplification" in frame and frame["write_amplification"].notna().any()]
-    rows = 2 if amplified else 1
-    with panels(4.6 if amplified else 3, rows, squeeze=False, sharex=len(timelines) == 1) as (figure, grid):
-        every = grid[:, 0]
+    written = {name: frame.get("write_amplification", pd.Series(dtype=float)).notna().any() for name, frame in timelines.items()}
+    rows, height = (2, 4.6) if any(written.values()) else (1, 3)
+    with panels(height, rows, squeeze=False, sharex=len(timelines) == 1) as (figure, grid):
+        above, below = grid[0, 0], grid[-1, 0]
         for number, (name, frame) in enumerate(timelines.items()):
-            colour = LINES[number % len(LINES)][0]
-            middle = (frame["begin_s"] + frame["end_s"]) / 2
-            every[0].plot(middle, frame["p50_us"], color=colour, label=f"{name}, median")
-            every[0].plot(middle, frame["p99_us"], color=colour, linestyle=":", label=f"{name}, 99 %")
-            if name in amplified:
-                every[1].plot(middle, frame["write_amplification"], color=colour)
-        every[0].set(yscale="log", ylabel="latency, µs")
-        if amplified:
-            every[1].set(ylim=(0, None), ylabel="flash bytes a host byte")
-        legend(figure, every[0])
-        every[-1].set_xlabel("time, s")
+            colour, middle = LINES[number % len(LINES)][0], (frame["begin_s"] + frame["end_s"]) / 2
+            above.plot(middle, frame["p50_us"], color=colour, label=f"{name}, median")
+            above.plot(middle, frame["p99_us"], color=colour, linestyle=":", label=f"{name}, 99 %")
+            if written[name]:
+                below.plot(middle, frame["write_amplification"], color=colour)
+        above.set(yscale="log", ylabel="latency, µs")
+        if rows == 2:
+            below.set(ylim=(0, None), ylabel="flash bytes a host byte")
+        legend(figure, above)
+        below.set_xlabel("time, s")
     return figure

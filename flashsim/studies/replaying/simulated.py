@@ -223,37 +223,31 @@ class _Run:
 
 
 def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
-    columns: dict[str, Any] = {
-        name: requests[name] for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
-    }
-    columns |= {
-        "dependency": dependency,
-        "arrival": completions["submitted"],
-        "started": completions["started"],
-        "completed": completions["completed"],
-    }
+    names = ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
+    columns: dict[str, Any] = {name: requests[name] for name in names} | {"dependency": dependency, "arrival": completions["submitted"]}
+    columns |= {name: completions[name] for name in ("started", "completed")}
     return make_batch(columns, first, batch.column("label"))
 
 
 def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The same requests, cut only where more than a window has come, and there where the request that is waited for changes, if it does."""
-    held: pa.RecordBatch | None = None
+    left: pa.RecordBatch | None = None
     for batch in batches:
-        both = [batch] if held is None else [held, batch]
+        both = [batch] if left is None else [left, batch]
         joined = pa.Table.from_batches(both).unify_dictionaries().combine_chunks().to_batches()[0]
         if joined.num_rows < WINDOW:
-            held = joined
+            left = joined
             continue
         changes = np.flatnonzero(np.diff(column(joined, "dependency")))
         cut = int(changes[-1]) + 1 if len(changes) else 0
         if cut:
             yield joined.slice(0, cut)
-        held = joined.slice(cut)
-        if held.num_rows >= WINDOW:
-            yield held
-            held = None
-    if held is not None:
-        yield held
+        left = joined.slice(cut)
+        if left.num_rows >= WINDOW:
+            yield left
+            left = None
+    if left is not None:
+        yield left
 
 
 def observers(*every: Observer) -> Observer:

@@ -1,4 +1,4 @@
-"""Drives with a history: what they held when a join begins, and drawn histories in the place of repeated runs.
+"""Drives that joins run on: nominal figures, drives with a history or in miniature, and drawn histories in the place of repeated runs.
 
 A simulated drive repeats itself exactly; a real one does not, since it was left in another state, which papers hardly tell.  Of any drive
 is drawn where on it the volume begins; a flash drive also is full, and random pages were written again since.
@@ -6,16 +6,23 @@ is drawn where on it the volume begins; a flash drive also is full, and random p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.device import presets
+from flashsim.core.units import MILLISECONDS
+from flashsim.device import presets, scaling
 from flashsim.device.device import Device
-from flashsim.studies.runs.ships_model import ShipsModel
+from flashsim.execution.cpu import CpuModel
+from flashsim.execution.requests import Work
+from flashsim.ssd.state.timing import timing_of
+from models.allocation import buffers
+from models.disk import Disk
 
 #: The volume begins within the first so many blocks of 4 KiB: 64 MiB hold any alignment to the flash drive's superblocks.
 _STARTS = 16_384
@@ -23,31 +30,91 @@ _STARTS = 16_384
 _OVERWRITES = 256
 
 
-class HeldDrive(Protocol):
-    """A drive that a join is to run on."""
+def disk_of(preset: presets.Preset, page_size: int) -> Disk:
+    """A preset's nominal figures: mean seek, latency of a request, sequential rates; of flash also what one of many writes takes."""
+    nominal = preset.nominal
+    disk = Disk.from_rates(nominal.seek / MILLISECONDS, nominal.latency / MILLISECONDS, page_size, nominal.read_rate, nominal.write_rate)
+    if not (drive := preset.flash):
+        return disk
+    # what a write of a page that is handed over with others takes besides its transfer: see `models.psync`
+    sent = disk.page_write_ms or disk.page_transfer_ms
+    alone, held = timing_of(drive).write_overhead / MILLISECONDS, drive.link_write_command / MILLISECONDS
+    return replace(disk, together_ms=max(alone - sent, held, (disk.latency_ms + sent) / drive.queue_depth - sent))
+
+
+@dataclass(frozen=True)
+class ShipsModel:
+    """A ship's model of a join: relations and memory of a part, on drives and under a file system that shrink with them.
+
+    A run then takes nearly that part of the time of the large one, by phase and device: requests are as many, and each of them takes the
+    part (`flashsim.device.scaling`).  Two things are set right that would not follow: memory is divided as for the large relations, and
+    sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
+
+    Parameters
+    ----------
+    scale
+        Of relations and memory, at most 1.
+    page
+        Bytes of a page, where every request is one; 0 where requests are longer.
+    """
+
+    scale: float
+    page: int = 0
 
     @property
-    def start(self) -> int:
-        """Bytes from its begin to the join's volume."""
+    def of_drives(self) -> float:
+        """The scale of the drives and of the file system: whole `STEPS`, so that all of their lengths keep their proportions."""
+        return max(scaling.LEAST, round(self.scale / scaling.STEP)) * scaling.STEP
 
-    @property
-    def full(self) -> bool:
-        """Whether it holds data everywhere, so that relations need not be loaded."""
+    def preset(self, preset: presets.Preset) -> presets.Preset:
+        return scaling.miniature(preset, self.of_drives, page=self.page)
 
-    @property
-    def scale(self) -> float:
-        """That of a drive which is a miniature; 1 of any other."""
+    def disk(self, disk: Disk) -> Disk:
+        """A drive as the formulas see it: a request of many pages stands for one of more, but of a page for several."""
+        return disk if self.page else replace(disk, seek_ms=disk.seek_ms * self.scale, latency_ms=disk.latency_ms * self.scale)
 
-    def load(self) -> presets.Preset:
-        """What drive it is."""
+    def sorting(self, cpu: CpuModel, tuples: int) -> CpuModel:
+        """Prices of a join that sorts so many tuples: a comparison is one of those that the large relations take, n log2 n in all."""
+        dearer = math.log2(tuples / self.scale) / math.log2(max(2, tuples))
+        return replace(cpu, user={**cpu.user, Work.COMPARE: cpu.user[Work.COMPARE] * dearer})
 
-    def device(self, touched: int) -> Device:
-        """The drive itself, of which a join touches so many bytes."""
+    def buffers(self, large: buffers.Allocation, large_r: int, memory: int, r_pages: int) -> buffers.Allocation | None:
+        """`memory` pages divided as for large relations: as many chunks of R or buckets, and buffers in proportion; None if that cannot be.
+
+        What rounding leaves belongs to the hash table or the tree.
+        """
+        if isinstance(large, buffers.NestedLoopsAllocation):
+            outer = math.ceil(r_pages * buffers.exact(buffers.FUDGE) / large.chunks(large_r))
+            return _checked(buffers.NestedLoopsAllocation(outer, memory - outer), memory)
+        if not getattr(large, "buckets", 1):
+            return None  # all of R stays in memory, at any scale
+        parts = {name: pages if name == "buckets" else math.floor(pages * self.scale) for name, pages in vars(large).items()}
+        small: buffers.Allocation = type(large)(**parts)
+        names = [name for name in ("workspace", "phase2_workspace") if parts.get(name)]
+        for name, used in zip(names, small.phases()[-len(names) :], strict=True):
+            parts[name] += memory - used
+        return _checked(type(large)(**parts), memory)
+
+
+def _checked(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | None:
+    try:
+        buffers.check(allocation, memory)
+    except InvalidParameterError:
+        return None
+    return allocation
 
 
 @dataclass(frozen=True)
 class ReadyDrive:
-    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same."""
+    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same.
+
+    Parameters
+    ----------
+    full
+        Whether it holds data everywhere, so that relations need not be loaded.
+    start
+        Bytes from its begin to the join's volume.
+    """
 
     given: Device
     full: bool = False
@@ -55,9 +122,11 @@ class ReadyDrive:
     scale: float = 1.0
 
     def load(self) -> presets.Preset:
+        """The drive's preset."""
         return self.given.preset
 
     def device(self, touched: int) -> Device:
+        """A copy of the drive, of which a join touches so many bytes."""
         return deepcopy(self.given)
 
 
@@ -106,7 +175,7 @@ class DriveInUse:
         return preset if self.model is None else self.model.preset(preset)
 
     def device(self, touched: int) -> Device:
-        """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
+        """The drive; its content beyond the bytes that a join touches changes nothing, and is not laid out."""
         device = Device(self.load())
         touched = min(touched, device.capacity - self.start)
         if self.full:
@@ -117,13 +186,17 @@ class DriveInUse:
         return device
 
 
+#: A drive that a join is to run on.
+HeldDrive = ReadyDrive | DriveInUse
+
+
 def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[DriveInUse]]:
     """So many states of each machine's drive, drawn under a seed."""
-    found: dict[str, list[DriveInUse]] = {machine: [] for machine in devices}
+    drives: dict[str, list[DriveInUse]] = {machine: [] for machine in devices}
     for number in range(count):
         draw = generator(seed, "state", number)
         start, overwrites = int(draw.integers(_STARTS)) * 4096, int(draw.integers(_OVERWRITES))
         for machine, preset in devices.items():
             written = overwrites if presets.load(preset).kind == "ssd" else 0
-            found[machine].append(DriveInUse(preset, {}, True, start, written, seed + number))
-    return found
+            drives[machine].append(DriveInUse(preset, {}, True, start, written, seed + number))
+    return drives

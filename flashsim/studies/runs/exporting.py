@@ -1,37 +1,24 @@
-"""A relation as files that another program reads."""
+"""Rows and relations as files that other programs read."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from flashsim.core.protocols import Progress
+from flashsim.core.request import Integers
+from flashsim.storage.columns import without_unions
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import Source
 
-
-@dataclass(frozen=True)
-class Exported:
-    """What was written.
-
-    Parameters
-    ----------
-    file
-        The relation, as it lies on its pages.
-    files
-        Bytes of each file, by name.
-    """
-
-    file: HeapFile
-    files: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        layout = {"page_format": self.file.layout.page_format, "page_size": self.file.page_size}
-        relation = {"name": self.file.name, "rows": self.file.tuples, "pages": self.file.pages}
-        return {"relation": relation | layout, "files": self.files}
+#: Rows taken and written at once.
+_BATCH = 1 << 16
 
 
 def lay_out_rows(source: Source, page_size: int, page_format: str) -> HeapFile:
@@ -39,7 +26,90 @@ def lay_out_rows(source: Source, page_size: int, page_format: str) -> HeapFile:
     return heap_file(Relation(source.name, source.names[0], np.zeros(source.rows, np.int32), source), page_size, page_format=page_format)
 
 
-def export_relation(file: HeapFile, folder: Path, progress: Progress | None = None) -> Exported:
-    """Write a relation's files into an empty folder."""
+def export_relation(file: HeapFile, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
+    """Write a relation's files into an empty folder; the relation and the bytes of each file by name, JSON-ready."""
     PAGE_FORMATS.load(file.layout.page_format).write_files(file, folder, progress)
-    return Exported(file, {path.name: path.stat().st_size for path in sorted(folder.iterdir())})
+    relation = {"name": file.name, "rows": file.tuples, "pages": file.pages}
+    relation |= {"page_format": file.layout.page_format, "page_size": file.page_size}
+    return {"relation": relation, "files": {path.name: path.stat().st_size for path in sorted(folder.iterdir())}}
+
+
+def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of R's and of S's columns in the result.
+
+    A column of S whose name is taken gets ``_s`` behind it, as often as it takes.
+
+    Examples
+    --------
+    >>> column_names(["id", "name"], ["name", "name_s"])
+    (['id', 'name'], ['name_s_s', 'name_s'])
+    """
+    taken = {*r, *(name for name in s if name not in r)}
+    named = []
+    for name in s:
+        own = name
+        if name in r:
+            while own in taken:
+                own += "_s"
+            taken.add(own)
+        named.append(own)
+    return list(r), named
+
+
+class RowWriter:
+    """Takes pairs of row ids as a driver hands them out, and writes the rows.
+
+    Parquet has no columns of several types: those that a SQLite table may have become texts.
+
+    Parameters
+    ----------
+    path
+        The Parquet file; it exists from the start, even without rows.
+    r, s
+        The relations, in the order of the result's columns.
+    wanted
+        The columns of each; None: all of R's, and all of S's but its key.
+    """
+
+    def __init__(
+        self, path: Path, r: Relation, s: Relation, wanted: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
+    ) -> None:
+        self._r, self._s = r, s
+        of_s = [name for name in s.records.names if name != s.key] if wanted[1] is None else list(wanted[1])
+        self._wanted = r.records.names if wanted[0] is None else list(wanted[0]), of_s
+        self._names = column_names(*self._wanted)
+        self._pending: list[tuple[Integers, Integers]] = []
+        self._rows = 0
+        nothing = np.zeros(0, np.int64)
+        self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd")
+
+    def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
+        self._pending.append((r_rows, s_rows))
+        self._rows += len(r_rows)
+        if self._rows >= _BATCH:
+            self._write()
+
+    def _table(self, r_rows: Integers, s_rows: Integers) -> pa.Table:
+        taken = self._r.records.take(r_rows), self._s.records.take(s_rows)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for table, relation, wanted, names in zip(taken, (self._r, self._s), self._wanted, self._names, strict=True):
+            columns |= {name: table.column(relation.records.names.index(each)) for each, name in zip(wanted, names, strict=True)}
+        return without_unions(pa.table(columns))
+
+    def _write(self) -> None:
+        if self._rows:
+            r_rows, s_rows = (np.concatenate(side) for side in zip(*self._pending, strict=True))
+            for start in range(0, len(r_rows), _BATCH):
+                part = slice(start, start + _BATCH)
+                self._writer.write_table(self._table(r_rows[part], s_rows[part]))
+        self._pending, self._rows = [], 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self._write()
+        finally:
+            self._writer.close()

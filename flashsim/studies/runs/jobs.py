@@ -18,7 +18,7 @@ from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.parallel import each
 
-#: What becomes of devices below scale 1 (`flashsim.studies.runs.ships_model`); the first is usual.
+#: What becomes of devices below scale 1 (`flashsim.studies.runs.drives`); the first is usual.
 SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
 
 

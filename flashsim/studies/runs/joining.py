@@ -27,8 +27,7 @@ from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import Source, load_pair, open_source
-from flashsim.studies.runs.drives import DriveInUse, HeldDrive
-from flashsim.studies.runs.nominal import disk_of
+from flashsim.studies.runs.drives import DriveInUse, HeldDrive, disk_of
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation
 from models.disk import Disk
 
@@ -188,15 +187,16 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
 
 
 def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The columns of R and of S that the result wants; None: all."""
+    """The columns of R and of S in the result; None: all."""
     if setting.columns == ():
         raise InvalidParameterError("columns", "none", "a result has one at least")
-    told = setting.parameters()
-    for side, relation in zip("RS", relations, strict=True):
-        for name in told.wanted(side) or ():
+    parameters = setting.parameters()
+    columns = parameters.wanted("R"), parameters.wanted("S")
+    for own, relation in zip(columns, relations, strict=True):
+        for name in own or ():
             if name not in relation.records.names:
                 raise UnknownNameError(f"column of {relation.title}", name, relation.records.names)
-    return told.wanted("R"), told.wanted("S")
+    return columns
 
 
 def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) -> HeapFile:
@@ -280,8 +280,8 @@ def simulate_join(
     """
     drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
     chosen = [drive.load() for drive in drives]
-    parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
-    allocation = allocation or divided
+    parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    allocation = allocation or usual
     cpu = setting.cpu_model(cpu)
     count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
     algorithm = partial(plan, setting.algorithm, *files, parameters, allocation)
@@ -356,14 +356,13 @@ def run_join_on_file(
     """
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
-    parameters, divided = divide(setting, files, presets.load(setting.buffers_for or ""))
-    allocation = allocation or divided
-    placed = _placed(setting, files)
+    parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))
+    allocation = allocation or usual
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         runs = run(
             partial(plan, setting.algorithm, *files, parameters, allocation),
-            placed,
+            _placed(setting, files),
             device,
             strands=parameters.strands > 1,
             placement=setting.placement,

@@ -17,7 +17,7 @@ import platformdirs
 
 from flashsim.core.provenance import flashsim_version
 from flashsim.core.source_files import UPPER_FLOORS, is_own, own_sources, source_tree
-from flashsim.studies.runs.partial_files import whole
+from flashsim.studies.runs.outputs import whole
 
 
 @cache

@@ -1,21 +1,26 @@
-"""Output files: checked before the work begins, written beside their place, and moved there only once everything has succeeded."""
+"""Output files: checked before the work begins, written beside their place, and moved there only once everything has succeeded.
+
+A file or folder that is written has a name of its own and a lock, so that what a killed process leaves behind can be told from it.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
 import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
-from flashsim.studies.runs.partial_files import hold, partial_name, remove, remove_leftovers
 
 #: What systems say when there is no room: on the disk, by quota, or by a limit on files.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -59,16 +64,10 @@ class Outputs:
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
         if os.path.lexists(final) and not special and not self.force:  # a symbolic link to itself too
             raise RefusedError(f"{option}: {path} exists; add --force to replace it")
-        partial = Path(tempfile.gettempdir(), partial_name(final)) if special else final.with_name(partial_name(final))
-        try:
-            remove_leftovers(partial.with_name(final.name))
-            partial.open("xb").close()
-            self._held.append(hold(partial))
+        with _naming(option, path):
+            partial = self._begin(option, final, Path(tempfile.gettempdir()) if special else final.parent, folder=False)
             if special:
                 final.open("wb").close()
-        except OSError as problem:
-            raise _unwritable(option, path, problem) from problem
-        self._pending.append((option, partial, final))
         return partial
 
     def folder(self, option: str, path: Path) -> Path:
@@ -84,19 +83,25 @@ class Outputs:
         final = self._final(option, path)
         if final.exists() and not final.is_dir():
             raise FlashsimError(f"{option}: {path} is a file, but a folder is needed")
-        partial = final.with_name(partial_name(final))
-        try:
+        with _naming(option, path):
             if final.is_dir() and any(final.iterdir()) and not self.force:
                 raise RefusedError(f"{option}: {path} is not empty; add --force to replace files in it")
             final.parent.mkdir(parents=True, exist_ok=True)
-            remove_leftovers(final)
-            partial.mkdir()
-            self._held.append(hold(partial))
+            partial = self._begin(option, final, final.parent, folder=True)
             if final.is_dir() and not os.access(final, os.W_OK | os.X_OK):
                 raise PermissionError(13, os.strerror(13))
-        except OSError as problem:
-            raise _unwritable(option, path, problem) from problem
+        return partial
+
+    def _begin(self, option: str, final: Path, place: Path, *, folder: bool) -> Path:
+        """Make and lock the file or folder that is written for now."""
+        partial = place / partial_name(final)
+        remove_leftovers(place / final.name)
+        if folder:
+            partial.mkdir()
+        else:
+            partial.open("xb").close()
         self._pending.append((option, partial, final))
+        self._held.append(hold(partial))
         return partial
 
     def spare(self, option: str, path: Path) -> None:
@@ -152,28 +157,103 @@ def _is_special(path: Path) -> bool:
 def _put(pending: Iterable[tuple[str, Path, Path]]) -> None:
     """Put what was written in its place."""
     for option, partial, final in pending:
-        try:
-            _move(partial, final)
-        except OSError as failure:
-            raise _unwritable(option, final, failure) from failure
+        with _naming(option, final):
+            if partial.is_dir():
+                final.mkdir(exist_ok=True)
+                for file in sorted(partial.iterdir()):
+                    os.replace(file, final / file.name)
+            elif _is_special(final):
+                with partial.open("rb") as source, final.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+            else:
+                os.replace(partial, final)
 
 
-def _move(partial: Path, final: Path) -> None:
-    if partial.is_dir():
-        final.mkdir(exist_ok=True)
-        for file in sorted(partial.iterdir()):
-            os.replace(file, final / file.name)
-    elif _is_special(final):
-        with partial.open("rb") as source, final.open("wb") as target:
-            shutil.copyfileobj(source, target)
-    else:
-        os.replace(partial, final)
-
-
-def _unwritable(option: str, path: Path, problem: OSError) -> FlashsimError:
-    return FlashsimError(f"{option}: cannot write {path}: {problem.strerror or problem}")
+@contextmanager
+def _naming(option: str, path: Path) -> Iterator[None]:
+    """Say in one line which file cannot be written, and why."""
+    try:
+        yield
+    except OSError as problem:
+        raise FlashsimError(f"{option}: cannot write {path}: {problem.strerror or problem}") from problem
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as JSON for people and programs."""
     path.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def partial_name(final: Path) -> str:
+    """What a file is called while this process writes it."""
+    return f".{final.name}.{os.getpid()}.partial"
+
+
+def final_name(path: Path) -> str:
+    """What a file that is written will be called, whether the path is its place for now or its own.
+
+    Examples
+    --------
+    >>> final_name(Path(partial_name(Path("a.json")))), final_name(Path("a.json"))
+    ('a.json', 'a.json')
+    """
+    mark = f".{os.getpid()}.partial"
+    return path.name[1:].removesuffix(mark) if path.name.endswith(mark) else path.name
+
+
+def hold(partial: Path) -> int:
+    """Lock a file or folder that exists, for as long as the descriptor that this returns is open, as all are when a process is killed."""
+    descriptor = os.open(partial, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def remove(partial: Path) -> None:
+    """Remove a file or folder, if it is there."""
+    if partial.is_dir():
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        partial.unlink(missing_ok=True)
+
+
+def remove_leftovers(final: Path) -> None:
+    """Remove what processes that were killed have left of writing a file or folder."""
+    for left in final.parent.glob(f".{glob.escape(final.name)}.*.partial"):
+        process = left.name.split(".")[-2]
+        with suppress(OSError):
+            if process.isdecimal() and not _runs(int(process)) and _free(left):
+                remove(left)
+
+
+@contextmanager
+def whole(final: Path) -> Iterator[Path]:
+    """Where to write a small file, which is then put in its place."""
+    remove_leftovers(final)
+    partial = final.with_name(partial_name(final))
+    try:
+        yield partial
+        os.replace(partial, final)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _free(partial: Path) -> bool:
+    descriptor = os.open(partial, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

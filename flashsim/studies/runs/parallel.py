@@ -1,22 +1,30 @@
-"""Several processes at a time, without noise when they are interrupted."""
+"""Several processes at a time, without noise when they are interrupted, whose progress the process that started them shows."""
 
 import os
 import signal
+import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any, TypeVar
 
 import joblib
 from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
+from flashsim.core.activity import show_workers_by
 from flashsim.core.errors import FlashsimError
 from flashsim.core.processes import watched
-from flashsim.studies.runs.hearing import heard, say_in
+from flashsim.core.protocols import Progress
 
 #: Seconds in which a cluster must answer.
 _REACHED_WITHIN = 10
+#: Seconds between two messages of a worker, and for how long each is shown where there are several.
+_OFTEN, _SHOWN = 0.5, 2.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,7 +57,7 @@ def each(
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
-        with heard(tell) as folder:
+        with worker_messages(tell) as folder:
             yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder, os.getcwd()) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
@@ -80,7 +88,7 @@ def _named(function: Callable[[Item], Result], item: Item, folder: str | None = 
     if here is not None:
         os.chdir(here)  # a process that was started for runs before is where these were asked for, and files may be named from here
     if folder is not None:
-        say_in(folder)
+        leave_messages(folder)
     return item, function(item)
 
 
@@ -93,3 +101,53 @@ def _started(pool: Any, tasks: Sequence[Any]) -> Any:
         return pool(tasks)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def worker_messages(tell: Callable[[str], None]) -> Iterator[str]:
+    """A folder where workers leave what they do; `tell` is handed it from a thread, one worker after the other."""
+    ended = threading.Event()
+
+    def listen() -> None:
+        while not ended.wait(_OFTEN):
+            messages = []
+            for path in sorted(Path(folder).iterdir()):
+                with suppress(OSError, UnicodeDecodeError):  # the worker has ended meanwhile, or is writing
+                    messages.append(path.read_text(encoding="utf-8"))
+            if messages := [*filter(None, messages)]:
+                tell(messages[int(time.monotonic() / _SHOWN) % len(messages)])
+
+    with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        try:
+            yield folder
+        finally:
+            ended.set()
+            thread.join()
+
+
+def leave_messages(folder: str) -> None:
+    """Leave what this process does in a folder from now on."""
+    file = Path(folder, str(os.getpid()))
+
+    @contextmanager
+    def show(what: str) -> Iterator[Progress]:
+        said = 0.0
+
+        def tell(done: float, total: float, message: str = "") -> None:
+            nonlocal said
+            if time.monotonic() - said >= _OFTEN:
+                said = time.monotonic()
+                share = f" {done / total:.0%}" if total else ""
+                with suppress(OSError):  # nobody listens any more
+                    file.write_text(f"{what}{share} {message}".strip(), encoding="utf-8")
+
+        tell(0, 0)
+        try:
+            yield tell
+        finally:
+            with suppress(OSError):
+                file.unlink()
+
+    show_workers_by(show)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
@@ -23,7 +24,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
-from flashsim.device.access import check_writable
+from flashsim.device.access import check_typed, check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
@@ -32,10 +33,10 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import formula, sizes_of
-from flashsim.studies.replaying.real import RealSettings, check_typed, replay_on
+from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting, check_names, divide, needed_for
-from flashsim.studies.runs.nominal import disk_of
 from flashsim.studies.validation.join_times import Begins, Floats, Tee, Times
 from models.disk import Disk
 from traces.file.recording import ParquetRecorder
@@ -86,7 +87,7 @@ class Witnesses:
         Moved by an execution.
     executed, replayed
         The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `undisturbed`, request by request.
-    told
+    formula
         None for a join that the formula does not know; phases that it does not have cost 0.
     wall
         Of each execution: wall-clock less CPU time, as in do2009.
@@ -100,7 +101,7 @@ class Witnesses:
     phases: list[str]
     requests: list[int]
     simulated: Seconds
-    told: Seconds | None
+    formula: Seconds | None
     bytes: int = 0
     executed: list[Floats] = field(default_factory=list)
     replayed: dict[str, list[Floats]] = field(default_factory=dict)
@@ -111,9 +112,9 @@ class Witnesses:
 
     def columns(self) -> dict[str, Seconds | None]:
         """Seconds by phase, the total last, of every witness."""
-        found: dict[str, Seconds | None] = {"formula": self.told, "simulated": self.simulated}
-        found |= {name: self._by_phase(undisturbed(times)) for name, times in self.real().items()}
-        return {name: None if times is None else [*times, sum(times)] for name, times in found.items()}
+        columns: dict[str, Seconds | None] = {"formula": self.formula, "simulated": self.simulated}
+        columns |= {name: self._by_phase(undisturbed(times)) for name, times in self.real().items()}
+        return {name: None if times is None else [*times, sum(times)] for name, times in columns.items()}
 
     def noise(self) -> dict[str, float]:
         """How far the repeats' totals lie apart, as a share of what counts, of the real device's columns."""
@@ -145,36 +146,42 @@ class JoinsValidated:
     joins: list[Witnesses]
 
     def as_dict(self) -> dict[str, Any]:
-        rows = []
-        for one in self.joins:
-            columns = one.columns()
-            rows.append(
+        disk, first = self.disk, self.files[0]
+        return {
+            "device": self.device,
+            "preset": self.preset.name,
+            "memory_pages": self.setting.memory,
+            "page_size": first.page_size,
+            "page_format": first.layout.page_format,
+            "relations": [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files],
+            "disk": {name: getattr(disk, name) for name in ("seek_ms", "latency_ms", "page_transfer_ms", "page_write_ms")},
+            "engines_differ_by": engines_differ(self.joins),
+            "joins": [
                 {
                     "algorithm": one.algorithm,
                     "phases": [*one.phases, "total"],
                     "requests": one.requests,
                     "bytes": one.bytes,
-                    "seconds": columns,
+                    "seconds": one.columns(),
                     "noise": one.noise(),
                     "wall_less_cpu": one.wall,
                     "replayed_bytes": one.replayed_bytes,
                     "engines_differ_by": engines_differ([one]),
                     "totals": {name: [float(each.sum()) for each in times] for name, times in one.real().items()},
                 }
-            )
-        relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
-        disk = {"seek_ms": self.disk.seek_ms, "latency_ms": self.disk.latency_ms, "page_transfer_ms": self.disk.page_transfer_ms}
-        return {
-            "device": self.device,
-            "preset": self.preset.name,
-            "memory_pages": self.setting.memory,
-            "page_size": self.files[0].page_size,
-            "page_format": self.files[0].layout.page_format,
-            "relations": relations,
-            "disk": disk | {"page_write_ms": self.disk.page_write_ms},
-            "engines_differ_by": engines_differ(self.joins),
-            "joins": rows,
+                for one in self.joins
+            ],
         }
+
+
+def seconds(joins: Sequence[Witnesses]) -> pd.DataFrame:
+    """A row a join and phase, the total last: `algorithm`, `phase`, `requests`, and the I/O seconds of every witness, None if unknown."""
+    frames = []
+    for one in joins:
+        phases, requests = [*one.phases, "total"], [*one.requests, sum(one.requests)]
+        times: dict[str, Any] = {name: times or None for name, times in one.columns().items()}
+        frames.append(pd.DataFrame({"algorithm": one.algorithm, "phase": phases, "requests": requests, **times}, dtype=object))
+    return pd.concat(frames, ignore_index=True)
 
 
 def engines_differ(joins: Sequence[Witnesses]) -> float | None:
@@ -270,9 +277,9 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
         predicted = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
     level = cost.outstanding.as_dict()
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
-    known = {phase.name: phase.seconds(predicted.disk) for phase in predicted.phases} if predicted else {}
-    told = [known.get(phase, 0.0) for phase in phases] if predicted else None
-    return Witnesses(algorithm, phases, requests, simulated, told, overlap=bool(level and level["max"] > 1))
+    by_phase = {phase.name: phase.seconds(predicted.disk) for phase in predicted.phases} if predicted else {}
+    formulas = [by_phase.get(phase, 0.0) for phase in phases] if predicted else None
+    return Witnesses(algorithm, phases, requests, simulated, formulas, overlap=bool(level and level["max"] > 1))
 
 
 def _execute(
@@ -300,13 +307,13 @@ def _execute(
 
 
 def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | Sequence[str] | None) -> None:
-    found = Times()
+    times = Times()
     settings = RealSettings("think" if one.overlap else "asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
-    replay_on(trace, on, settings, survey(trace), found.replayed)
-    one.replayed.setdefault(engine, []).append(found.seconds(one.begins, overlap=one.overlap))
-    one.replayed_bytes[engine] = found.bytes
-    if found.bytes != one.bytes:
-        raise FlashsimError(f"engine: {engine} moved {found.bytes} B of {one.algorithm}, but the join moves {one.bytes} B")
+    replay_on(trace, on, settings, survey(trace), times.replayed)
+    one.replayed.setdefault(engine, []).append(times.seconds(one.begins, overlap=one.overlap))
+    one.replayed_bytes[engine] = times.bytes
+    if times.bytes != one.bytes:
+        raise FlashsimError(f"engine: {engine} moved {times.bytes} B of {one.algorithm}, but the join moves {one.bytes} B")
 
 
 def disk_shown_by(preset: Preset, page_size: int) -> Disk:

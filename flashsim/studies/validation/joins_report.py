@@ -1,6 +1,5 @@
 """The table, the picture and the page of a joins' validation: formula, simulation and real device side by side, phase by phase."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 from flashsim.studies.presentation.plots import LINES, legend, panels
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table, captioned, difference
-from flashsim.studies.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
+from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
+from flashsim.studies.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ, seconds
 
 MEANING = (
     (
@@ -43,42 +42,30 @@ _HATCHES = ("", "//", "..", "xx", "\\\\")
 
 
 def table(done: JoinsValidated) -> Table:
-    """A row a phase, and one for the whole join; ms, and relative differences."""
-    names = list(done.joins[0].columns())
-    rows: list[list[Entry]] = []
-    for one in done.joins:
-        columns = one.columns()
-        phases = [*zip(one.phases, one.requests, strict=True)]
-        phases.append(("total", sum(one.requests)))
-        for number, (phase, requests) in enumerate(phases):
-            if phase == "total" and len(one.phases) == 1:
-                break
-            times = {name: column[number] if column else None for name, column in columns.items()}
-            shown: list[Entry] = [None if time is None else MILLISECONDS_A_SECOND * time for time in times.values()]
-            real = times["executed"]
-            rows.append([one.algorithm, phase, requests, *shown, _differs(times["formula"], real), _differs(times["simulated"], real)])
-    header = ["join", "phase", "requests", *(f"{name} ms" for name in names), "formula / executed", "simulated / executed"]
-    return Table(header, rows, digits=1)
+    """A row a phase, and one for the whole of a join of several; ms, and relative differences."""
+    frame = seconds(done.joins)
+    names = list(frame.columns[3:])
+    shown = frame[(frame["phase"] != "total") | (frame.groupby("algorithm")["phase"].transform("size") > 2)]
+    columns = same("phase", "requests") | {f"{name} ms": (name, lambda time: MILLISECONDS_A_SECOND * time) for name in names}
+    columns = {"join": "algorithm"} | columns | {f"{name} / executed": f"{name} / executed" for name in ("formula", "simulated")}
+    records = shown.to_dict("records")
+    for row in records:
+        row |= {f"{name} / executed": _differs(row[name], row["executed"]) for name in ("formula", "simulated")}
+    return Table.of(records, columns, digits=1)
 
 
 def noise_table(done: JoinsValidated) -> Table:
     """How far repeats lie apart, if there are several, and the engines, if there are two."""
-    columns = [f"{name}: noise" for name in done.joins[0].noise()] if done.setting.repeats > 1 else []
-    engines = ["engines differ by"] if len(done.engines) > 1 else []
+    noisy, two = done.setting.repeats > 1, len(done.engines) > 1
+    columns = [f"{name}: noise" for name in done.joins[0].noise()] if noisy else []
     rows: list[list[Entry]] = []
-    for one in done.joins:
-        noise = [f"{value:.1%}" for value in one.noise().values()] if columns else []
-        rows.append([one.algorithm, format_size(one.bytes), *noise, *(_agreement([one]) for _ in engines)])
-    rows.append(
-        ["all", format_size(sum(one.bytes for one in done.joins)), *("" for _ in columns), *(_agreement(done.joins) for _ in engines)]
-    )
+    for name, joins in ({one.algorithm: [one] for one in done.joins} | {"all": done.joins}).items():
+        noise = [f"{value:.1%}" for value in joins[0].noise().values()] if name != "all" else [""] * len(columns)
+        differs = engines_differ(joins)
+        agreement = None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
+        rows.append([name, format_size(sum(one.bytes for one in joins)), *(noise if noisy else []), *([agreement] if two else [])])
     note = f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts"
-    return Table(["join", "bytes moved", *columns, *engines], rows, note=note if columns else "")
-
-
-def _agreement(joins: Sequence[Witnesses]) -> str | None:
-    differs = engines_differ(joins)
-    return None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
+    return Table(["join", "bytes moved", *columns, *(["engines differ by"] if two else [])], rows, note=note if noisy else "")
 
 
 def conditions(done: JoinsValidated) -> str:
@@ -131,11 +118,12 @@ def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> 
 
 
 def _figures(done: JoinsValidated) -> list[tuple[str, str]]:
+    totals = seconds(done.joins)
+    totals = totals[totals["phase"] == "total"]
     figures = []
     for name in ("simulated", "formula"):
-        totals = [(columns[name], columns["executed"]) for columns in (one.columns() for one in done.joins)]
-        errors = [(one.algorithm, told[-1] / real[-1] - 1) for one, (told, real) in zip(done.joins, totals, strict=True) if told and real]
-        figures += [(f"{algorithm}: {name} / executed", f"{100 * error:+.0f} %") for algorithm, error in errors]
+        rows = zip(totals["algorithm"], totals[name], totals["executed"], strict=True)
+        figures += [(f"{join}: {name} / executed", f"{100 * (time / real - 1):+.0f} %") for join, time, real in rows if time is not None]
     return figures
 
 

@@ -16,8 +16,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS, MIB, SECONDS
 from flashsim.studies.pooling import session
 from flashsim.studies.pooling.session import Asked, Pools, simulate
-from flashsim.studies.runs.hearing import heard, say_in
 from flashsim.studies.runs.jobs import Settings
+from flashsim.studies.runs.parallel import leave_messages, worker_messages
 
 
 @pytest.fixture
@@ -72,11 +72,11 @@ def test_designs_side_by_side_do_the_same(own_results: Path) -> None:
 
 
 def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashsim.studies.runs.hearing._OFTEN", 0.01)
+    monkeypatch.setattr("flashsim.studies.runs.parallel._OFTEN", 0.01)
     monkeypatch.setattr(activity, "_workers", None)
     said: list[str] = []
-    with heard(said.append) as folder:
-        say_in(folder)
+    with worker_messages(said.append) as folder:
+        leave_messages(folder)
         with activity.activity("running lc") as progress:
             deadline = time.monotonic() + 30
             while "running lc 50% fast" not in said:

@@ -22,7 +22,7 @@ from flashsim.core.rng import generator
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.operations.command_line import app
 from flashsim.operations.commands.serve import serve_device
-from flashsim.studies.serving.session import at_path
+from flashsim.studies.serving import at_path
 from tests.flashsim.conftest import Run
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.studies.runs.test_interrupts import ROOT

@@ -30,7 +30,7 @@ from flashsim.literature.shin2016.runs import (
 )
 from flashsim.literature.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.operations.reproduction import HOLD, reproduce
-from flashsim.studies.bench.uflip import Measured
+from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.runs.jobs import Made, Results, Settings
 
 SCALE = 0.005
@@ -147,7 +147,8 @@ def test_drives_reach_their_maximum_where_the_paper_says(least: float, verdict: 
         for size, level in product([4 << 10, 8 << 10, 32 << 10, 64 << 10, 1 << 20], [1, 512]):
             share = 1.0 if size >= late and (level > 1 or size == 1 << 20) else 0.5
             bandwidth = least if (size, level) == (4096, 1) else 600 * share
-            rows.append(Measured("write", "I/O size", "bytes", str(level), size, 1, 0, 1, 1.0, 1, 0.0, 1.0, bandwidth * 1e6).as_dict())
+            run = ("write", "I/O size", "bytes", str(level), size, 1, 0, 1, 1.0, 1, 0.0, 1.0, bandwidth * 1e6)
+            rows.append(dict(zip(COLUMNS, run, strict=True)))
         return rows
 
     assert made("fig2", found).verdict is verdict

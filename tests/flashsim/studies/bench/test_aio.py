@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import flashsim as fs
@@ -18,13 +19,13 @@ from flashsim.device.aio import kernel_room
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.studies.bench.aio import Grid, run_all
-from flashsim.studies.bench.report import level, reaching
+from flashsim.studies.bench.session import at_levels, reaching
 from flashsim.studies.bench.targets import RealTarget, SimulatedTarget, Target
-from flashsim.studies.bench.uflip import Measured, Method
+from flashsim.studies.bench.uflip import Method
 from tests.flashsim.conftest import Run
 
 
-def bandwidths(preset: str, sizes: tuple[int, ...], levels: tuple[int, ...]) -> list[Measured]:
+def bandwidths(preset: str, sizes: tuple[int, ...], levels: tuple[int, ...]) -> pd.DataFrame:
     """Of writes to a GiB."""
     return run_all(SimulatedTarget(Device.open(preset), GIB), Grid(sizes, levels), Method(share=0), ["write"])[2]
 
@@ -39,13 +40,13 @@ def bandwidths(preset: str, sizes: tuple[int, ...], levels: tuple[int, ...]) -> 
 )
 def test_figure_2_has_the_published_shape(preset: str, shares: dict[int, float], gain: float) -> None:
     """Full rate at all sizes on the ioDrive, from 64 KiB on on the P300, not at 4 on the Vertex 3; with 1 MiB alone on all."""
-    found = bandwidths(preset, (4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB), (1, 512)) + bandwidths(preset, (MIB,), (1, 64))
-    at = {(one.value, level(one)): one.bandwidth for one in found}
-    most = max(at.values())
-    assert {size: at[size * KIB, 512] / most for size in shares} == pytest.approx(shares, abs=0.015)
+    found = pd.concat([bandwidths(preset, (4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB), (1, 512)), bandwidths(preset, (MIB,), (1, 64))])
+    at = at_levels(found)
+    most = at.max().max()
+    assert {size: at.loc[size * KIB, 512] / most for size in shares} == pytest.approx(shares, abs=0.015)
     full = {"iodrive-slc-160gb": 4 * KIB, "micron-p300": 64 * KIB, "ocz-vertex-3": 8 * KIB}[preset]
     assert reaching(found, 512) == full and reaching(found, 1) == MIB
-    assert most / at[4 * KIB, 1] == pytest.approx(gain, rel=0.03)
+    assert most / at.loc[4 * KIB, 1] == pytest.approx(gain, rel=0.03)
 
 
 def targets(here: Path) -> list[Target]:

@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,17 +16,17 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, SECONDS, transfer_time
 from flashsim.device.device import Device
 from flashsim.studies.bench.targets import SimulatedTarget, random_state
-from flashsim.studies.bench.uflip import ORDER, Measured, Method, names, run_all, start_up
+from flashsim.studies.bench.uflip import ORDER, Method, names, run_all, start_up
 from tests.flashsim.conftest import Run
 from traces.workload.base import FAMILY, Setting
 
 SMALL = Setting(64 * MIB, count=64, quick=True)
 
 
-def _measured(preset: str, only: str, method: Method | None = None) -> dict[tuple[str, int], Measured]:
+def _measured(preset: str, only: str, method: Method | None = None) -> dict[tuple[str, int], Any]:
     target = SimulatedTarget(Device.open(preset), SMALL.size)
     _, _, runs = run_all(target, SMALL, method or Method(), [only])
-    return {(run.pattern, run.value): run for run in runs}
+    return {(run.pattern, run.value): run for run in cast(Any, runs.itertuples())}
 
 
 def test_the_nine_micro_benchmarks_are_there() -> None:

@@ -13,12 +13,11 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
+from flashsim.studies.bench.targets import simulated_target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
-from flashsim.studies.calibration.cells import cells
-from flashsim.studies.calibration.measure import measure
+from flashsim.studies.calibration.cells import cells, measure
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.calibration.session import calibrate
-from flashsim.studies.calibration.targets import simulated_target
 
 #: Controller and die times (ns) and link rates (bytes a second) of reads, and of writes.
 READS, WRITES = np.array([12e3, 80e3, 500 * MB]), np.array([20e3, 300e3, 300 * MB])

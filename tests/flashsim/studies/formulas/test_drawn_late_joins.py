@@ -27,8 +27,8 @@ from flashsim.execution.run import PhaseCost
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.formulas.comparison import formula, sizes_of
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import lay_out, open_pair
-from flashsim.studies.runs.nominal import disk_of
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.join_costs.base import PhaseCounts, Sizes

@@ -9,8 +9,8 @@ import pytest
 from flashsim.core.errors import MissingFileError
 from flashsim.device import presets
 from flashsim.studies.formulas.comparison import compare, compare_join, formulas, with_measured_seek
+from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
-from flashsim.studies.runs.nominal import disk_of
 from models.haas import JoinCost
 from tests.test_house import ROOT
 

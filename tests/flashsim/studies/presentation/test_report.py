@@ -8,11 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.request import COMPLETION
-from flashsim.studies.bench.report import write_report as write_bench_report
-from flashsim.studies.bench.uflip import Measured
+from flashsim.studies.bench.session import Session
+from flashsim.studies.bench.session import write_report as write_bench_report
+from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.presentation.plots import STEPS, legend, lines, style, svg
 from flashsim.studies.presentation.report import Report, cards
 from flashsim.studies.presentation.section import Section
@@ -72,14 +74,16 @@ def test_columns_without_an_entry_are_left_out_and_only_wide_tables_become_cards
     assert widths == sorted(widths) and widths[0] == 0 < widths[2]
 
 
-def run(value: int, mean: float) -> Measured:
-    return Measured("order", "Incr", "", "SR", value, 8, 0, int(mean), mean, int(mean), 0.0, mean, 1e6)
+def session(*runs: tuple[int, float]) -> Session:
+    """A benchmark of runs with these values and means."""
+    rows = [("order", "Incr", "", "SR", value, 8, 0, int(mean), mean, int(mean), 0.0, mean, 1e6) for value, mean in runs]
+    return Session("drive", 0, "", 0, [], pd.DataFrame(rows, columns=COLUMNS))
 
 
 def test_a_benchmark_of_one_value_has_no_picture(tmp_path: Path) -> None:
-    for name, runs in (("one", [run(1, 5e5)]), ("two", [run(1, 5e5), run(16, 2e6)])):
+    for name, shown in (("one", session((1, 5e5))), ("two", session((1, 5e5), (16, 2e6)))):
         (tmp_path / name).mkdir()
-        write_bench_report(tmp_path / name, "lead", "drive", [], runs, {})
+        write_bench_report(tmp_path / name, "lead", shown, {})
         assert (tmp_path / name / "order.svg").exists() is (name == "two")
         page = whole((tmp_path / name / "report.html").read_text(encoding="utf-8"))
         assert page.tags["svg"] == (name == "two")

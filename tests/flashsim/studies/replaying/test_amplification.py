@@ -143,7 +143,7 @@ def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) 
         replay(path, device, ReplaySettings("asap", 4), survey(path), report.add, observation=observation)
         told = report.as_dict(device.statistics())
         assert 0 < told["active"] == told["duration"], "with clients that never think the drive always serves one"
-        shown = "\n".join(as_text(table) for table in report.tables(device.statistics()))
+        shown = "\n".join(as_text(table) for table in report.tables(device.statistics()).values())
         if device.kind == "hdd":
             assert "energy" not in told and "write_amplification" not in told and "energy" not in shown
             continue

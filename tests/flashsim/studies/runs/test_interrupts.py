@@ -17,7 +17,7 @@ import platformdirs
 import pytest
 
 from flashsim.studies.runs import kept
-from flashsim.studies.runs.partial_files import hold
+from flashsim.studies.runs.outputs import hold
 
 ROOT = Path(__file__).parents[4]
 LONG_JOIN = "join bnl --r do2009:customer@1 --s do2009:orders@1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB --io page"
@@ -198,11 +198,12 @@ from pathlib import Path
 from flashsim.studies.runs import interrupts
 from flashsim.studies.runs import outputs
 interrupts.heed()
-put = outputs._move
-def interrupted(partial, final):
-    os.kill(os.getpid(), signal.SIGINT)
-    put(partial, final)
-outputs._move = interrupted
+put = outputs._put
+def interrupted(pending):
+    for each in pending:
+        os.kill(os.getpid(), signal.SIGINT)
+        put([each])
+outputs._put = interrupted
 with outputs.Outputs(force=False) as written:
     for name in ("a", "b"):
         written.file("--out", Path(sys.argv[1], name)).write_text(name)

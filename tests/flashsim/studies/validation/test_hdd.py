@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.studies.validation import closed_loop
-from flashsim.studies.validation.comparison import PARTS, ByClass, compare, headline
+from flashsim.studies.validation.closed_loop import PARTS, by_class, compare, headline
 from tests.flashsim.conftest import Run
 from traces.file.schema import make_batch
 from traces.format import disksim
@@ -52,7 +53,7 @@ def test_the_loop_waits_for_the_simulated_completion(tmp_path: Path, monkeypatch
     later = closed_loop.run(preset, tmp_path / "later.trace", model="specification")
     assert np.array_equal(later.simulated, same.simulated)
     assert np.array_equal(later.measured, same.measured + MILLISECOND)
-    for group in compare(later):
+    for group in cast(Any, compare(later).itertuples()):
         assert group.demerit == pytest.approx(1.0)
         assert group.median_error == pytest.approx(1.0)
         assert group.measured_mean - group.simulated_mean == pytest.approx(1.0)
@@ -66,9 +67,8 @@ def test_errors_of_reads_and_writes_do_not_cancel_by_class() -> None:
     simulated = measured + np.where(operation == READ, 1, -1) * MILLISECOND
     zero = np.zeros(6, np.int64)
     groups = compare(closed_loop.ClosedLoop(operation, zero, zero + 512, measured, simulated, zero))
-    assert groups[0].demerit == 0 and groups[0].mean_error == 0
-    by_class = ByClass.of(groups)
-    assert by_class.demerit == pytest.approx(1.0) and by_class.mean_error == pytest.approx(1 / 20.5)
+    assert groups["demerit"].iloc[0] == 0 and groups["mean_error"].iloc[0] == 0
+    assert by_class(groups) == {"demerit": pytest.approx(1.0), "mean_error": pytest.approx(1 / 20.5)}
     told = headline(groups)
     assert "reads 1.000 ms, mean +5.00 %; writes 1.000 ms, mean -4.76 %" in told and "1.000 ms, mean 4.88 % off" in told
 

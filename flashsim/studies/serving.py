@@ -1,4 +1,7 @@
-"""Serves a drive until it is told to stop: where it is reached, what it holds at first, signals, and a command that runs meanwhile."""
+"""Serves a drive until a signal, or a command that runs meanwhile, ends it: its address, its content at first, and a journal of requests.
+
+The journal counts requests in the drive's own time and in real time, and records them as a trace.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,38 @@ import signal
 import socket
 import stat
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, make_requests
+from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, TRIM, WRITE, make_requests
 from flashsim.core.units import GIB, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content, FileContent, MemoryContent
-from flashsim.device.nbd.drive import ServedDrive
+from flashsim.device.nbd.drive import Served, ServedDrive
 from flashsim.device.nbd.protocol import Export
 from flashsim.device.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
+from flashsim.studies.presentation.tables import SPREAD_HEADS, Table, durations, same, spread
 from flashsim.studies.replaying import preconditioning
-from flashsim.studies.serving.journal import Journal
+from flashsim.studies.replaying.device_report import DeviceReport
+from traces.file.recording import ParquetWriter
+from traces.file.schema import make_batch
+from traces.summary.histogram import Histogram
 
+#: A reply is late if it leaves more than this share of the request's time after it was due.
+LATE = 0.1
+
+#: Few enough requests at a time that no client waits for their accounts.
+_AT_ONCE = 256
 #: The longest path of a socket (sun_path of unix(7), less its end).
 _LONGEST = 107
 #: Clients that may knock before one is let in; the event loop takes no more than 1,024 files, and lets so many in at once.
@@ -40,28 +56,17 @@ _FILLED = 64 * GIB
 _PATIENCE = 5
 
 
-@dataclass(frozen=True)
-class Address:
-    """A bound socket and what clients call it; leaving the context closes it, and removes its file.
-
-    `path` is None of a port.
-    """
+class Address(NamedTuple):
+    """A bound socket and how clients call it; `path` is None of a port."""
 
     socket: socket.socket
     uri: str
     path: Path | None = None
 
-    def __enter__(self) -> Address:
-        return self
 
-    def __exit__(self, *problem: object) -> None:
-        self.socket.close()
-        if self.path:
-            self.path.unlink(missing_ok=True)
-
-
-def at_path(path: Path, force: bool) -> Address:
-    """A socket in the file system."""
+@contextlib.contextmanager
+def at_path(path: Path, force: bool) -> Iterator[Address]:
+    """A socket in the file system, removed in the end."""
     path = Path(os.path.abspath(path))
     if len(os.fsencode(path)) > _LONGEST:
         raise InvalidParameterError("--socket", str(path), f"a socket's path takes at most {_LONGEST} bytes")
@@ -72,13 +77,15 @@ def at_path(path: Path, force: bool) -> Address:
         if not force:
             raise RefusedError(f"--socket: {path} was left behind by a server that is gone; add --force to replace it")
         path.unlink()
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        _listen_at(bound, path)
-    except OSError as problem:
-        bound.close()
-        raise FlashsimError(f"--socket: cannot make {path}: {problem.strerror}") from problem
-    return Address(bound, f"nbd+unix:///?socket={quote(str(path))}", path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+        try:
+            _listen_at(bound, path)
+        except OSError as problem:
+            raise FlashsimError(f"--socket: cannot make {path}: {problem.strerror}") from problem
+        try:
+            yield Address(bound, f"nbd+unix:///?socket={quote(str(path))}", path)
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _listen_at(bound: socket.socket, path: Path) -> None:
@@ -110,33 +117,27 @@ def _check_dead(path: Path) -> None:
     raise RefusedError(f"--socket: {path} is in use by a server")
 
 
-def at_port(port: int, host: str) -> Address:
+@contextlib.contextmanager
+def at_port(port: int, host: str) -> Iterator[Address]:
     """A TCP port of this machine; 0 takes any that is free."""
+    unknown = "it must be an address of this machine"
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as problem:
-        raise InvalidParameterError("--listen", host, f"it must be an address of this machine ({problem.strerror})") from problem
-    bound = socket.socket(family, kind, protocol)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(place)
-        bound.listen(BACKLOG)
-    except OSError as problem:
-        bound.close()
-        if problem.errno == errno.EADDRINUSE:
-            raise RefusedError(f"--port: {port} is in use") from problem
-        if problem.errno == errno.EADDRNOTAVAIL:
-            raise InvalidParameterError("--listen", host, "it must be an address of this machine") from problem
-        raise FlashsimError(f"--port: cannot listen on {host}:{port}: {problem.strerror}") from problem
-    shown = f"[{host}]" if family == socket.AF_INET6 else host
-    return Address(bound, f"nbd://{shown}:{bound.getsockname()[1]}")
-
-
-def content_of(path: Path | None, device: Device, read_only: bool) -> MemoryContent | FileContent:
-    """Content in a file, or else in at most half of the machine's memory."""
-    if path:
-        return FileContent(path, device.capacity // SECTOR * SECTOR, read_only)
-    return MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+        raise InvalidParameterError("--listen", host, f"{unknown} ({problem.strerror})") from problem
+    with socket.socket(family, socket.SOCK_STREAM) as bound:
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(place)
+            bound.listen(BACKLOG)
+        except OSError as problem:
+            if problem.errno == errno.EADDRINUSE:
+                raise RefusedError(f"--port: {port} is in use") from problem
+            if problem.errno == errno.EADDRNOTAVAIL:
+                raise InvalidParameterError("--listen", host, unknown) from problem
+            raise FlashsimError(f"--port: cannot listen on {host}:{port}: {problem.strerror}") from problem
+        shown = f"[{host}]" if family == socket.AF_INET6 else host
+        yield Address(bound, f"nbd://{shown}:{bound.getsockname()[1]}")
 
 
 def check(preset: Preset, empty: bool, precondition: str | None) -> None:
@@ -175,12 +176,114 @@ def _load(device: Device, extents: list[tuple[int, int]], progress: Progress | N
                 progress(min(done, total), total, "filling")
 
 
+class Journal:
+    """Collects requests in constant memory; percentiles are within 0.2 %.
+
+    Parameters
+    ----------
+    preset
+        The drive.
+    trace
+        Where requests are recorded: arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's
+        coming to its reply (-1: never answered).
+
+    Attributes
+    ----------
+    requests
+        Taken so far without a gap.
+    late
+        Replies that left late (`LATE`).
+    unanswered
+        Requests whose client had gone, or that were outstanding in the end.
+    """
+
+    def __init__(self, preset: Preset, trace: ParquetWriter | None = None) -> None:
+        self.requests = self.late = self.unanswered = 0
+        self._report = DeviceReport(preset)
+        self._took = [Histogram() for _ in OPERATIONS]  # from coming to reply, real
+        self._behind = [Histogram() for _ in OPERATIONS]  # from when the reply was due, real
+        self._ahead: dict[int, Served] = {}  # those that await one before them
+        self._rows: list[Served] = []
+        self._trace = trace
+        self._writer = ThreadPoolExecutor(1)  # compressing a part of a trace takes longer than a client may wait
+        self._problem: FlashsimError | None = None
+
+    def add(self, served: Served) -> None:
+        """Take a request that has been answered; once all have come, their numbers are those of arrival, without gaps."""
+        self._ahead[served.number] = served
+        while self.requests in self._ahead:
+            self._rows.append(self._ahead.pop(self.requests))
+            self.requests += 1
+        if len(self._rows) >= _AT_ONCE:
+            self._account()
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._account()
+        self._writer.shutdown()
+        if self._problem:
+            raise self._problem
+
+    def _account(self) -> None:
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        columns: dict[str, Any] = {
+            name: np.array([getattr(row, name) for row in rows]) for name in ("operation", "flags", "offset", "length", "number")
+        }
+        completions = np.array([(row.number, 0, row.submitted, row.started, row.completed) for row in rows], COMPLETION)
+        replied, due = (
+            np.array([-1 if time is None else time for time in times]) for times in zip(*((r.replied, r.due) for r in rows), strict=True)
+        )
+        took = np.where(replied < 0, -1, replied - np.array([row.received for row in rows]))
+        columns |= {"stream": np.array([row.stream % (1 << 15) for row in rows]), "tag": took}
+        columns |= {"arrival": completions["submitted"], "started": completions["started"], "completed": completions["completed"]}
+        batch = make_batch(columns, rows[0].number, pa.array([f"client {row.stream}" for row in rows]).dictionary_encode())
+        self._report.add(batch, completions)
+        answered, behind, operation = replied >= 0, np.maximum(replied - due, 0), columns["operation"]
+        paced = answered & (due >= 0)
+        self.unanswered += int((~answered).sum())
+        self.late += int((paced & (behind > LATE * (took - behind))).sum())
+        for kind in np.unique(operation).tolist():
+            self._took[kind].add(took[answered & (operation == kind)])
+            self._behind[kind].add(behind[paced & (operation == kind)])
+        if self._trace:
+            self._writer.submit(self._record, batch)
+
+    def _record(self, batch: pa.RecordBatch) -> None:
+        if self._trace and not self._problem:
+            try:
+                self._trace.write(batch)
+            except FlashsimError as problem:
+                self._problem = problem
+
+    def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
+        """Everything, JSON-ready, times in ns: ``drive`` in simulated time, as `DeviceReport` tells it; ``real`` by operation."""
+        real = {
+            name: {"latency": spread(took), "after_due": spread(behind) if behind.count else None}
+            for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True)
+            if took.count
+        }
+        return {"late": self.late, "unanswered": self.unanswered, "real": real, "drive": self._report.as_dict(statistics)}
+
+    def tables(self, statistics: dict[str, Any]) -> list[Table]:
+        if not self.requests:
+            return []
+        rows = [
+            {"operation": name, "real time": part} | durations(spread(times))
+            for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True)
+            for part, times in (("latency", took), ("after due", behind))
+            if times.count
+        ]
+        return [Table.of(rows, same("operation", "real time", *SPREAD_HEADS)), *self._report.tables(statistics).values()]
+
+
 @dataclass(frozen=True)
 class Ended:
-    """How serving went: real seconds, clients, those turned away since there were too many, connections that broke off, requests refused.
+    """Real seconds of serving, clients, those turned away since there were too many, connections that broke off, and requests refused.
 
-    `status` is the exit code of the command; None if there was none, or it was not let end.  `read_only_because` says why the drive took no
-    more writes, if it came to that.
+    `status` is the exit code of the command, None if there was none or it was not let end; `read_only_because` why the drive took no more
+    writes, if it came to that.
     """
 
     seconds: float
