@@ -358,11 +358,12 @@ def run_join_on_file(
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))
     allocation = allocation or usual
+    placed = _placed(setting, files)  # before anything is planned: a plan finds stored digests at its relations
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         runs = run(
             partial(plan, setting.algorithm, *files, parameters, allocation),
-            _placed(setting, files),
+            placed,
             device,
             strands=parameters.strands > 1,
             placement=setting.placement,
