@@ -16,6 +16,7 @@ import numpy as np
 import simpy
 
 from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
+from flashsim.core.model import DeviceModel
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 
@@ -168,7 +169,7 @@ class SpecifiedHost:
         return completions
 
 
-class SpecifiedDevice:
+class SpecifiedDevice(DeviceModel):
     """The part of `core.model.DeviceModel` that all specifications share, over a host and parameters that have a capacity."""
 
     parameters: Any

@@ -1,6 +1,6 @@
 """The face of every device model, compiled engine and SimPy specification alike, and what compiled engines have in common."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -75,7 +75,7 @@ class CompiledModel(DeviceModel, Protocol):
         """Do what its loop stopped for when it returned that negative number."""
 
 
-class CompiledEngine(ABC):
+class CompiledEngine(CompiledModel):
     """The part of `CompiledModel` that is the same for all kinds of devices: a queue, and a loop over a state that crosses as one array.
 
     Parameters
@@ -91,7 +91,7 @@ class CompiledEngine(ABC):
     parameters: Any
 
     def __init__(self, host: HostQueue, loop: Callable[[State, int, int], int], state_type: Any) -> None:
-        self._host = host
+        self.host = host
         self._loop = entry(loop)
         self._table = StateTable(state_type)
 
@@ -111,26 +111,26 @@ class CompiledEngine(ABC):
     @property
     def now(self) -> int:
         """The clock, ns."""
-        return self._host.now
+        return self.host.now
 
     @property
     def outstanding(self) -> int:
-        return self._host.outstanding
+        return self.host.outstanding
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
-        return self._host.append(requests, commands, at)
+        return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `DeviceModel.advance`."""
         self._run(until, NEVER if every else wait)
-        return self._host.collect()
+        return self.host.collect()
 
     def _run(self, until: int, wait: int) -> None:
         while (status := self._loop(self.crossing(), until, wait)) < 0:
             self.recover(status)
 
-    def load(self, offset: int, length: int) -> None:  # noqa: B027
+    def load(self, offset: int, length: int) -> None:
         """Nothing: what was written does not change the times of disks and stations."""
 
     def crossing(self) -> State:
@@ -143,5 +143,5 @@ class CompiledEngine(ABC):
 
     def room_for(self, longest: int) -> int:
         """See `CompiledModel.room_for`."""
-        self._host.make_room()
+        self.host.make_room()
         return NEVER

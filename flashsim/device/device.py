@@ -13,8 +13,8 @@ from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Req
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, engines, presets
-from flashsim.ssd.setup.precondition import Precondition, Preconditioned, precondition
-from flashsim.ssd.state.block_map import BlockMap, block_map
+from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
+from flashsim.ssd.state.drive_state import BlockMap
 
 if TYPE_CHECKING:
     from flashsim.ssd.engine.drive import SsdEngine
@@ -112,7 +112,7 @@ class Device:
         self._model.load(offset, length)
 
     def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
-        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.setup.precondition.precondition`."""
+        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.precondition.precondition`."""
         model = self._flash_model()
         if model is None:
             raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
@@ -141,7 +141,7 @@ class Device:
     def block_map(self) -> BlockMap | None:
         """The erase blocks as they stand; None of what is no flash drive."""
         model = self._flash_model()
-        return None if model is None else block_map(model.state)
+        return None if model is None else model.state.block_map()
 
     def _flash_model(self) -> SsdEngine | SsdSpecification | None:
         return cast("SsdEngine | SsdSpecification", self._model) if self.preset.flash else None

@@ -17,7 +17,7 @@ from flashsim.device.scaling import part_of
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
-from flashsim.ssd.setup.precondition import Precondition, precondition
+from flashsim.ssd.precondition import Precondition, precondition
 from traces.references.base import parsed
 
 #: The name of a station whose times come from requests a second.

@@ -30,7 +30,7 @@ from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import RATES, WORN, PoolDevice, pages_in_a_row, statistics, worn
-from flashsim.ssd.setup.precondition import Precondition
+from flashsim.ssd.precondition import Precondition
 from traces.transactions import TransactionWorkload, scaled, workload
 
 #: Called after each interval with how many have passed, and with the counts in each of them.

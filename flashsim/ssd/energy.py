@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import JOULES, SECONDS, format_energy, format_power, parse_energy, parse_power
@@ -15,22 +16,15 @@ def _declared(meaning: str, parse: Callable[[str, str], int], show: Callable[[in
     return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": 0, "type": int})
 
 
-def _energy(meaning: str) -> Any:
-    return _declared(meaning, parse_energy, format_energy)
-
-
-def _power(meaning: str) -> Any:
-    return _declared(meaning, parse_power, format_power)
-
-
-def _energy_per_byte(meaning: str) -> Any:
-    return _declared(meaning, _parse_energy_per_byte, lambda value: f"{format_energy(value)}/B")
-
-
 def _parse_energy_per_byte(written: str, parameter: str) -> int:
     if not written.endswith("/B"):
         raise InvalidParameterError(parameter, repr(written), "an energy a byte is needed, such as 120pJ/B")
     return parse_energy(written[:-2], parameter)
+
+
+_energy = partial(_declared, parse=parse_energy, show=format_energy)
+_power = partial(_declared, parse=parse_power, show=format_power)
+_energy_per_byte = partial(_declared, parse=_parse_energy_per_byte, show=lambda value: f"{format_energy(value)}/B")
 
 
 @dataclass(frozen=True)
@@ -46,8 +40,7 @@ class EnergyFigures:
     loaded: int = _power("the whole drive under load, as cited; nothing is computed from it, but the other figures should add up to it")
 
 
-@dataclass(frozen=True)
-class Energy:
+class Energy(NamedTuple):
     """Energy by part, pJ."""
 
     reads: int
@@ -57,13 +50,9 @@ class Energy:
     controller: int
     idle: int
 
-    @property
-    def total(self) -> int:
-        return sum(dataclasses.astuple(self))
-
     def as_dict(self) -> dict[str, float]:
         """Joules by part, and ``total``."""
-        return {name: value / JOULES for name, value in dataclasses.asdict(self).items()} | {"total": self.total / JOULES}
+        return {name: value / JOULES for name, value in (self._asdict() | {"total": sum(self)}).items()}
 
 
 def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:

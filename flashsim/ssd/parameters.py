@@ -1,12 +1,13 @@
-"""What a solid state drive is made of: geometry, chip times, channels, host link and the policies of its firmware."""
+"""Parameters of a solid state drive (geometry, chip times, channels, host link, policies of its firmware), and durations that follow."""
 
 from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
-from flashsim.core.units import format_duration, format_size
+from flashsim.core.units import format_duration, format_size, transfer_time
 
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
@@ -89,85 +90,66 @@ class SsdParameters:
     link_write_command: int = duration("time that a write command holds the host link besides its bytes", 0, default=0)
 
     def __post_init__(self) -> None:
-        if self.page_size % SECTOR:
-            raise InvalidParameterError("page_size", self.page_size, f"it must be a multiple of {SECTOR}")
-        if self.capacity % SECTOR:
-            raise InvalidParameterError("capacity", self.capacity, f"it must be a multiple of {SECTOR}")
-        self._check_choices()
-        self._check_continuation()
-        self._check_reserve()
-        self._check_capacity()
-
-    def _check_choices(self) -> None:
+        for name in ("page_size", "capacity"):
+            self._need(getattr(self, name) % SECTOR == 0, name, f"it must be a multiple of {SECTOR}")
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
+        self._check_combinations()
+        if self.continuation_latency or self.continuation_limit:
+            self._check_continuation()
+        self._check_reserve()
+        self._check_capacity()
+
+    def _need(self, holds: bool, name: str, bound: str) -> None:
+        if not holds:
+            raise InvalidParameterError(name, getattr(self, name), bound)
+
+    def _check_combinations(self) -> None:
         cached = " and ".join(name for name in ("cache_read", "cache_program") if getattr(self, name))
-        for chosen, does_not_go in (
-            (
-                self.gc_copyback and self.gc_pool == "shared",
-                "gc_copyback: a page moves within its chip, but gc_pool 'shared' moves pages between dies",
-            ),
-            (self.suspend != "none" and not self.read_priority, "suspend: only a read that overtakes can interrupt; set read_priority"),
-            (bool(cached) and self.multi_plane, f"{cached}: not supported with multi_plane"),
-            (bool(cached) and self.suspend != "none", f"{cached}: not supported with suspend {self.suspend!r}"),
+        copyback, overtaken = "gc_copyback: a page moves within its chip", "suspend: only a read that overtakes can interrupt"
+        for chosen, refusal in (
+            (self.gc_copyback and self.gc_pool == "shared", f"{copyback}, but gc_pool 'shared' moves pages between dies"),
+            (self.suspend != "none" and not self.read_priority, f"{overtaken}; set read_priority"),
+            (cached and self.multi_plane, f"{cached}: not supported with multi_plane"),
+            (cached and self.suspend != "none", f"{cached}: not supported with suspend {self.suspend!r}"),
             (0 < self.write_buffer < self.page_size, "write_buffer: it holds less than one flash page"),
-            (
-                bool(self.write_buffer and self.endurance),
-                "write_buffer: not supported with an endurance; a worn-out drive could not empty it",
-            ),
+            (self.write_buffer and self.endurance, "write_buffer: not supported with an endurance; a worn-out drive could not empty it"),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
         ):
             if chosen:
-                raise RefusedError(does_not_go)
+                raise RefusedError(refusal)
 
     def _check_continuation(self) -> None:
         """Check that a continuation is quicker than another command, and that the controller can hold a page of it."""
-        latency, limit = self.continuation_latency, self.continuation_limit
-        if not latency and not limit:
-            return
-        if not latency or latency >= min(self.read_latency, self.write_latency):
+        if not 0 < self.continuation_latency < min(self.read_latency, self.write_latency):
             bound = "with a continuation_limit it must be more than 0, and less than read_latency and write_latency"
-            raise InvalidParameterError("continuation_latency", format_duration(latency), bound)
-        if limit < self.page_size:
+            raise InvalidParameterError("continuation_latency", format_duration(self.continuation_latency), bound)
+        if self.continuation_limit < self.page_size:
             bound = f"with a continuation_latency it must hold a flash page, {format_size(self.page_size)}"
-            raise InvalidParameterError("continuation_limit", format_size(limit), bound)
+            raise InvalidParameterError("continuation_limit", format_size(self.continuation_limit), bound)
         if self.write_buffer:
             raise RefusedError("continuation_latency: not supported with a write_buffer, which acknowledges all writes")
 
     def _check_reserve(self) -> None:
-        least = 1 + self.gc_streams + self.gc_slicing
-        if self.gc_reserve < least:
-            raise InvalidParameterError(
-                "gc_reserve",
-                self.gc_reserve,
-                f"with {self.gc_streams} streams{' and slices' * self.gc_slicing} it must be at least {least}",
-            )
-        if self.spare_blocks < self.factory_bad_blocks:
-            bound = f"as many as the {self.factory_bad_blocks} factory_bad_blocks are needed"
-            raise InvalidParameterError("spare_blocks", self.spare_blocks, bound)
-        if self.spare_blocks >= self.blocks_per_plane:
-            raise InvalidParameterError("spare_blocks", self.spare_blocks, f"a plane has {self.blocks_per_plane} blocks in all")
-        if self.gc_reserve >= self.good_blocks:
-            bound = f"a plane has {self.good_blocks} blocks that are not spare, and one more than the reserve is needed"
-            raise InvalidParameterError("gc_reserve", self.gc_reserve, bound)
-        if self.gc_stop and not self.gc_reserve <= self.gc_stop < self.good_blocks:
-            raise InvalidParameterError(
-                "gc_stop", self.gc_stop, f"it must lie between gc_reserve, {self.gc_reserve}, and the {self.good_blocks} blocks of a plane"
-            )
+        least, good, streams = 1 + self.gc_streams + self.gc_slicing, self.good_blocks, f"with {self.gc_streams} streams"
+        self._need(self.gc_reserve >= least, "gc_reserve", f"{streams}{' and slices' * self.gc_slicing} it must be at least {least}")
+        bad = self.factory_bad_blocks
+        self._need(self.spare_blocks >= bad, "spare_blocks", f"as many as the {bad} factory_bad_blocks are needed")
+        self._need(self.spare_blocks < self.blocks_per_plane, "spare_blocks", f"a plane has {self.blocks_per_plane} blocks in all")
+        bound = f"a plane has {good} blocks that are not spare, and one more than the reserve is needed"
+        self._need(self.gc_reserve < good, "gc_reserve", bound)
+        bound = f"it must lie between gc_reserve, {self.gc_reserve}, and the {good} blocks of a plane"
+        self._need(not self.gc_stop or self.gc_reserve <= self.gc_stop < good, "gc_stop", bound)
 
     def _check_capacity(self) -> None:
-        if self.pools * self.blocks_per_plane * self.pages_per_block > MOST_FLASH_PAGES:
-            bound = f"{self.pools} planes with blocks of {self.pages_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
-            raise InvalidParameterError("blocks_per_plane", self.blocks_per_plane, bound)
-        room = max(0, self.pool_limit)
-        if self.logical_pages >= room * self.pools:
-            bound = f"the blocks outside the reserve hold {room * self.pools * self.page_size}, and one page must stay free"
-            raise InvalidParameterError("capacity", self.capacity, bound)
-        share = -(-self.logical_pages // self.pools)
-        if self.allocation == "static" and share >= room:
-            bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
-            raise InvalidParameterError("capacity", self.capacity, bound)
+        bound = f"{self.pools} planes with blocks of {self.pages_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
+        self._need(self.pools * self.blocks_per_plane * self.pages_per_block <= MOST_FLASH_PAGES, "blocks_per_plane", bound)
+        room, share = max(0, self.pool_limit), -(-self.logical_pages // self.pools)
+        bound = f"the blocks outside the reserve hold {room * self.pools * self.page_size}, and one page must stay free"
+        self._need(self.logical_pages < room * self.pools, "capacity", bound)
+        bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
+        self._need(self.allocation != "static" or share < room, "capacity", bound)
 
     @property
     def blocks_per_die(self) -> int:
@@ -189,11 +171,6 @@ class SsdParameters:
     @property
     def pools(self) -> int:
         return self.dies * self.planes_per_die
-
-    @property
-    def spares_at_first(self) -> int:
-        """Spare blocks of a plane that do not yet stand in for one that is bad from the start."""
-        return self.spare_blocks - self.factory_bad_blocks
 
     @property
     def good_blocks(self) -> int:
@@ -223,3 +200,40 @@ class SsdParameters:
     def effective_overprovisioning(self) -> float:
         """Usable flash pages over logical ones, less 1; the reserve (free blocks and the block being filled) does not count."""
         return self.usable_pages / self.logical_pages - 1
+
+
+class SsdTiming(NamedTuple):
+    """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
+
+    `link_read` and `link_write` hold the time of 1, 2, ... sectors of a page over the host link, behind what the first page of a command
+    holds it for besides.
+    """
+
+    transfer: int
+    read_overhead: int
+    write_overhead: int
+    suspend_program: bool
+    suspend_erase: bool
+    link_read: tuple[int, ...]
+    link_write: tuple[int, ...]
+
+
+def timing_of(parameters: SsdParameters) -> SsdTiming:
+    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
+    transfer = transfer_time(parameters.page_size, parameters.channel_rate)
+    lengths = range(SECTOR, parameters.page_size + 1, SECTOR)
+    return SsdTiming(
+        transfer,
+        _overhead("read_latency", parameters.read_latency, parameters.read + transfer),
+        _overhead("write_latency", parameters.write_latency, parameters.program + transfer),
+        parameters.suspend in ("program", "both"),
+        parameters.suspend in ("erase", "both"),
+        (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
+        (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
+    )
+
+
+def _overhead(name: str, latency: int, chip: int) -> int:
+    if latency <= chip:
+        raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {format_duration(chip)} a page")
+    return latency - chip

@@ -20,7 +20,7 @@ import json, sys, time
 from flashsim.core.parameters import build
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.setup.precondition import Precondition, precondition
+from flashsim.ssd.precondition import Precondition, precondition
 from models.occupancy import occupancy
 from models.write_amplification import greedy
 from tests.benchmarks.test_engines import DRIVE

@@ -18,7 +18,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.setup.precondition import Precondition, precondition
+from flashsim.ssd.precondition import Precondition, precondition
 from models.occupancy import occupancy
 from tests.benchmarks.test_engines import DRIVE
 

@@ -103,11 +103,11 @@ class StationEngine(CompiledEngine):
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
-        return min(end, self._host.next_arrival)
+        return min(end, self.host.next_arrival)
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        return self._host.tables, self._station
+        return self.host.tables, self._station
 
     def recover(self, status: int) -> None:
         """Nothing: a station's loop never stops short."""
@@ -115,8 +115,8 @@ class StationEngine(CompiledEngine):
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
         self._run(at, NEVER)
-        lost = self._host.unfinished
-        self._host.clear()
+        lost = self.host.unfinished
+        self.host.clear()
         self._station.scalars[[_BUSY, _FREE]] = 0
         self._station.places[:] = np.arange(1, self.parameters.servers + 1)
         return PowerCut(self.now, lost)

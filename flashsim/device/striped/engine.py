@@ -121,7 +121,7 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     def __init__(self, drives: Sequence[disk.HddEngine], parameters: HddParameters, striping: Striping) -> None:
         super().__init__(drives, parameters, striping)
-        self._host = HostQueue(ANY_DEPTH)
+        self.host = HostQueue(ANY_DEPTH)
         self._rows = np.full((len(self._drives), 2), NEVER, np.int64)
         self._each = np.array([parameters.capacity, address_of(disk.advance)], np.int64 if compiled() else object)
         self._table = StateTable(_ARRAY)
@@ -129,20 +129,20 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
     @property
     def now(self) -> int:
         """The clock, ns."""
-        return self._host.now
+        return self.host.now
 
     @property
     def outstanding(self) -> int:
-        return self._host.outstanding
+        return self.host.outstanding
 
     @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
-        return int(self._rows[:, _EVENT].min(initial=self._host.next_arrival))
+        return int(self._rows[:, _EVENT].min(initial=self.host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
-        return self._host.append(requests, self._split(requests, commands), at)
+        return self.host.append(requests, self._split(requests, commands), at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
@@ -151,20 +151,20 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
         while True:
             states = [drive.crossing() for drive in self._drives]
             disks = np.array(states) if compiled() else states
-            status = advance(self._table.crossing((self._host.tables, self._rows, self._each)), disks, until, NEVER if every else wait)
+            status = advance(self._table.crossing((self.host.tables, self._rows, self._each)), disks, until, NEVER if every else wait)
             if status != _NO_ROOM:
                 break
-            most = int(self._host.requests.commands.max())
+            most = int(self.host.requests.commands.max())
             for drive in self._drives:
                 drive.make_room(most)
         if status < 0:
             raise self._drives[0].refused()
-        return self._host.collect()
+        return self.host.collect()
 
     def power_cut(self, at: int) -> HddPowerCut:
         """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
-        cut = self._cut(at, self._host.unfinished.tolist())
-        self._host.clear()
+        cut = self._cut(at, self.host.unfinished.tolist())
+        self.host.clear()
         self._rows[:, _EVENT] = NEVER
         return cut

@@ -210,7 +210,7 @@ class HddEngine(CompiledEngine):
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
-        return min(int(state.busy_until) if state.active >= 0 else NEVER, self._host.next_arrival)
+        return min(int(state.busy_until) if state.active >= 0 else NEVER, self.host.next_arrival)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
@@ -225,11 +225,11 @@ class HddEngine(CompiledEngine):
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        return self._host.tables, self._disk, self._policies
+        return self.host.tables, self._disk, self._policies
 
     def make_room(self, commands: int) -> None:
         """Let a kernel enter a request of so many commands."""
-        self._host.make_room(1, commands)
+        self.host.make_room(1, commands)
 
     def recover(self, status: int) -> None:
         raise self.refused()
@@ -244,7 +244,7 @@ class HddEngine(CompiledEngine):
         Completions up to `at` that have not been returned by `advance` are not returned any more.
         """
         self.advance(at, every=True)
-        host = self._host
+        host = self.host
         cut = tables.power_cut(at, host.unfinished.tolist(), self._unsettled(at))
         host.clear()
         self._power_up()

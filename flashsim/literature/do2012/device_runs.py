@@ -21,7 +21,7 @@ from flashsim.hdd.engine.drive import HddEngine
 from flashsim.pools.devices import STRIPE, WORN
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.setup.precondition import Precondition, precondition
+from flashsim.ssd.precondition import Precondition, precondition
 
 #: Of the presets the nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
 DISKS, DRIVES, FLASH = "seagate-barracuda-7200.12", 8, "iodrive-slc-160gb"
@@ -93,7 +93,7 @@ def run_on_drives(
     disks, ssd
         Other values of the presets' parameters.
     occupancy
-        What the SSD's steady state starts from, see `flashsim.ssd.setup.precondition.Precondition`; None: it is empty at the beginning.
+        What the SSD's steady state starts from, see `flashsim.ssd.precondition.Precondition`; None: it is empty at the beginning.
     """
     system = PoolSetup(**setup)
     parts = parts_at(system.scale)

@@ -22,7 +22,7 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, NEVER, SECONDS, format_duration
 from flashsim.device.device import Device
 from flashsim.operations.operation import in_python
-from flashsim.ssd.state.block_map import BlockMap
+from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
 from flashsim.studies.replaying.comparison import Comparison, EachDevice, recorded

@@ -7,7 +7,6 @@ from typing import Any
 
 from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
-from flashsim.ssd.state.block_map import block_map
 from flashsim.studies.presentation.flash_drawing import draw_pages
 from flashsim.studies.replaying.report import block_heat
 
@@ -21,7 +20,7 @@ class Lab(LabDrive):
 
     def blocks(self) -> Picture:
         """How much of each erase block is valid, and how often it was erased."""
-        return Picture(block_heat(block_map(self.state)))
+        return Picture(block_heat(self.state.block_map()))
 
     def measure(self, writes: Sequence[int]) -> float:
         """Fill the drive, bring it into its steady state by the first half of the writes, and count in the second.

@@ -1,18 +1,25 @@
-"""A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues."""
+"""A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues.
+
+Short commands that go on where the last one of their operation ended are quicker on a controller with a few KiB of memory.  It reads ahead:
+a short read finds its pages in the controller, since they came out of their dies while those before crossed the link.  They are counted as
+flash reads, but the time that dies and channels spend on reading ahead is left out.  It writes behind: a short write of whole flash pages
+is acknowledged when they have crossed the link, if the controller can hold them beside those that it still holds; a page leaves it over the
+channel, to be programmed.  Until it is programmed a power cut loses it, unless a flush was completed; forced unit access prevents that.
+Either command takes `continuation_latency` and its transfer.  Any other takes what it takes on a drive without this.
+
+What a command goes on from is the one admitted last, whether that has ended or not, so this is the same at any queue depth.
+"""
 
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import VECTOR, RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
-from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
-from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
-from flashsim.ssd.engine.dies import schedule
-from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
-from flashsim.ssd.engine.operations import COMMAND_KIND, WAITING, acquire, take_row
-from flashsim.ssd.engine.queueing import add_operations
+from flashsim.ssd.engine import buffering, dies, tables
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Times
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
+from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, sector_mask
 
@@ -21,155 +28,134 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def count_command(counters: RecordArray, operation: int, length: int) -> None:
+def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
+    """Whether a command goes on from the last one of its operation; note and count it."""
+    if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
+        return False
+    last = engine.read_end if operation == READ else engine.write_end
+    follows = last == offset and length <= times.timing.continuation_limit
     if operation == READ:
-        counters.host_reads += 1
-        counters.host_read_bytes += length
-    elif operation == WRITE:
-        counters.host_writes += 1
-        counters.host_write_bytes += length
-    elif operation == TRIM:
-        counters.host_trims += 1
+        engine.read_end = offset + length
     else:
-        counters.host_flushes += 1
+        engine.write_end = offset + length
+        size = control.page_sectors * SECTOR
+        whole = offset % size == 0 and length % size == 0
+        follows = follows and whole and not forced and engine.held + length // size <= times.timing.continuation_pages
+    times.counters.continued[operation] += follows
+    return follows
 
 
 @inlined_kernel
-def admit_page(
-    flow: Flow,
-    flash: Flash,
-    times: Times,
-    policies: Policies,
-    command: int,
-    request: int,
-    operation: int,
-    page: int,
-    sectors: int,
-    continues: bool,
-) -> bool:
-    """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract."""
-    partial = 0 if sectors == flash.control.page_sectors else 1
-    rows = translate_of(policies)(operation, page, partial, flash, policies)
+def admit_page(flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, page: int, sectors: int) -> bool:
+    """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract.
+
+    The page that a command which goes on reads needs no die; the one that it programs is acknowledged before that.
+    """
+    rows = translate_of(policies)(operation, page, 0 if sectors == flash.control.page_sectors else 1, flash, policies)
+    continues = flow.operations[command].continues
     if rows < 0 or flash.control.broken:
         return False
-    if continues and operation == READ:
-        read_ahead(flash.plan, rows, times.counters)
-    add_operations(flow, flash, times.timing, rows, command, request, sectors)
-    if continues and operation == WRITE:
-        write_behind(flow, flash.plan, rows)
+    for at in range(rows if continues else 0):
+        if flash.plan[at].kind == READ_PAGE:
+            flash.plan[at].kind = ZERO_PAGE
+            times.counters.reads[flash.plan[at].cause] += 1
+    dies.add_operations(flow, flash, times.timing, rows, command, sectors)
+    for at in range(rows if continues else 0):
+        if flash.plan[at].kind == PROGRAM_PAGE:
+            flow.operations[flash.plan[at].needs].is_behind = 1
+            flow.engine.destaging += 1
+            flow.engine.held += 1
     return True
 
 
 @inlined_kernel
 def admit_buffered(
-    flow: Flow,
-    flash: Flash,
-    times: Times,
-    policies: Policies,
-    command: int,
-    request: int,
-    operation: int,
-    page: int,
-    first: int,
-    sectors: int,
-    through: bool,
+    flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
 ) -> bool:
     """Plan one page of a command on a drive with a write buffer, from sector `first` of the page on; False if a policy broke its contract.
 
-    A write `through` the buffer is acknowledged when it is programmed.
+    A write through the buffer is acknowledged when it is programmed.
     """
-    entry, done = find_entry(flash, page), True
+    entry, mask, planned = find_entry(flash, page), sector_mask(first, sectors), True
+    through = flow.operations[command].through != 0
     if operation == WRITE:
         times.counters.buffer_overwrites += entry >= 0
         is_new = entry < 0
-        entry = enter_buffer(flash, entry, page, sector_mask(first, sectors))
-        fill_entry(flow, flash.entries, command, request, entry, sectors, is_new, not through)
-        leaving = entry if through else flash.buffer.oldest
+        entry = enter_buffer(flash, entry, page, mask)
+        buffering.fill_entry(flow, flash.entries, command, entry, sectors, is_new, not through)
         if through or flash.buffer.waiting > flash.buffer.threshold:
-            done = destage(flow, flash, policies, times.timing, command, request, leaving, through)
-        return done
-    if entry >= 0 and operation == READ and sector_mask(first, sectors) & ~flash.entries[entry].sector_mask == 0:
+            leaving = entry if through else flash.buffer.oldest
+            planned = buffering.destage(flow, flash, policies, times.timing, command, leaving, through)
+        return planned
+    if entry >= 0 and operation == READ and mask & ~flash.entries[entry].sector_mask == 0:
         times.counters.buffer_read_hits += 1
-        read_entry(flow, flash.entries, command, request, entry, sectors)
+        buffering.add_transfer(flow, flash.entries, ZERO_PAGE, command, entry, sectors, True)
         return True
     if entry >= 0 and operation == READ:
-        done = destage(flow, flash, policies, times.timing, command, request, entry, False)
+        planned = buffering.destage(flow, flash, policies, times.timing, command, entry, False)
     elif entry >= 0:
-        drop_entry(flow, flash, command, request, entry)
-    return done and admit_page(flow, flash, times, policies, command, request, operation, page, sectors, False)
+        buffering.drop_entry(flow, flash, command, entry)
+    return planned and admit_page(flow, flash, times, policies, command, operation, page, sectors)
 
 
 @inlined_kernel
-def admit(
-    flow: Flow,
-    flash: Flash,
-    times: Times,
-    policies: Policies,
-    command: int,
-    request: int,
-    operation: int,
-    offset: int,
-    length: int,
-    through: bool,
-    continues: bool,
-) -> bool:
+def admit(flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size = flash.control.page_sectors * SECTOR
-    end = offset + length
-    page = offset // size
-    while page * size < end:
-        first = max(offset, page * size)
-        sectors = (min(end, (page + 1) * size) - first) // SECTOR
+    for page in range(offset // size, (offset + length + size - 1) // size):
+        first = max(offset - page * size, 0) // SECTOR
+        sectors = (min(offset + length - page * size, size)) // SECTOR - first
         if operation == WRITE and flash.control.read_only:
             flash.control.refused += 1
             break
         if operation == TRIM and sectors < flash.control.page_sectors:
-            page += 1
             continue
         if flash.buffer.places > 0:
-            done = admit_buffered(
-                flow, flash, times, policies, command, request, operation, page, (first - page * size) // SECTOR, sectors, through
-            )
+            planned = admit_buffered(flow, flash, times, policies, command, operation, page, first, sectors)
         else:
-            done = admit_page(flow, flash, times, policies, command, request, operation, page, sectors, continues)
-        if not done:
+            planned = admit_page(flow, flash, times, policies, command, operation, page, sectors)
+        if not planned:
             return False
         if operation == TRIM:
             flash.trimmed[page] = next_write_id(flash.control)
-        page += 1
     return True
 
 
 @inlined_kernel
 def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
     """A row for the next command of a submission queue."""
-    command = take_row(flow, COMMAND_KIND)
-    flow.operations[command].request = host.queues[queue].head
-    flow.operations[command].left = 0
-    flow.operations[command].first_part = -1
-    flow.operations[command].flush_mark = flow.operations[command].on_its_way = 0
-    flow.operations[command].host_command = take_command(host, queue)
-    flow.operations[command].overhead = timing.read_overhead if operation == READ else timing.write_overhead
-    return command
+    row = tables.take_row(flow, tables.COMMAND_KIND)
+    command = flow.operations[row]
+    command.request = host.queues[queue].head
+    command.left = command.flush_mark = command.on_its_way = command.continues = 0
+    command.first_part = -1
+    command.host_command = take_command(host, queue)
+    command.overhead = timing.read_overhead if operation == READ else timing.write_overhead
+    return row
 
 
 @inlined_kernel
 def enter_controller(flow: Flow, control: RecordArray, command: int, now: int) -> None:
-    if acquire(flow, control.dies + control.channels + 1, command, now):
-        schedule(flow, command, WAITING, now + flow.operations[command].overhead)
+    if tables.acquire(flow, control.dies + control.channels + 1, command, now):
+        dies.schedule(flow, command, tables.WAITING, now + flow.operations[command].overhead)
 
 
 @inlined_kernel
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, now: int) -> int:
-    """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
+    """Plan to write all that the buffer holds; the flush waits for all pages on their way to flash, and for the controller.
+
+    Returns DONE, or why it stopped short.
+    """
     command = flow.engine.flushing
     while flash.buffer.waiting > 0:
         if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
-        if not destage(flow, flash, policies, timing, command, flow.operations[command].request, flash.buffer.oldest, False):
+        if not buffering.destage(flow, flash, policies, timing, command, flash.buffer.oldest, False):
             return POLICY_FAILED
     flow.engine.flushing = -1
-    await_destaging(flow, command)
+    flow.operations[command].flush_mark = flow.engine.next_id
+    flow.operations[command].left = flow.engine.destaging + 1
+    tables.enqueue(flow, tables.FLUSHES, command, tables.IN_DIE)
     enter_controller(flow, flash.control, command, now)
     return DONE
 
@@ -187,7 +173,6 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
         queue = next_queue(host)
         if queue < 0:
             return DONE
-        request = host.queues[queue].head
         row = next_command(host, queue) - host.scalars.command_base
         operation, offset, length = host.commands[row].operation, host.commands[row].offset, host.commands[row].length
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
@@ -197,20 +182,19 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
             flash.control.refused += 1
             length = 0
         else:
-            count_command(times.counters, operation, length)
-        if operation == FLUSH and (flash.buffer.places > 0 or times.timing.continuation > 0) and not times.timing.power_protected:
+            times.counters.commands[operation] += 1
+            times.counters.bytes[operation] += length
+        if operation == FLUSH and (flash.buffer.places > 0 or times.timing.continuation_latency > 0) and not times.timing.power_protected:
             flow.engine.flushing = command
             continue
         forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
-        through = flash.buffer.write_through != 0 or forced
-        continues = goes_on(flow.engine, flash.control, times, operation, offset, length, forced)
-        if continues:
-            flow.operations[command].overhead = times.timing.continuation
-        if (
-            operation != FLUSH
-            and length > 0
-            and not admit(flow, flash, times, policies, command, request, operation, offset, length, through, continues)
-        ):
+        flow.operations[command].through = flash.buffer.write_through != 0 or forced
+        if goes_on(flow.engine, flash.control, times, operation, offset, length, forced):
+            flow.operations[command].continues = 1
+            flow.operations[command].overhead = times.timing.continuation_latency
+        if operation == FLUSH:
+            length = 0
+        if length > 0 and not admit(flow, flash, times, policies, command, operation, offset, length):
             return POLICY_FAILED
         enter_controller(flow, flash.control, command, host.scalars.now)
 
@@ -218,7 +202,8 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
 @inlined_kernel
 def rows_needed(flash: Flash, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
-    touched = length // (flash.control.page_sectors * SECTOR) + 2
-    if operation == WRITE or (operation != FLUSH and (flash.control.map_pages > 0 or flash.buffer.places > 0)):
-        return touched * (flash.control.plan_rows + 1) + 1
-    return (touched if operation != FLUSH else 0) + 1
+    if operation == FLUSH:
+        return 1
+    pages = length // (flash.control.page_sectors * SECTOR) + 2
+    plans = operation == WRITE or flash.control.map_pages > 0 or flash.buffer.places > 0
+    return pages * (flash.control.plan_rows + 1 if plans else 1) + 1

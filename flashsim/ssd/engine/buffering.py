@@ -1,85 +1,108 @@
-"""The write buffer in the engine: pages come in, are read there, leave for flash or are dropped, as `write_buffer` decides."""
+"""The engine's host link and write buffer: pages come in, are read there, leave for flash or are dropped, as `write_buffer` decides."""
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
-from flashsim.core.request import WRITE
+from flashsim.core.request import WRITE, Integers
 from flashsim.core.spans import HOST
-from flashsim.ssd.engine.flow import Flow
-from flashsim.ssd.engine.operations import follow, take_row
-from flashsim.ssd.engine.queueing import add_operations, add_part
+from flashsim.ssd.engine import dies, tables
+from flashsim.ssd.engine.tables import READY, WANTING, Flow
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, PROGRAM_PAGE
 from flashsim.ssd.state.write_buffer import first_needed, is_whole, leave_buffer, remove_entry
 
 
+@inlined_kernel
+def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
+    """The link is the operation's: move its bytes, the first of a command after what that takes itself."""
+    direction = 1 if flow.operations[row].kind in (PROGRAM_PAGE, BUFFER_PAGE) else 0
+    duration, command = links[direction, flow.operations[row].sectors], flow.operations[row].command
+    if flow.operations[command].on_its_way == 0:
+        flow.operations[command].on_its_way = 1
+        duration += links[direction, 0]
+    dies.schedule(flow, row, tables.ON_LINK, now + duration)
+
+
+@inlined_kernel
+def ask_link(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
+    if tables.acquire(flow, control.dies + control.channels, row, now):
+        use_link(flow, links, row, now)
+
+
+@inlined_kernel
+def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
+    """A page has left the write buffer: the first that waits for room has it."""
+    row = tables.dequeue(flow, WANTING, tables.QUEUED)
+    if row >= 0:
+        ask_link(flow, control, links, row, now)
+    else:
+        flow.engine.room += 1
+
+
+@inlined_kernel
+def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
+    """What got ready for the link in this event goes there in order, into the write buffer as soon as there is room."""
+    while flow.queues[READY].head >= 0:
+        row = tables.dequeue(flow, READY, tables.QUEUED)
+        if flow.operations[row].kind == DROP_PAGE:
+            give_room(flow, control, links, now)
+            tables.give_row(flow, row)
+        elif flow.operations[row].needs_room and flow.engine.room == 0:
+            tables.enqueue(flow, WANTING, row, tables.QUEUED)
+        else:
+            flow.engine.room -= flow.operations[row].needs_room
+            ask_link(flow, control, links, row, now)
+
+
 @lean_kernel
-def add_transfer(flow: Flow, kind: int, command: int, request: int, page: int, sectors: int) -> int:
-    """An operation of a command that needs no die; return its row."""
-    row = take_row(flow, kind)
-    flow.operations[row].logical = page
+def add_transfer(flow: Flow, entries: RecordArray, kind: int, command: int, entry: int, sectors: int, is_part: bool) -> int:
+    """An operation of a command that needs no die, after the transfers to its entry that are still to come; return its row."""
+    row = tables.take_row(flow, kind)
+    flow.operations[row].logical = entries[entry].page
     flow.operations[row].cause = HOST
-    flow.operations[row].command = command
-    flow.operations[row].request = request
     flow.operations[row].sectors = sectors
-    add_part(flow.operations, command, row)
+    tables.add_part(flow.operations, command, row, is_part)
+    if entries[entry].filling >= 0:
+        tables.follow(flow.operations, entries[entry].filling, row, tables.FOLLOWER)
     return row
 
 
 @lean_kernel
-def fill_entry(flow: Flow, entries: RecordArray, command: int, request: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
-    """The host's bytes are to come over the link into an entry, after those that are still to come there."""
-    row = add_transfer(flow, BUFFER_PAGE, command, request, entries[entry].page, sectors)
-    before = entries[entry].filling
+def fill_entry(flow: Flow, entries: RecordArray, command: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
+    """The host's bytes are to come over the link into an entry."""
+    row = add_transfer(flow, entries, BUFFER_PAGE, command, entry, sectors, is_part)
     flow.operations[row].entry = entry
-    flow.operations[row].before = before
+    flow.operations[row].before = entries[entry].filling
     flow.operations[row].write_id = entries[entry].write_id
     flow.operations[row].needs_room = is_new
-    flow.operations[row].is_part = is_part
     flow.operations[row].destaged_by = -1
-    flow.operations[command].left += is_part
-    if before >= 0:
-        follow(flow.operations, before, row)
     entries[entry].filling = row
 
 
 @lean_kernel
-def read_entry(flow: Flow, entries: RecordArray, command: int, request: int, entry: int, sectors: int) -> None:
-    """The host reads what an entry holds, once it has come."""
-    row = add_transfer(flow, ZERO_PAGE, command, request, entries[entry].page, sectors)
-    flow.operations[command].left += 1
-    if entries[entry].filling >= 0:
-        follow(flow.operations, entries[entry].filling, row)
-
-
-@lean_kernel
-def drop_entry(flow: Flow, flash: Flash, command: int, request: int, entry: int) -> None:
+def drop_entry(flow: Flow, flash: Flash, command: int, entry: int) -> None:
     """A trimmed page need not be written; its room is free once its bytes have come."""
-    row = add_transfer(flow, DROP_PAGE, command, request, flash.entries[entry].page, 0)
-    if flash.entries[entry].filling >= 0:
-        follow(flow.operations, flash.entries[entry].filling, row)
-        mark_transfers(flow.operations, flash.entries[entry].filling, row)
+    row = add_transfer(flow, flash.entries, DROP_PAGE, command, entry, 0, False)
+    mark_transfers(flow.operations, flash.entries[entry].filling, row)
     remove_entry(flash, entry)
 
 
 @lean_kernel
 def mark_transfers(operations: RecordArray, last: int, taken_by: int) -> None:
-    """Tell the transfers to an entry that are still to come who took the entry away."""
-    row, page = last, operations[last].logical
+    """Tell the transfers to an entry that are still to come, of which `last` is the newest (-1: none), who took the entry away."""
+    row = last
     while row >= 0:
         operations[row].destaged_by = taken_by
         before, number = operations[row].before, operations[row].id
         still_to_come = before >= 0 and 0 <= operations[before].id < number
-        if not still_to_come or operations[before].kind != BUFFER_PAGE or operations[before].logical != page:
+        if not still_to_come or operations[before].kind != BUFFER_PAGE or operations[before].logical != operations[last].logical:
             break
         row = before
 
 
 @lean_kernel
-def destage(
-    flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, command: int, request: int, entry: int, is_part: bool
-) -> bool:
+def destage(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, command: int, entry: int, is_part: bool) -> bool:
     """Plan to write an entry's page to flash, once it has come; False if a policy broke its contract.
 
     With `is_part` the command waits for that.
@@ -90,14 +113,14 @@ def destage(
         return False
     at = leave_buffer(flash, entry, written)
     first = first_needed(flash.plan, at)
-    add_operations(flow, flash, timing, rows, command, request, 0)
+    dies.add_operations(flow, flash, timing, rows, command, 0)
     store, filling = flash.plan[at].needs, flash.entries[entry].filling
     flow.operations[store].arrived_id = flash.entries[entry].arrived
-    flow.operations[store].command = command if is_part else -1
+    flow.operations[store].is_part = is_part
     flow.operations[command].left += is_part
     flow.engine.destaging += 1
     if filling >= 0:
-        follow(flow.operations, filling, flash.plan[first].needs)
+        tables.follow(flow.operations, filling, flash.plan[first].needs, tables.FOLLOWER)
         mark_transfers(flow.operations, filling, store)
     return True
 
@@ -105,37 +128,10 @@ def destage(
 @lean_kernel
 def arrive(operations: RecordArray, entries: RecordArray, row: int) -> None:
     """A page has come over the link: note it in its entry, or with what took the entry away."""
-    taken_by = operations[row].destaged_by
+    taken_by, entry = operations[row].destaged_by, operations[row].entry
     if taken_by >= 0:
         operations[taken_by].arrived_id = operations[row].write_id
         return
-    entry = operations[row].entry
     entries[entry].arrived = operations[row].write_id
     if entries[entry].filling == row:
         entries[entry].filling = -1
-
-
-@lean_kernel
-def await_destaging(flow: Flow, command: int) -> None:
-    """A flush waits for all pages on their way to flash, and for the controller."""
-    flow.operations[command].flush_mark = flow.engine.next_id
-    flow.operations[command].left = flow.engine.destaging + 1
-    flow.operations[command].next_flush = -1
-    if flow.engine.first_flush < 0:
-        flow.engine.first_flush = command
-        return
-    last = flow.engine.first_flush
-    while flow.operations[last].next_flush >= 0:
-        last = flow.operations[last].next_flush
-    flow.operations[last].next_flush = command
-
-
-@lean_kernel
-def forget_flush(flow: Flow, command: int) -> None:
-    if flow.engine.first_flush == command:
-        flow.engine.first_flush = flow.operations[command].next_flush
-        return
-    before = flow.engine.first_flush
-    while flow.operations[before].next_flush != command:
-        before = flow.operations[before].next_flush
-    flow.operations[before].next_flush = flow.operations[command].next_flush

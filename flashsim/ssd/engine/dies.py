@@ -1,23 +1,20 @@
-"""How a die of the engine orders its work: what it starts next, what works together, and what a read interrupts."""
+"""How a die of the engine orders its work: places in its queue, what it starts next, what works together, and what a read interrupts."""
 
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
-from flashsim.ssd.engine.flow import Flow
-from flashsim.ssd.engine.operations import IN_CELLS, IN_PROGRAM, ON_CHANNEL, ROW_BITS, acquire, join_queue, reads_of
-from flashsim.ssd.engine.span_log import note_span
-from flashsim.ssd.state.flash_array import (
-    BUFFER_PAGE,
-    DROP_PAGE,
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-    ZERO_PAGE,
-)
-from flashsim.ssd.state.geometry import channel_of, die_of_block
+from flashsim.ssd.engine import tables
+from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow
+from flashsim.ssd.state import flash_array
+from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
+
+
+@inlined_kernel
+def comes_in(kind: int) -> bool:
+    """Whether operations of a kind take a page over the channel into a die, to program it there."""
+    return kind in (PROGRAM_PAGE, STORE_PAGE)
 
 
 @inlined_kernel
@@ -25,7 +22,7 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     flow.operations[row].phase = phase
     flow.operations[row].due = time
-    flow.engine.events = heap_push(flow.heap, flow.engine.events, time, (flow.operations[row].id << ROW_BITS) | row)
+    flow.engine.events = heap_push(flow.heap, flow.engine.events, time, (flow.operations[row].id << tables.ROW_BITS) | row)
 
 
 @inlined_kernel
@@ -38,7 +35,7 @@ def use_channel(flow: Flow, timing: RecordArray, row: int, now: int) -> None:
 @inlined_kernel
 def ask_channel(flow: Flow, control: RecordArray, timing: RecordArray, row: int, now: int) -> None:
     flow.operations[row].phase = ON_CHANNEL
-    if acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
+    if tables.acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
         use_channel(flow, timing, row, now)
 
 
@@ -59,32 +56,26 @@ def wake(flow: Flow, die: int) -> None:
 @inlined_kernel
 def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
-    flow.operations[row].waits -= 1
-    if flow.operations[row].waits > 0:
+    operation = flow.operations[row]
+    operation.waits -= 1
+    if operation.waits > 0:
         return
-    if flow.operations[row].kind in (ZERO_PAGE, BUFFER_PAGE, DROP_PAGE):
-        if flow.engine.first_ready < 0:
-            flow.engine.first_ready = row
-        else:
-            flow.operations[flow.engine.last_ready].next_waiting = row
-        flow.engine.last_ready = row
+    if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE):
+        tables.enqueue(flow, tables.READY, row, tables.QUEUED)
         return
-    if flow.operations[row].kind == READ_PAGE and timing.read_priority:
-        join_queue(flow, reads_of(flow, flow.operations[row].die), row)
-    wake(flow, flow.operations[row].die)
+    if operation.kind == READ_PAGE and timing.read_priority:
+        tables.enqueue(flow, tables.reads_of(flow, operation.die), row, IN_DIE)
+    wake(flow, operation.die)
 
 
 @inlined_kernel
 def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
-    follower = flow.operations[row].first_follower
-    while follower >= 0:
-        satisfy(flow, timing, follower)
-        follower = flow.operations[follower].next_follower
-    follower = flow.operations[row].first_reader
-    while follower >= 0:
-        satisfy(flow, timing, follower)
-        follower = flow.operations[follower].next_reader
+    for chain in (FOLLOWER, READER):
+        follower = flow.operations[row].first[chain]
+        while follower >= 0:
+            satisfy(flow, timing, follower)
+            follower = flow.operations[follower].next[chain]
 
 
 @inlined_kernel
@@ -95,23 +86,76 @@ def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int,
         return
     row = flow.queues[die_of_block(control, block)].head
     while flow.operations[row].kind != ERASE_BLOCK or flow.operations[row].place != block or flow.operations[row].id < number:
-        row = flow.operations[row].next_in_die
+        row = flow.operations[row].next[IN_DIE]
     satisfy(flow, timing, row)
 
 
 @inlined_kernel
-def same_work(kind: int, other: int) -> bool:
-    """Whether operations of these kinds can be one multi-plane command."""
-    if kind in (PROGRAM_PAGE, STORE_PAGE):
-        return other in (PROGRAM_PAGE, STORE_PAGE)
-    return kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
+def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, command: int, sectors: int) -> None:
+    """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
+    for at in range(rows):
+        kind = flash.plan[at].kind
+        row = tables.take_row(flow, kind)
+        planned, operation = flash.plan[at], flow.operations[row]
+        operation.place, operation.source, operation.logical = planned.place, planned.source, planned.logical
+        operation.write_id, operation.superseded, operation.cause = planned.write_id, planned.superseded, planned.cause
+        operation.sectors = sectors
+        if kind != ZERO_PAGE:
+            enter_die(flow, flash, timing, row)
+        if planned.superseded >= 0:
+            flow.gates[planned.superseded].holders += 1
+        if planned.needs >= 0:
+            tables.follow(flow.operations, flash.plan[planned.needs].needs, row, FOLLOWER)
+        planned.needs = row  # from here on the row of the operation, for those that need it
+        tables.add_part(flow.operations, command, row, kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE))
+
+
+@inlined_kernel
+def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
+    """Give an operation its place in the queue of its die, and let it wait for what must come before.
+
+    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
+    program of that page, and the next erase of the block waits for it.
+    """
+    kind, place = flow.operations[row].kind, flow.operations[row].place
+    block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
+    die = flow.operations[row].die = die_of_block(flash.control, block)
+    flash.pools[die].queued += 1
+    if kind == READ_PAGE and timing.read_priority:
+        flow.gates[block].holders += 1
+        awaited = pending_program(flow, die, place) if flow.gates[block].pending > 0 else -1
+        if awaited >= 0:
+            tables.follow(flow.operations, awaited, row, READER)
+        return
+    tables.enqueue(flow, die, row, IN_DIE)
+    if kind == ERASE_BLOCK:
+        flow.operations[row].waits += flow.gates[block].holders
+        flow.gates[block].holders = 0
+        flow.gates[block].last_erase = flow.operations[row].id
+    elif flash_array.is_program(kind):
+        flow.gates[block].pending += 1
+
+
+@inlined_kernel
+def pending_program(flow: Flow, die: int, flash_page: int) -> int:
+    """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
+    newest, server = -1, flow.servers[die]
+    for first in (server.suspended - 1, server.busy - 1, server.cached - 1, flow.queues[die].head):
+        row = first
+        while row >= 0:
+            kind = flow.operations[row].kind
+            if flow.operations[row].place == flash_page and flash_array.is_program(kind):
+                newest = row
+            row = flow.operations[row].next[IN_DIE]
+    return newest
 
 
 @inlined_kernel
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """Whether a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
-    kind, place = operations[first].kind, operations[row].place
-    if operations[row].waits > 0 or not same_work(kind, operations[row].kind):
+    kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
+    one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
+    if operations[row].waits > 0 or not one_kind:
         return False
     if kind != ERASE_BLOCK and (operations[first].place - place) % control.pages_per_block != 0:
         return False
@@ -120,55 +164,48 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
     while member >= 0:
         if operations[member].place // size == place // size:
             return False
-        member = operations[member].next_in_die
+        member = operations[member].next[IN_DIE]
     return True
 
 
 @inlined_kernel
-def take_work(flow: Flow, control: RecordArray, timing: RecordArray, number: int) -> int:
-    """Take the first operation off a die's queue, with those behind it that work together with it, chained by `next_in_die`."""
-    queue = flow.queues[number]
-    first = last = queue.head
-    queue.head = flow.operations[first].next_in_die
-    flow.operations[first].next_in_die = -1
-    while timing.multi_plane and queue.head >= 0 and works_with(flow.operations, control, first, queue.head):
-        row = queue.head
-        queue.head = flow.operations[row].next_in_die
-        flow.operations[row].next_in_die = -1
-        flow.operations[last].next_in_die = row
+def take_work(flow: Flow, control: RecordArray, timing: RecordArray, queue: int) -> int:
+    """Take the first operation off a die's queue, with those behind it that work together with it, chained by IN_DIE."""
+    first = last = tables.dequeue(flow, queue, IN_DIE)
+    while timing.multi_plane and flow.queues[queue].head >= 0 and works_with(flow.operations, control, first, flow.queues[queue].head):
+        row = tables.dequeue(flow, queue, IN_DIE)
+        flow.operations[last].next[IN_DIE] = row
         last = row
     return first
 
 
 @inlined_kernel
-def start(flow: Flow, control: RecordArray, timing: RecordArray, die: int, row: int, now: int) -> None:
-    """The die is the operation's and those chained to it; what is in the cache register held it before, until it ends."""
+def start(flow: Flow, control: RecordArray, timing: RecordArray, die: int, queue: int, now: int) -> None:
+    """Take the first work of a queue; what is in the cache register holds the die before it, until it ends."""
+    row = take_work(flow, control, timing, queue)
     flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
-    if kind == ERASE_BLOCK:
-        schedule(flow, row, IN_CELLS, now + timing.erase)
-    elif kind in (PROGRAM_PAGE, STORE_PAGE):
+    if comes_in(kind):
         ask_channel(flow, control, timing, row, now)
     else:
-        schedule(flow, row, IN_CELLS, now + timing.read)
+        schedule(flow, row, IN_CELLS, now + (timing.erase if kind == ERASE_BLOCK else timing.read))
 
 
 @inlined_kernel
 def interrupt(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
-    row = flow.servers[die].busy - 1
-    phase = flow.operations[row].phase
-    erasing = flow.operations[row].kind == ERASE_BLOCK and phase == IN_CELLS
-    if not (erasing and timing.suspend_erase) and not (phase == IN_PROGRAM and timing.suspend_program):
+    operation = flow.operations[flow.servers[die].busy - 1]
+    erasing = operation.kind == ERASE_BLOCK and operation.phase == IN_CELLS
+    if not (erasing and timing.suspend_erase) and not (operation.phase == IN_PROGRAM and timing.suspend_program):
         return False
-    if flow.operations[row].interrupted == timing.suspend_limit or flow.operations[row].due == now:
+    if operation.interrupted == timing.suspend_limit or operation.due == now:
         return False
-    flow.operations[row].interrupted += 1
-    flow.operations[row].left_over = flow.operations[row].due - now
-    flow.operations[row].due = -1
-    flow.servers[die].suspended = row + 1
+    operation.interrupted += 1
+    operation.left_over = operation.due - now
+    operation.due = -1
+    flow.servers[die].suspended = flow.servers[die].busy
     leave(flow, control, die, False, now)
     return True
 
@@ -177,7 +214,7 @@ def interrupt(flow: Flow, control: RecordArray, timing: RecordArray, die: int, n
 def leave(flow: Flow, control: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
-    note_span(flow, control, die, (server.cached if cached else server.busy) - 1, now)
+    tables.note_span(flow, control, die, (server.cached if cached else server.busy) - 1, now)
     server.busy_ns += now - server.since
     server.since = now
     if cached:
@@ -196,20 +233,13 @@ def pass_to_cache(flow: Flow, control: RecordArray, timing: RecordArray, die: in
 
 
 @inlined_kernel
-def read_comes_next(flow: Flow, die: int) -> bool:
-    """Whether what a die would start next, once ready, is a read."""
-    head = flow.queues[die].head
-    return flow.queues[reads_of(flow, die)].head >= 0 or (head >= 0 and flow.operations[head].kind in (READ_PAGE, FETCH_PAGE))
-
-
-@inlined_kernel
 def may_fill_cache(flow: Flow, die: int) -> bool:
     """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
     head, row = flow.queues[die].head, flow.servers[die].busy - 1
-    if head < 0 or flow.servers[die].cached != 0 or flow.queues[reads_of(flow, die)].head >= 0:
+    if head < 0 or flow.servers[die].cached != 0 or flow.queues[tables.reads_of(flow, die)].head >= 0:
         return False
-    programming = flow.operations[row].phase == IN_PROGRAM and flow.operations[row].kind in (PROGRAM_PAGE, STORE_PAGE)
-    return programming and flow.operations[head].waits == 0 and flow.operations[head].kind in (PROGRAM_PAGE, STORE_PAGE)
+    programming = flow.operations[row].phase == IN_PROGRAM and comes_in(flow.operations[row].kind)
+    return programming and flow.operations[head].waits == 0 and comes_in(flow.operations[head].kind)
 
 
 @inlined_kernel
@@ -218,27 +248,24 @@ def look_for_work(flow: Flow, control: RecordArray, timing: RecordArray, die: in
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
-    reads = flow.queues[reads_of(flow, die)].head >= 0
-    if flow.servers[die].busy != 0 and not (reads and interrupt(flow, control, timing, die, now)):
+    server, head = flow.servers[die], flow.queues[die].head
+    reads = flow.queues[tables.reads_of(flow, die)].head >= 0
+    if server.busy != 0 and not (reads and interrupt(flow, control, timing, die, now)):
         if timing.cache_program and may_fill_cache(flow, die):
             row = take_work(flow, control, timing, die)
-            flow.servers[die].cached = row + 1
+            server.cached = row + 1
             ask_channel(flow, control, timing, row, now)
         return
-    if flow.servers[die].cached != 0 and not read_comes_next(flow, die):
+    if server.cached != 0 and not reads and (head < 0 or flow.operations[head].kind not in (READ_PAGE, FETCH_PAGE)):
         return
     if reads:
-        row = take_work(flow, control, timing, reads_of(flow, die))
-        start(flow, control, timing, die, row, now)
-    elif flow.servers[die].suspended != 0:
-        row = flow.servers[die].suspended - 1
-        flow.servers[die].suspended = 0
-        flow.servers[die].busy = row + 1
-        flow.servers[die].since = now
-        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + timing.resume)
-    elif flow.queues[die].head >= 0 and flow.operations[flow.queues[die].head].waits == 0:
-        row = take_work(flow, control, timing, die)
-        start(flow, control, timing, die, row, now)
+        start(flow, control, timing, die, tables.reads_of(flow, die), now)
+    elif server.suspended != 0:
+        row = server.suspended - 1
+        server.busy, server.suspended, server.since = row + 1, 0, now
+        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + timing.suspend_overhead)
+    elif head >= 0 and flow.operations[head].waits == 0:
+        start(flow, control, timing, die, die, now)
 
 
 @inlined_kernel
@@ -249,17 +276,3 @@ def let_dies_work(flow: Flow, control: RecordArray, timing: RecordArray, now: in
         flow.engine.first_woken = flow.servers[die].next_woken
         flow.servers[die].woken = 0
         look_for_work(flow, control, timing, die, now)
-
-
-@inlined_kernel
-def pending_program(flow: Flow, die: int, flash_page: int) -> int:
-    """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
-    found = -1
-    for first in (flow.servers[die].suspended - 1, flow.servers[die].busy - 1, flow.servers[die].cached - 1, flow.queues[die].head):
-        row = first
-        while row >= 0:
-            kind = flow.operations[row].kind
-            if flow.operations[row].place == flash_page and kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
-                found = row
-            row = flow.operations[row].next_in_die
-    return found

@@ -1,5 +1,6 @@
 """The fast drive: the event model of `flashsim.ssd.specification`, compiled; both agree to the nanosecond."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,25 +10,22 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.model import CompiledEngine, PowerCut
-from flashsim.core.records import VECTOR, RecordArray, empty_table
-from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.model import CompiledEngine
+from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
-from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
+from flashsim.ssd.engine import admission, tables
+from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.events import happen
-from flashsim.ssd.engine.flow import FLOW, OPERATION, TIMES, Flow, Times
-from flashsim.ssd.engine.operations import COMMAND_KIND, ROW_BITS, ROW_MASK, empty_engine, empty_gates, empty_servers
-from flashsim.ssd.engine.span_log import is_full, taken_spans
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Times
+from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import DriveState, ids_needed, ids_of_command, statistics_with_times
-from flashsim.ssd.state.flash import FLASH
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, PROGRAM_PAGE, STORE_PAGE, erased
-from flashsim.ssd.state.recovery import recover
-from flashsim.ssd.state.write_buffer import waiting_entries
+from flashsim.ssd.state import flash_array
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash import FLASH, TIMING
+from flashsim.ssd.state.geometry import filled_record
 
-_FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
 #: For so many commands of a compiled loop there are write ids before it must ask again.
 _COMMANDS_AT_ONCE = 1 << 16
@@ -40,8 +38,8 @@ _state_of = state_of(_STATE)
 def next_event(flow: Flow) -> int:
     """The time of the next event, NEVER if none is due; events of steps that were interrupted meanwhile are dropped."""
     while flow.engine.events > 0:
-        row = flow.heap[0, 1] & ROW_MASK
-        if flow.operations[row].id == flow.heap[0, 1] >> ROW_BITS and flow.operations[row].due == flow.heap[0, 0]:
+        row = flow.heap[0, 1] & tables.ROW_MASK
+        if flow.operations[row].id == flow.heap[0, 1] >> tables.ROW_BITS and flow.operations[row].due == flow.heap[0, 0]:
             return flow.heap[0, 0]
         flow.engine.events = heap_pop(flow.heap, flow.engine.events)
     return NEVER
@@ -56,10 +54,11 @@ def advance(table: State, until: int, wait: int) -> int:
     host, flow, flash, times, policies = _state_of(table)
     while True:
         status = dispatch(host, flow, flash, times, policies)
-        if status == DONE and is_full(flow, flash.control):
-            status = LOG_FULL
-        if status != DONE:
+        if status != admission.DONE:
             return int(status)
+        # One more event may free one part of each kind, and interrupt every die.
+        if flow.engine.recording and flow.engine.spans + flash.control.dies + 4 > flow.log.shape[0]:
+            return admission.LOG_FULL
         arrival, _ = next_arrival(host)
         event = next_event(flow)
         due = min(arrival, event)
@@ -72,14 +71,14 @@ def advance(table: State, until: int, wait: int) -> int:
         if arrival <= event:
             arrive(host)
         else:
-            row = flow.heap[0, 1] & ROW_MASK
+            row = flow.heap[0, 1] & tables.ROW_MASK
             flow.engine.events = heap_pop(flow.heap, flow.engine.events)
             flow.engine.happened += 1
             host.scalars.now = event
             happen(host, flow, flash, times, row)
 
 
-class SsdEngine(CompiledEngine):
+class SsdEngine(FlashModel, CompiledEngine):
     """A solid state drive under a virtual clock (`flashsim.core.model.DeviceModel`).
 
     Parameters
@@ -96,70 +95,50 @@ class SsdEngine(CompiledEngine):
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.state = DriveState(parameters)
-        self._times = Times(self.state.timing.record(), self.state.timing.links(), self.state.counters)
+        timing = self.state.timing
+        links = np.array([timing.link_read, timing.link_write], np.int64)
+        self._times = Times(filled_record(TIMING, parameters, **timing._asdict()), links, self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)
-        self._refused = 0  # write commands that the caller knows to have been refused
-        self._flow = self._idle(empty_table(0, SPAN))
-
-    def _idle(self, log: RecordArray) -> Flow:
-        parameters = self.parameters
-        return Flow(
-            empty_engine(int(self.state.buffer.places)),
-            # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave
-            # events that are dropped in time.
-            np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64),
-            log,
-            empty_table(_FIRST_ROWS, OPERATION),
-            *empty_servers(parameters.dies, parameters.channels),
-            empty_gates(parameters.pools * parameters.blocks_per_plane),
-        )
+        self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))
 
     @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
         event = int(self._flow.heap[0, 0]) if self._flow.engine["events"] else NEVER
-        return max(self.now, min(event, self._host.next_arrival))
+        return max(self.now, min(event, self.host.next_arrival))
 
     @property
     def events(self) -> int:
         """Events that happened since power came: each is one entry of the heap, put in and taken out."""
         return int(self._flow.engine.happened)
 
-    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        needed = ids_needed(self.state, requests, commands)
-        if self.state.ids_left < needed:
-            self._renumber(needed)
-        return super().submit(requests, commands, at)
-
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        self._run(until, NEVER if every else wait)
-        if self.state.refused > self._refused:
-            self._refused = self.state.refused
-            raise self.state.read_only()
-        return self._host.collect()
-
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        return self._host.tables, self._flow, self.state.flash, self._times, self.state.policies
+        return self.host.tables, self._flow, self.state.flash, self._times, self.state.policies
 
     def room_for(self, longest: int) -> int:
         super().room_for(longest)
-        needed = ids_of_command(self.state, longest)
-        if self.state.ids_left < _COMMANDS_AT_ONCE * needed:
-            self._renumber(_COMMANDS_AT_ONCE * needed)
-        return self.state.ids_left // needed
+        ids = (longest // self.parameters.page_size + 2) * self.state.ids_of_page  # of a command, at most
+        if self.state.ids_left < _COMMANDS_AT_ONCE * ids:
+            self._make_ids(_COMMANDS_AT_ONCE * ids)
+        return self.state.ids_left // ids
 
     def recover(self, status: int) -> None:
-        if status == POLICY_FAILED:
+        """Do what the loop stopped for: move the spans out of the log, or let the operation table grow."""
+        if status == admission.POLICY_FAILED:
             raise self.state.bad_victim()
-        if status == LOG_FULL:
-            self._spans.append(taken_spans(self._flow))
-        else:
-            self._grow()
+        if status == admission.LOG_FULL:
+            self._move_spans()
+            return
+        rows, used = len(self._flow.operations), self._flow.engine.watermark
+        if 2 * rows > tables.ROW_MASK:
+            raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
+        operations = empty_table(2 * rows, tables.OPERATION)  # rows that no operation had take no memory
+        operations[:used] = self._flow.operations[:used]
+        self._flow = self._flow._replace(operations=operations)
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
@@ -169,87 +148,51 @@ class SsdEngine(CompiledEngine):
 
     def spans(self) -> Spans:
         """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""
-        spans, self._spans = [*self._spans, taken_spans(self._flow)], []
+        self._move_spans()
+        spans, self._spans = self._spans, []
         return np.concatenate(spans)
 
-    def _renumber(self, needed: int) -> None:
-        """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
+    def _move_spans(self) -> None:
+        self._spans.append(np.array(self._flow.log[: self._flow.engine.spans], SPAN))
+        self._flow.engine.spans = 0
+
+    def _make_ids(self, needed: int) -> None:
         rows = self._flow.operations[: self._flow.engine.watermark]
-        kind = np.where(rows.id >= 0, rows.kind, COMMAND_KIND)
-        programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows.cause == HOST)
-        places = [(rows.write_id, programs), (rows.arrived_id, stores)]
-        entries = waiting_entries(self.state.flash)
-        in_flight = [int(known) for ids, chosen in places for known in ids[chosen] if known > 0]
-        in_flight += [int(known) for entry in entries for known in (entry.write_id, entry.arrived) if known > 0]
-        shift = self.state.make_ids(needed, min(in_flight, default=None))
+        programs = np.isin(rows.kind, (flash_array.PROGRAM_PAGE, flash_array.STORE_PAGE, flash_array.BUFFER_PAGE))
+        places = [(rows.write_id, programs & (rows.id >= 0)), (rows.arrived_id, self._is_store(rows))]
+        shift = self.state.make_ids(needed, [int(write_id) for ids, chosen in places for write_id in ids[chosen]])
         for ids, chosen in places:
-            ids[chosen] -= np.where(ids[chosen] > 0, shift, 0)
-        for entry in entries:
-            entry.write_id -= shift * (entry.write_id > 0)
-            entry.arrived -= shift * (entry.arrived > 0)
+            ids[chosen & (ids > 0)] -= shift
 
-    def load(self, offset: int, length: int) -> None:
-        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
-        self.settle()
-        self.state.load(offset, length, self.outstanding)
+    def _is_store(self, rows: Any) -> Any:
+        """Whether rows of the operation table bring a page from the write buffer to flash."""
+        return (rows.id >= 0) & (rows.kind == flash_array.STORE_PAGE) & (rows.cause == HOST)
 
-    def settle(self) -> None:
-        """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
-        if not self.outstanding:
-            self._run(NEVER, NEVER)
-            self.state.empty_buffer()
-            self._flow.engine.room = self.state.buffer.places
-
-    def version(self, page: int) -> int:
-        """The write id of a flash page's worth of the address space; see `DriveState.version`."""
-        return self.state.version(page)
-
-    def power_cut(self, at: int) -> PowerCut:
-        """Run to `at`, then lose power: commands in the drive vanish, and the map is rebuilt from what the flash pages hold.
-
-        Completions up to `at` that were not yet collected are not returned any more: call ``advance(at, every=True)`` before to see them.
-        """
-        self._run(at, NEVER)
-        lost = self._host.unfinished
-        arrived = self._arrived() if self.parameters.power_protected else []
-        self._finish_erases()
-        self._host.clear()
-        before = self._flow
-        self._flow = self._idle(before.log)
-        self._flow.servers.busy_ns = before.servers.busy_ns
-        self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
-        self.state.pools.queued = 0
-        recover(self.state)
-        self.state.write_out(arrived)
-        return PowerCut(self.now, lost)
-
-    def _arrived(self) -> list[tuple[int, int]]:
-        """The pages that had come into the write buffer and were not yet on flash, with their write ids."""
-        held = [(int(entry.page), int(entry.arrived)) for entry in waiting_entries(self.state.flash)]
+    def _stores(self) -> Iterable[tuple[int, int]]:
         rows = self._flow.operations[: self._flow.engine.watermark]
-        leaving = rows[(rows.id >= 0) & (rows.kind == STORE_PAGE) & (rows.cause == HOST)]
-        return [known for known in (*held, *zip(leaving.logical.tolist(), leaving.arrived_id.tolist(), strict=True)) if known[1] > 0]
+        stores = rows[self._is_store(rows)]
+        return zip(stores.logical.tolist(), stores.arrived_id.tolist(), strict=True)
 
-    def _finish_erases(self) -> None:
+    def _set_room(self, pages: int) -> None:
+        self._flow.engine.room = pages
+
+    def _erasing(self) -> Iterable[int]:
         dies = self._flow.servers[: self.parameters.dies]
         for first in (*dies.busy, *dies.suspended):
             row = int(first) - 1
             while row >= 0:
                 operation = self._flow.operations[row]
-                if operation.kind == ERASE_BLOCK:
-                    erased(self.state.flash, int(operation.place))
-                row = int(operation.next_in_die)
+                if operation.kind == flash_array.ERASE_BLOCK:
+                    yield int(operation.place)
+                row = int(operation.next[tables.IN_DIE])
 
-    def statistics(self) -> dict[str, Any]:
-        """Counters since the drive was made; busy times are of finished holds."""
-        dies, channels = self.parameters.dies, self.parameters.channels
-        busy = self._flow.servers.busy_ns.tolist()
-        return statistics_with_times(self.state, busy[:dies], busy[dies : dies + channels], busy[-2], busy[-1])
+    def _restart(self) -> None:
+        before = self._flow
+        self.host.clear()
+        self._flow = tables.idle_flow(self.parameters, before.log)
+        self._flow.servers.busy_ns = before.servers.busy_ns
+        self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
 
-    def _grow(self) -> None:
-        rows = len(self._flow.operations)
-        if 2 * rows > ROW_MASK:
-            raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
-        operations = empty_table(2 * rows, OPERATION)  # rows that no operation had take no memory
-        operations[: self._flow.engine.watermark] = self._flow.operations[: self._flow.engine.watermark]
-        self._flow = self._flow._replace(operations=operations)
+    def _busy_times(self) -> list[int]:
+        busy: list[int] = self._flow.servers.busy_ns.tolist()
+        return busy

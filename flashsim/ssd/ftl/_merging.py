@@ -13,6 +13,16 @@ ascending order, and one that is passed over stays empty until the block is eras
 
 A *merge* gathers the valid pages of one logical block in one data block.  It is a *switch* if a block has them all already and just takes
 the data block's place, a *partial* merge if it has the first ones and takes in the rest, and a *full* merge into a new block otherwise.
+
+After a power cut every logical block is gathered in one data block again, in no time.  A block that holds all valid pages of one logical
+block, at their offsets, and no others goes on as its data block.  A cut in the midst of a merge, log blocks and retired blocks leave
+others: their pages are taken into the controller's memory and written back, into a block that held nothing else if there is one, which is
+erased for it, so that no other block need be free.  Blocks without valid pages are erased.  A copy keeps the write id of its source.  A
+drive that is read-only stays as it is: no write will ask for its data blocks.
+
+A free block is there for every logical block that needs one.  A die works in order, so the flash stands as in the midst of one plan, which
+leaves as many blocks free as it opens.  A logical block whose pages lie in log blocks only has a data block that is empty and was erased
+just now; if that, or the block that holds its pages, is retired, the spare that stands in for it is not in use yet.
 """
 
 import numpy as np
@@ -22,12 +32,22 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import Integers
-from flashsim.core.spans import HOST, MERGE
+from flashsim.core.spans import MERGE
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state import flash_array
+from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, lookup, plan_row
+from flashsim.ssd.state.flash_array import (
+    CLOSED_BLOCK,
+    DATA_BLOCK,
+    ERASE_BLOCK,
+    MOVE_PAGE,
+    RETIRED_BLOCK,
+    lookup,
+    plan_row,
+)
 from flashsim.ssd.state.geometry import block_of, pool_of_block
-from flashsim.ssd.state.pools import choose_free, claim_block, drop_page, map_page, next_write_id, recycle_block
+from flashsim.ssd.state.pools import choose_free, claim_block, drop_page, map_page, plan_program, recycle_block
 
 # The table `own`: how many logical blocks a plane has; then the data block of each (-1: none), plane by plane in the order of allocation;
 # then what the layer keeps of each plane, `fields` numbers each.
@@ -48,27 +68,22 @@ def merging_table(parameters: SsdParameters, fields: int) -> Integers:
 
 def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
     """Refuse what a layer that merges cannot work with; `extra` blocks of a plane are in use beside the data blocks."""
-    for refused, why in (
-        (parameters.allocation != "static", f"allocation: '{parameters.allocation}', but a logical block stays on its plane: use static"),
-        (
-            parameters.wear not in ("none", "dynamic"),
-            f"wear: '{parameters.wear}', but blocks are only chosen when opened: use none or dynamic",
-        ),
-        (parameters.gc_pool != "die", f"gc_pool: '{parameters.gc_pool}', but a merge stays on its die: use die"),
-        (parameters.gc_streams > 1, f"gc_streams: {parameters.gc_streams}, but pages are merged to their offsets: use 1"),
-        (parameters.gc_slicing, "gc_slicing: a merge is done at once"),
-        (parameters.gc_stop > 0, f"gc_stop: {parameters.gc_stop}, but nothing is collected: use 0"),
+    for refused, parameter, why in (
+        (parameters.allocation != "static", "allocation", "a logical block stays on its plane: use static"),
+        (parameters.wear not in ("none", "dynamic"), "wear", "blocks are only chosen when opened: use none or dynamic"),
+        (parameters.gc_pool != "die", "gc_pool", "a merge stays on its die: use die"),
+        (parameters.gc_streams > 1, "gc_streams", "pages are merged to their offsets: use 1"),
+        (parameters.gc_slicing, "gc_slicing", ""),
+        (parameters.gc_stop > 0, "gc_stop", "nothing is collected: use 0"),
     ):
         if refused:
-            raise RefusedError(f"{why} with ftl '{name}'")
-    room = parameters.good_blocks - parameters.gc_reserve - extra
-    if logical_blocks(parameters) > room:
-        raise InvalidParameterError(
-            "capacity",
-            parameters.capacity,
-            f"it takes {logical_blocks(parameters)} data blocks of a plane, but beside gc_reserve and {extra} more that ftl '{name}' needs "
-            f"there are {max(0, room)}",
-        )
+            value = getattr(parameters, parameter)
+            reason = f"{value!r}, but {why}" if why else "a merge is done at once"
+            raise RefusedError(f"{parameter}: {reason} with ftl '{name}'")
+    blocks, room = logical_blocks(parameters), max(0, parameters.good_blocks - parameters.gc_reserve - extra)
+    if blocks > room:
+        needs = f"beside gc_reserve and {extra} more that ftl '{name}' needs there are {room}"
+        raise InvalidParameterError("capacity", parameters.capacity, f"it takes {blocks} data blocks of a plane, but {needs}")
 
 
 @lean_kernel
@@ -104,12 +119,9 @@ def pool_of(flash: Flash, logical: int) -> int:
 @lean_kernel
 def fields_of(flash: Flash, logical: int) -> int:
     """Where the table has what the layer keeps of a logical block's plane."""
-    numbers = (flash.own.size - DATA) // flash.control.pools
-    return (
-        DATA
-        + flash.own[LOGICAL_BLOCKS] * flash.control.pools
-        + logical // flash.own[LOGICAL_BLOCKS] * (numbers - flash.own[LOGICAL_BLOCKS])
-    )
+    blocks, plane = flash.own[LOGICAL_BLOCKS], logical // flash.own[LOGICAL_BLOCKS]
+    fields = (flash.own.size - DATA) // flash.control.pools - blocks
+    return DATA + blocks * flash.control.pools + plane * fields
 
 
 @lean_kernel
@@ -131,14 +143,10 @@ def take_block(flash: Flash, policies: Policies, pool: int, state: int) -> int:
 @lean_kernel
 def write_page(flash: Flash, row: int, page: int, partial: int, place: int) -> int:
     """Plan to program a page that the host writes; the number of rows."""
-    fetch, here = -1, lookup(flash.mapping, page)
-    if partial and here >= 0:
-        fetch = row
-        row = plan_row(flash.plan, row, FETCH_PAGE, here, -1, page, 0, -1, HOST, -1)
-    superseded = drop_page(flash, page)
-    write_id = next_write_id(flash.control)
+    row = plan_program(flash, row, page, partial, -1)
+    flash.plan[row - 1].place = place
     map_page(flash, place, page)
-    return plan_row(flash.plan, row, PROGRAM_PAGE, place, -1, page, write_id, superseded, HOST, fetch)
+    return row
 
 
 @lean_kernel
@@ -191,3 +199,80 @@ def merge(flash: Flash, policies: Policies, row: int, logical: int, log: int) ->
     if log >= 0 and log != target:
         row = discard(flash, row, log)
     return row
+
+
+def recover_merging(state: DriveState) -> None:
+    """Rebuild the table of data blocks; what a layer keeps of each plane is empty.  No block wears out meanwhile."""
+    blocks = state.blocks
+    state.own[DATA:] = -1
+    blocks.state[blocks.state == CLOSED_BLOCK] = DATA_BLOCK
+    if state.control.read_only:
+        return
+    limits = blocks.limit.copy()
+    blocks.limit = 0
+    discard_empty(state, np.flatnonzero(blocks.state == DATA_BLOCK).tolist())
+    sources: dict[int, list[int]] = {}
+    homes: dict[int, int] = {}
+    for logical, block, private in adopt_data_blocks(state):
+        sources.setdefault(logical, []).append(block)
+        homes[logical] = max(homes.get(logical, -1), block if private else -1)
+    for logical in sorted(homes, key=lambda logical: (homes[logical] < 0, logical)):  # those that need a free block come last
+        write_back(state, logical, homes[logical])
+        discard_empty(state, sources[logical])
+    for retired in np.flatnonzero((blocks.state == RETIRED_BLOCK) & (blocks.written > 0)).tolist():
+        erase_in_place(state, retired)
+    blocks.limit = limits
+
+
+def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
+    """Enter the blocks that can stay as they are.
+
+    For the other logical blocks: each block that holds valid pages of one, and whether it holds no others and can be used on.
+    """
+    per_block, pools, count = state.parameters.pages_per_block, state.parameters.pools, len(state.blocks)
+    page = np.flatnonzero(state.mapping)
+    place = state.mapping[page].astype(np.int64) - 1
+    logical, offset = page % pools * state.own[LOGICAL_BLOCKS] + page // pools // per_block, page // pools % per_block
+    logicals, blocks = np.divmod(np.unique(logical * count + place // per_block), count)
+    private = (np.bincount(blocks, minlength=count) == 1) & (state.blocks.state == DATA_BLOCK)
+    in_order = np.bincount(place[place % per_block != offset] // per_block, minlength=count) == 0
+    stays = (np.bincount(logicals)[logicals] == 1) & (private & in_order)[blocks]
+    state.own[DATA + logicals[stays]] = blocks[stays]
+    return list(zip(logicals[~stays].tolist(), blocks[~stays].tolist(), private[blocks[~stays]].tolist(), strict=True))
+
+
+def write_back(state: DriveState, logical: int, home: int) -> None:
+    """Take a logical block's pages from where they lie and write them to their offsets in a block, a free one if it is -1."""
+    per_block = state.parameters.pages_per_block
+    taken = []
+    for offset in range(per_block):
+        place = int(place_of(state.flash, logical, offset))
+        if place >= 0:
+            page = int(page_at(state.flash, logical, offset))
+            taken.append((offset, page, int(state.spare[place])))
+            drop_page(state.flash, page)
+    if home < 0:
+        home = int(choose_free(state.flash, state.policies, pool_of(state.flash, logical)))
+        use_block(state.flash, home, DATA_BLOCK)
+    else:
+        erase_in_place(state, home)
+    for offset, page, write_id in taken:
+        place = home * per_block + offset
+        map_page(state.flash, place, page)
+        flash_array.programmed(state.flash, place, -1, page, write_id)
+    state.own[DATA + logical] = home
+
+
+def erase_in_place(state: DriveState, block: int) -> None:
+    """Erase a block that stays in the state that it is in."""
+    state.blocks.cycles[block] += 1
+    state.blocks.written[block] = 0
+    flash_array.erased(state.flash, block)
+
+
+def discard_empty(state: DriveState, candidates: list[int]) -> None:
+    """Erase and free those blocks that hold no valid page."""
+    for block in candidates:
+        if state.blocks.state[block] == DATA_BLOCK and state.blocks.valid[block] == 0:
+            flash_array.erased(state.flash, block)
+            recycle_block(state.flash, block)

@@ -47,7 +47,7 @@ class TranslationLayer(Protocol):
     COLLECTS: bool = True
     #: Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
     USES: tuple[str, ...] = ()
-    #: True if any logical page may lie on any page of its plane: `flashsim.ssd.setup.steady_state` then lays out pages as long random
+    #: True if any logical page may lie on any page of its plane: `flashsim.ssd.precondition` then lays out pages as long random
     #: writes do, and `recover` does the rest.
     PLACES_FREELY: bool = False
     #: Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.state.recovery` has rebuilt.

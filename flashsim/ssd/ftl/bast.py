@@ -15,28 +15,13 @@ Consumer Electronics 48(2), 2002.
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.request import READ, TRIM, Integers
-from flashsim.core.spans import HOST
-from flashsim.ssd.ftl._merging import (
-    DATA,
-    LOGICAL_BLOCKS,
-    check_merging,
-    fields_of,
-    logical_block_of,
-    logical_blocks,
-    merge,
-    merging_table,
-    offset_of,
-    pool_of,
-    take_block,
-    write_page,
-)
-from flashsim.ssd.ftl._merging_recovery import recover_merging
+from flashsim.core.request import WRITE, Integers
+from flashsim.ssd.ftl import _merging as merging
+from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.pools import drop_page
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
+from flashsim.ssd.state.pools import read_or_trim
 
 COLLECTS = False
 USES = ("log_blocks",)
@@ -50,58 +35,54 @@ def check(parameters: SsdParameters) -> None:
     """Refuse a plane without log blocks and what no layer that merges works with."""
     if parameters.log_blocks < 1:
         raise InvalidParameterError("log_blocks", parameters.log_blocks, "ftl 'bast' needs at least 1 on a plane")
-    check_merging(parameters, "bast", parameters.log_blocks)
+    merging.check_merging(parameters, "bast", parameters.log_blocks)
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    return merging_table(parameters, logical_blocks(parameters) + LOG_NUMBERS * parameters.log_blocks)
+    return merging.merging_table(parameters, merging.logical_blocks(parameters) + LOG_NUMBERS * parameters.log_blocks)
 
 
-def recover(state: DriveState) -> None:
-    recover_merging(state)
+recover = merging.recover_merging
 
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(flash.mapping, page)
-    if operation == READ:
-        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
-    if operation == TRIM:
-        drop_page(flash, page)
-        return 0
-    logical, offset, per_block, row = logical_block_of(flash, page), offset_of(flash.control, page), flash.control.pages_per_block, 0
+    if operation != WRITE:
+        return read_or_trim(flash, operation, page)
+    logical, offset = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page)
+    per_block, row = flash.control.pages_per_block, 0
     if flash.own[DATA + logical] < 0:
-        flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
+        flash.own[DATA + logical] = merging.take_block(flash, policies, merging.pool_of(flash, logical), DATA_BLOCK)
     log = flash.own[log_entry(flash, logical)]
     if log >= 0 and flash.blocks[flash.own[log + BLOCK]].written == per_block:
         row = end_log(flash, policies, row, log)
         log = -1
     data = flash.own[DATA + logical]
     if log < 0 and offset >= flash.blocks[data].written:
-        return write_page(flash, row, page, partial, data * per_block + offset)
+        return merging.write_page(flash, row, page, partial, data * per_block + offset)
     if log < 0:
         log = next_log(flash, logical)
         if flash.own[log + BLOCK] >= 0:
             row = end_log(flash, policies, row, log)
-        flash.own[log + BLOCK] = take_block(flash, policies, pool_of(flash, logical), LOG_BLOCK)
+        flash.own[log + BLOCK] = merging.take_block(flash, policies, merging.pool_of(flash, logical), LOG_BLOCK)
         flash.own[log + OWNED_BY] = logical
         flash.own[log_entry(flash, logical)] = log
     flash.own[log + USED] = flash.control.sequence
     place = flash.own[log + BLOCK] * per_block + flash.blocks[flash.own[log + BLOCK]].written
-    return write_page(flash, row, page, partial, place)
+    return merging.write_page(flash, row, page, partial, place)
 
 
 @lean_kernel
 def log_entry(flash: Flash, logical: int) -> int:
     """Where the table says which log a logical block has."""
-    return fields_of(flash, logical) + logical % flash.own[LOGICAL_BLOCKS]
+    return merging.fields_of(flash, logical) + logical % flash.own[LOGICAL_BLOCKS]
 
 
 @lean_kernel
 def next_log(flash: Flash, logical: int) -> int:
     """A log of the plane that is not in use, or the one that was written least recently."""
-    first = fields_of(flash, logical) + flash.own[LOGICAL_BLOCKS]
+    first = merging.fields_of(flash, logical) + flash.own[LOGICAL_BLOCKS]
     end = first + (flash.own.size - DATA) // flash.control.pools - 2 * flash.own[LOGICAL_BLOCKS]
     best = first
     for log in range(first, end, LOG_NUMBERS):
@@ -116,6 +97,6 @@ def next_log(flash: Flash, logical: int) -> int:
 def end_log(flash: Flash, policies: Policies, row: int, log: int) -> int:
     """Plan to merge a log with its data block, so that it is not in use; the number of rows."""
     logical = flash.own[log + OWNED_BY]
-    row = merge(flash, policies, row, logical, flash.own[log + BLOCK])
+    row = merging.merge(flash, policies, row, logical, flash.own[log + BLOCK])
     flash.own[log_entry(flash, logical)] = flash.own[log + BLOCK] = flash.own[log + OWNED_BY] = flash.own[log + USED] = -1
     return row

@@ -19,28 +19,13 @@ drive (tests/theory/test_slides_erase.py).
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.request import READ, TRIM, Integers
-from flashsim.core.spans import HOST
-from flashsim.ssd.ftl._merging import (
-    DATA,
-    check_merging,
-    discard,
-    fields_of,
-    gather,
-    logical_block_of,
-    merge,
-    merging_table,
-    offset_of,
-    pool_of,
-    take_block,
-    write_page,
-)
-from flashsim.ssd.ftl._merging_recovery import recover_merging
+from flashsim.core.request import WRITE, Integers
+from flashsim.ssd.ftl import _merging as merging
+from flashsim.ssd.ftl._merging import DATA
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.pools import drop_page
+from flashsim.ssd.state.flash_array import DATA_BLOCK, lookup
+from flashsim.ssd.state.pools import read_or_trim
 
 COLLECTS = False
 # What is kept of each plane: its replacement block, and the logical block that this is for.
@@ -49,61 +34,55 @@ FIELDS = 2
 
 
 def check(parameters: SsdParameters) -> None:
-    check_merging(parameters, "block", 1)
+    merging.check_merging(parameters, "block", 1)
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    return merging_table(parameters, FIELDS)
+    return merging.merging_table(parameters, FIELDS)
 
 
-def recover(state: DriveState) -> None:
-    """Gather each logical block in one data block; there are no replacement blocks."""
-    recover_merging(state)
+recover = merging.recover_merging
 
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(flash.mapping, page)
-    if operation == READ:
-        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
-    if operation == TRIM:
-        drop_page(flash, page)
-        return 0
-    logical, offset = logical_block_of(flash, page), offset_of(flash.control, page)
-    at = fields_of(flash, logical)
+    if operation != WRITE:
+        return read_or_trim(flash, operation, page)
+    logical, offset = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page)
+    at = merging.fields_of(flash, logical)
     if flash.own[DATA + logical] < 0:
-        flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
+        flash.own[DATA + logical] = merging.take_block(flash, policies, merging.pool_of(flash, logical), DATA_BLOCK)
     newest = flash.own[at + REPLACEMENT] if flash.own[at + REPLACED] == logical else flash.own[DATA + logical]
     if offset < flash.blocks[newest].written:
         return break_order(flash, policies, page, partial)
     row = 0
     if newest != flash.own[DATA + logical]:
-        row = gather(flash, row, logical, 0, offset, newest)
-    row = write_page(flash, row, page, partial, newest * flash.control.pages_per_block + offset)
+        row = merging.gather(flash, row, logical, 0, offset, newest)
+    row = merging.write_page(flash, row, page, partial, newest * flash.control.pages_per_block + offset)
     return end_if_empty(flash, row, at)
 
 
 @lean_kernel
 def break_order(flash: Flash, policies: Policies, page: int, partial: int) -> int:
     """Plan a write to an offset that was passed; the number of rows."""
-    logical, offset = logical_block_of(flash, page), offset_of(flash.control, page)
-    at = fields_of(flash, logical)
+    logical, offset = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page)
+    at = merging.fields_of(flash, logical)
     was_there = lookup(flash.mapping, page) >= 0
     row = 0
     if flash.own[at + REPLACED] == logical or (was_there and flash.own[at + REPLACED] >= 0):
-        row = merge(flash, policies, row, flash.own[at + REPLACED], flash.own[at + REPLACEMENT])
+        row = merging.merge(flash, policies, row, flash.own[at + REPLACED], flash.own[at + REPLACEMENT])
         flash.own[at + REPLACEMENT] = flash.own[at + REPLACED] = -1
     old = flash.own[DATA + logical]
-    new = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
-    row = gather(flash, row, logical, 0, offset, new)
-    row = write_page(flash, row, page, partial, new * flash.control.pages_per_block + offset)
+    new = merging.take_block(flash, policies, merging.pool_of(flash, logical), DATA_BLOCK)
+    row = merging.gather(flash, row, logical, 0, offset, new)
+    row = merging.write_page(flash, row, page, partial, new * flash.control.pages_per_block + offset)
     if was_there:
         flash.own[at + REPLACEMENT], flash.own[at + REPLACED] = new, logical
         return end_if_empty(flash, row, at)
-    row = gather(flash, row, logical, offset + 1, flash.control.pages_per_block, new)
+    row = merging.gather(flash, row, logical, offset + 1, flash.control.pages_per_block, new)
     flash.own[DATA + logical] = new
-    return discard(flash, row, old)
+    return merging.discard(flash, row, old)
 
 
 @lean_kernel
@@ -114,4 +93,4 @@ def end_if_empty(flash: Flash, row: int, at: int) -> int:
     old = flash.own[DATA + flash.own[at + REPLACED]]
     flash.own[DATA + flash.own[at + REPLACED]] = flash.own[at + REPLACEMENT]
     flash.own[at + REPLACEMENT] = flash.own[at + REPLACED] = -1
-    return discard(flash, row, old)
+    return merging.discard(flash, row, old)

@@ -5,7 +5,7 @@ each translation page lies, is always in memory.  An entry that is not there is 
 differs from flash is written back, together with all others of its translation page that differ.  A page that garbage collection moves
 changes its entry in memory if it is there; otherwise its translation page is written, once for all pages of a victim (or of a slice).
 
-As in the paper translation pages have blocks of their own, a few in each plane, which are cleaned apart (`flashsim.ssd.ftl._map_blocks`).
+As in the paper translation pages have blocks of their own, a few in each plane, which are cleaned apart (`flashsim.ssd.ftl._stored_map`).
 Two things differ.  The paper divides its cache into a tried and a new segment; here it is one.  And where pages are looked up in order, the
 entries that follow on the same translation page come in with the one that is missed, as many as came in order; the paper brings in one.
 """
@@ -20,59 +20,16 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
-from flashsim.core.spans import HOST, MAP
-from flashsim.ssd.ftl._map_blocks import (
-    STORE_ROWS,
-    blocks_for,
-    claim_region,
-    last_write_id,
-    place_map_page,
-    region_of,
-    store_map_page,
-    words_for,
-)
-from flashsim.ssd.ftl._map_cache import (
-    COVERED,
-    ENTRY_BYTES,
-    FETCHED,
-    HITS,
-    MISSES,
-    PAGE,
-    STORES,
-    bring_in_run,
-    empty_cache,
-    entry_field,
-    find,
-    forget_entries,
-    is_full_of_dirt,
-    leave_order,
-    make_dirty,
-    make_newest,
-    make_stale,
-    next_stale,
-    note_run,
-    oldest,
-)
+from flashsim.core.spans import MAP
+from flashsim.ssd.ftl import _stored_map as stored
+from flashsim.ssd.ftl._stored_map import COVERED, ENTRY_BYTES, FETCHED, STORE_ROWS
 from flashsim.ssd.gc.base import rounds_of
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.collection import make_room
+from flashsim.ssd.state import flash_array, pools
+from flashsim.ssd.state.collection import make_room, write_page
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import (
-    BAD_VICTIM,
-    FETCH_PAGE,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    RETIRED_BLOCK,
-    STORE_PAGE,
-    ZERO_PAGE,
-    erased,
-    lookup,
-    plan_row,
-    programmed,
-)
+from flashsim.ssd.state.flash_array import lookup
 from flashsim.ssd.state.geometry import collection_rows, moves_of_a_write, pool_of_block
-from flashsim.ssd.state.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
 from flashsim.ssd.state.recovery import rebuild_pools, restore_reserve
 
 if TYPE_CHECKING:
@@ -86,50 +43,50 @@ STORED_BYTES = 4
 @lean_kernel
 def look_up(flash: Flash, policies: Policies, page: int) -> int:
     """Plan what it takes to know where a page is; the number of rows.  ``own[FETCHED]`` is the row that fetches it, or -1."""
-    note_run(flash.own, page)
+    stored.note_run(flash.own, page)
     flash.own[FETCHED] = -1
-    entry = find(flash.own, page)
+    entry = stored.find(flash.own, page)
     if entry:
-        flash.own[HITS] += 1
-        leave_order(flash.own, entry)
-        make_newest(flash.own, entry)
+        flash.own[stored.HITS] += 1
+        stored.leave_order(flash.own, entry)
+        stored.make_newest(flash.own, entry)
         return 0
-    flash.own[MISSES] += 1
+    flash.own[stored.MISSES] += 1
     row = 0
-    if is_full_of_dirt(flash.own):
-        leaving = flash.own[entry_field(oldest(flash.own), PAGE)]
-        row = store_map_page(flash, policies, row, leaving // flash.own[COVERED])
+    if stored.is_full_of_dirt(flash.own):
+        leaving = flash.own[stored.entry_field(stored.oldest(flash.own), stored.PAGE)]
+        row = stored.store_map_page(flash, policies, row, leaving // flash.own[COVERED])
     number = flash.control.logical_pages + page // flash.own[COVERED]
     if lookup(flash.mapping, number) >= 0:
         flash.own[FETCHED] = row
-        row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, number), -1, number, 0, -1, MAP, -1)
-    if not is_full_of_dirt(flash.own):  # it is still on a drive that is read-only
-        bring_in_run(flash.own, page, flash.control.logical_pages)
+        row = flash_array.plan_row(flash.plan, row, flash_array.FETCH_PAGE, lookup(flash.mapping, number), -1, number, 0, -1, MAP, -1)
+    if not stored.is_full_of_dirt(flash.own):  # it is still on a drive that is read-only
+        stored.bring_in_run(flash.own, page, flash.control.logical_pages)
     return row
 
 
 @lean_kernel
 def note_change(own: Integers, page: int) -> None:
     """The map changed at a page that was just looked up."""
-    entry = find(own, page)
+    entry = stored.find(own, page)
     if entry:
-        make_dirty(own, entry)
+        stored.make_dirty(own, entry)
 
 
 @lean_kernel
 def follow_moves(flash: Flash, policies: Policies, first: int, row: int) -> int:
     """Change the entries of pages that the rows from `first` on move, and plan to write what is not in memory; the number of rows."""
     for at in range(first, row):
-        if flash.plan[at].kind in (MOVE_PAGE, STORE_PAGE):
-            entry = find(flash.own, flash.plan[at].logical)
+        if flash.plan[at].kind in (flash_array.MOVE_PAGE, flash_array.STORE_PAGE):
+            entry = stored.find(flash.own, flash.plan[at].logical)
             if entry:
-                make_dirty(flash.own, entry)
+                stored.make_dirty(flash.own, entry)
             else:
-                make_stale(flash.own, flash.plan[at].logical // flash.own[COVERED])
-    number = next_stale(flash.own)
+                stored.make_stale(flash.own, flash.plan[at].logical // flash.own[COVERED])
+    number = stored.next_stale(flash.own)
     while number >= 0:
-        row = store_map_page(flash, policies, row, number)
-        number = next_stale(flash.own)
+        row = stored.store_map_page(flash, policies, row, number)
+        number = stored.next_stale(flash.own)
     return row
 
 
@@ -138,31 +95,20 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     """Plan the flash operations of one logical page."""
     row = look_up(flash, policies, page)
     if operation == READ:
-        here = lookup(flash.mapping, page)
-        if here < 0:
-            return plan_row(flash.plan, row, ZERO_PAGE, -1, -1, page, 0, -1, HOST, -1)
-        return plan_row(flash.plan, row, READ_PAGE, here, -1, page, 0, -1, HOST, flash.own[FETCHED])
+        return pools.plan_read(flash, row, page, flash.own[FETCHED])
     if operation == TRIM:
-        if drop_page(flash, page) >= 0:
+        if pools.drop_page(flash, page) >= 0:
             note_change(flash.own, page)
         return row
-    pool = next_pool(flash, page)
+    pool = pools.next_pool(flash, page)
     looked_up = row
     row = make_room(flash, policies, row, pool)
     if row < 0:
-        return BAD_VICTIM
+        return flash_array.BAD_VICTIM
     row = follow_moves(flash, policies, looked_up, row)
-    if not takes_writes(flash, pool):  # garbage collection took its free blocks
-        pool = next_pool(flash, page)
-    fetch = -1
-    if partial and lookup(flash.mapping, page) >= 0:
-        fetch = row
-        row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, page), -1, page, 0, -1, HOST, flash.own[FETCHED])
-    superseded = drop_page(flash, page)
-    write_id = next_write_id(flash.control)
-    target = place_page(flash, policies, pool, 0, page)
+    row = write_page(flash, policies, row, pool, page, partial, flash.own[FETCHED])
     note_change(flash.own, page)
-    return plan_row(flash.plan, row, PROGRAM_PAGE, target, -1, page, write_id, superseded, HOST, fetch)
+    return row
 
 
 def covered(parameters: SsdParameters) -> int:
@@ -175,7 +121,7 @@ def map_pages(parameters: SsdParameters) -> int:
 
 
 def map_blocks(parameters: SsdParameters) -> int:
-    return blocks_for(map_pages(parameters), parameters.pools, parameters.pages_per_block)
+    return stored.blocks_for(map_pages(parameters), parameters.pools, parameters.pages_per_block)
 
 
 def limit_left(parameters: SsdParameters) -> int:
@@ -217,12 +163,12 @@ def own_table(parameters: SsdParameters) -> Integers:
     """An empty cache, of no more entries than there are pages."""
     entries = min(parameters.map_cache // ENTRY_BYTES, parameters.logical_pages)
     blocks = map_blocks(parameters)
-    return empty_cache(entries, covered(parameters), map_pages(parameters), words_for(parameters.pools, blocks), blocks)
+    return stored.empty_cache(entries, covered(parameters), map_pages(parameters), parameters.pools, blocks)
 
 
 def prepare(state: DriveState) -> None:
     state.control.pool_limit = limit_left(state.parameters)
-    claim_region(state.flash)
+    stored.claim_region(state.flash)
 
 
 def recover(state: DriveState) -> None:
@@ -231,18 +177,18 @@ def recover(state: DriveState) -> None:
     So none is older than the map.  A read-only drive cannot write them: they stay where they are, the map in memory is right all the same.
     """
     control, mapping, own = state.control, state.mapping, state.own
-    forget_entries(own)
+    stored.forget_entries(own)
     if not control.read_only:
         clear_map_blocks(state)
     rebuild_pools(state)
     if control.read_only:
         return
-    claim_region(state.flash)
+    stored.claim_region(state.flash)
     host_pages = state.parameters.logical_pages
     for number in np.unique(np.flatnonzero(mapping[:host_pages]) // own[COVERED]).tolist():
-        page, region = host_pages + number, region_of(own, number % state.parameters.pools)
-        place = place_map_page(state.flash, region, page)
-        programmed(state.flash, place, -1, page, last_write_id(control))
+        page, region = host_pages + number, stored.region_of(own, number % state.parameters.pools)
+        place = stored.place_map_page(state.flash, region, page)
+        flash_array.programmed(state.flash, place, -1, page, int(control.sequence - control.id_base))
     restore_reserve(state)
 
 
@@ -257,12 +203,12 @@ def clear_map_blocks(state: DriveState) -> None:
     is_torn = (blocks.written > 0) & (state.spare <= 0).reshape(-1, per_block).all(axis=1)
     for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1) | is_torn).tolist():
         pool = pool_of_block(state.control, block)
-        state.pools.pool_valid[collector_of(state.control, pool)] -= blocks.valid[block]
+        state.pools.pool_valid[pools.collector_of(state.control, pool)] -= blocks.valid[block]
         blocks.valid[block] = 0
-        if blocks.state[block] != RETIRED_BLOCK:
-            erased(state.flash, block)
+        if blocks.state[block] != flash_array.RETIRED_BLOCK:
+            flash_array.erased(state.flash, block)
             blocks.cycles[block] += 1  # no block wears out meanwhile: it retires when it is erased next
-            free_block(state.flash, block)
+            pools.free_block(state.flash, block)
 
 
 def statistics(state: DriveState) -> dict[str, Any]:
@@ -273,8 +219,8 @@ def statistics(state: DriveState) -> dict[str, Any]:
     parameters = state.parameters
     left = parameters.usable_pages - parameters.pools * map_blocks(parameters) * parameters.pages_per_block
     return {
-        "map_cache_hits": int(state.own[HITS]),
-        "map_cache_misses": int(state.own[MISSES]),
-        "map_stores": int(state.own[STORES]),
+        "map_cache_hits": int(state.own[stored.HITS]),
+        "map_cache_misses": int(state.own[stored.MISSES]),
+        "map_stores": int(state.own[stored.STORES]),
         "effective_overprovisioning": left / parameters.logical_pages - 1,
     }

@@ -16,30 +16,14 @@ sector translation", ACM Transactions on Embedded Computing Systems 6(3), 2007.
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.request import READ, TRIM, Integers
-from flashsim.core.spans import HOST
-from flashsim.ssd.ftl._merging import (
-    DATA,
-    LOGICAL_BLOCKS,
-    check_merging,
-    discard,
-    fields_of,
-    logical_block_of,
-    logical_blocks,
-    merge,
-    merging_table,
-    offset_of,
-    pool_of,
-    take_block,
-    write_page,
-)
-from flashsim.ssd.ftl._merging_recovery import recover_merging
+from flashsim.core.request import WRITE, Integers
+from flashsim.ssd.ftl import _merging as merging
+from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.collection import next_valid
-from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.pools import drop_page
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
+from flashsim.ssd.state.pools import read_or_trim
 
 COLLECTS = False
 USES = ("log_blocks",)
@@ -55,36 +39,31 @@ def check(parameters: SsdParameters) -> None:
         raise InvalidParameterError(
             "log_blocks", parameters.log_blocks, "ftl 'fast' needs at least 2 on a plane, one for sequential writes"
         )
-    check_merging(parameters, "fast", parameters.log_blocks)
+    merging.check_merging(parameters, "fast", parameters.log_blocks)
 
 
 def plan_rows(parameters: SsdParameters) -> int:
     """A merge for every page of a log block and for the sequential one, the erase of the log block, the write and its fetch."""
-    merges = min(parameters.pages_per_block, logical_blocks(parameters)) + 1
+    merges = min(parameters.pages_per_block, merging.logical_blocks(parameters)) + 1
     return merges * (parameters.pages_per_block + 2) + 3
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    return merging_table(parameters, RANDOM + parameters.log_blocks)
+    return merging.merging_table(parameters, RANDOM + parameters.log_blocks)
 
 
-def recover(state: DriveState) -> None:
-    recover_merging(state)
+recover = merging.recover_merging
 
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(flash.mapping, page)
-    if operation == READ:
-        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
-    if operation == TRIM:
-        drop_page(flash, page)
-        return 0
-    logical, offset, row = logical_block_of(flash, page), offset_of(flash.control, page), 0
-    pool, at = pool_of(flash, logical), fields_of(flash, logical)
+    if operation != WRITE:
+        return read_or_trim(flash, operation, page)
+    logical, offset, row = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page), 0
+    pool, at = merging.pool_of(flash, logical), merging.fields_of(flash, logical)
     if flash.own[DATA + logical] < 0:
-        flash.own[DATA + logical] = take_block(flash, policies, pool, DATA_BLOCK)
+        flash.own[DATA + logical] = merging.take_block(flash, policies, pool, DATA_BLOCK)
     follows = flash.own[at + OWNED_BY] == logical and offset == flash.blocks[flash.own[at + SEQUENTIAL]].written
     if flash.own[at + OWNED_BY] == logical and not follows:
         row = end_sequential(flash, policies, row, at)
@@ -92,13 +71,13 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     if offset < flash.blocks[target].written:
         if offset == 0:
             row = end_sequential(flash, policies, row, at)
-            flash.own[at + SEQUENTIAL] = target = take_block(flash, policies, pool, LOG_BLOCK)
+            flash.own[at + SEQUENTIAL] = target = merging.take_block(flash, policies, pool, LOG_BLOCK)
             flash.own[at + OWNED_BY] = logical
         else:
             row = make_room_in_logs(flash, policies, row, pool, at)
             target = flash.own[at + RANDOM + flash.own[at + LAST]]
             offset = flash.blocks[target].written
-    return write_page(flash, row, page, partial, target * flash.control.pages_per_block + offset)
+    return merging.write_page(flash, row, page, partial, target * flash.control.pages_per_block + offset)
 
 
 @lean_kernel
@@ -111,7 +90,7 @@ def make_room_in_logs(flash: Flash, policies: Policies, row: int, pool: int, at:
     if last + 1 == most and not flash.control.read_only:
         row = reclaim(flash, policies, row, at)
     flash.own[at + LAST] += 1
-    flash.own[at + RANDOM + flash.own[at + LAST]] = take_block(flash, policies, pool, LOG_BLOCK)
+    flash.own[at + RANDOM + flash.own[at + LAST]] = merging.take_block(flash, policies, pool, LOG_BLOCK)
     return row
 
 
@@ -121,12 +100,12 @@ def reclaim(flash: Flash, policies: Policies, row: int, at: int) -> int:
     log = flash.own[at + RANDOM]
     place = next_valid(flash, log * flash.control.pages_per_block)
     while place >= 0 and not flash.control.read_only:
-        logical = logical_block_of(flash, int(flash.pages[place].owner) - 1)
+        logical = merging.logical_block_of(flash, int(flash.pages[place].owner) - 1)
         in_order = logical == flash.own[at + OWNED_BY]
-        row = end_sequential(flash, policies, row, at) if in_order else merge(flash, policies, row, logical, -1)
+        row = end_sequential(flash, policies, row, at) if in_order else merging.merge(flash, policies, row, logical, -1)
         place = next_valid(flash, place)
     if flash.blocks[log].valid == 0:
-        row = discard(flash, row, log)
+        row = merging.discard(flash, row, log)
         for entry in range(at + RANDOM, at + RANDOM + flash.own[at + LAST]):
             flash.own[entry] = flash.own[entry + 1]
         flash.own[at + LAST] -= 1
@@ -137,6 +116,6 @@ def reclaim(flash: Flash, policies: Policies, row: int, at: int) -> int:
 def end_sequential(flash: Flash, policies: Policies, row: int, at: int) -> int:
     """Plan to merge the log block for sequential writes, if there is one, with its data block; the number of rows."""
     if flash.own[at + OWNED_BY] >= 0:
-        row = merge(flash, policies, row, flash.own[at + OWNED_BY], flash.own[at + SEQUENTIAL])
+        row = merging.merge(flash, policies, row, flash.own[at + OWNED_BY], flash.own[at + SEQUENTIAL])
         flash.own[at + SEQUENTIAL] = flash.own[at + OWNED_BY] = -1
     return row

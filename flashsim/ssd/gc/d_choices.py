@@ -5,8 +5,8 @@ same block may be drawn twice.  The parameter `gc_choices` says how many are dra
 """
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
 from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.pools import BLIND_ROUNDS, draw_closed
 
 ROUNDS = BLIND_ROUNDS
 

@@ -1,8 +1,8 @@
 """Random: reclaim any block, whatever it holds."""
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
 from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.pools import BLIND_ROUNDS, draw_closed
 
 ROUNDS = BLIND_ROUNDS
 

@@ -68,9 +68,9 @@ class SteppedDrive:
         environment.step()
         while environment._queue and environment._queue[0][0] == environment.now and environment._queue[0][1] < ARRIVALS:
             environment.step()
-        told = [f"request {primary - ARRIVALS} arrives"] if ARRIVALS <= primary < OPERATIONS else []
-        told += _Glimpse(self.model).since(before)
-        return f"{format_duration(self.model.now)}: {'; '.join(told) or 'the next step of the same operation begins'}"
+        changes = [f"request {primary - ARRIVALS} arrives"] if ARRIVALS <= primary < OPERATIONS else []
+        changes += _Glimpse(self.model).since(before)
+        return f"{format_duration(self.model.now)}: {'; '.join(changes) or 'the next step of the same operation begins'}"
 
     def steps(self) -> Iterator[str]:
         """A line an event until nothing is due any more."""
@@ -95,20 +95,20 @@ class _Glimpse:
         self.completed = [request.id for request in model.host.completed]
 
     def since(self, before: _Glimpse) -> list[str]:
-        told = [f"{name} is done" for name, users in before.shared.items() if users and users != self.shared[name]]
+        ends = [f"{name} is done" for name, users in before.shared.items() if users and users != self.shared[name]]
         begins = [f"{name} begins" for name, users in self.shared.items() if users and users != before.shared[name]]
         known = {operation.number for rows in (before.waiting, before.at_work, before.suspended) for row in rows for operation in row}
         fresh = [row for rows in (self.waiting, self.at_work) for operations in rows for row in operations if row.number not in known]
         for die, (then, now) in enumerate(zip(before.at_work, self.at_work, strict=True)):
             held = (*now, *self.suspended[die])
-            told += [f"die {die} has done: {self._line(operation)}" for operation in then if operation not in held]
-            told += [f"die {die} is interrupted" for _ in self.suspended[die][:1] if not before.suspended[die]]
+            ends += [f"die {die} has done: {self._line(operation)}" for operation in then if operation not in held]
+            ends += [f"die {die} is interrupted" for _ in self.suspended[die][:1] if not before.suspended[die]]
             begins += [f"die {die} begins: {self._line(operation)}" for operation in now if operation not in then]
-        told += [f"request {request} is complete" for request in self.completed if request not in before.completed]
+        ends += [f"request {request} is complete" for request in self.completed if request not in before.completed]
         planned = sorted({operation.number: operation for operation in fresh}.items())
-        told += [f"planned: {', '.join(self._line(operation) for _, operation in planned)}"] if planned else []
-        return told + begins
+        ends += [f"planned: {', '.join(self._line(operation) for _, operation in planned)}"] if planned else []
+        return ends + begins
 
     def _line(self, operation: Any) -> str:
-        told = operation_line(self.pages_per_block, operation.kind, operation.place, operation.source, operation.logical, operation.cause)
-        return " ".join(told.split())
+        line = operation_line(self.pages_per_block, operation.kind, operation.place, operation.source, operation.logical, operation.cause)
+        return " ".join(line.split())

@@ -23,19 +23,10 @@ from flashsim.core.request import OPERATIONS, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import CAUSES, HOST
 from flashsim.ssd.lab.picture import picture
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState, apply
 from flashsim.ssd.state.flash import Planned
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-    ZERO_PAGE,
-    erased,
-    started,
-)
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 
@@ -50,10 +41,7 @@ LAB_VALUES: dict[str, Any] = {
 #: Logical pages, where nothing else is said: a fifth more flash pages than these can be used outside the reserve.
 LAB_PAGES = 400
 
-_VERBS = {
-    READ_PAGE: "read", ZERO_PAGE: "zeros", FETCH_PAGE: "fetch", PROGRAM_PAGE: "program", STORE_PAGE: "store", MOVE_PAGE: "move",
-    ERASE_BLOCK: "erase",
-}  # fmt: skip
+_VERBS = ("read", "zeros", "fetch", "program", "store", "move", "erase")  # by kind of operation
 _PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 
 
@@ -83,18 +71,12 @@ def operation_line(pages_per_block: int, kind: int, place: int, source: int, log
     >>> operation_line(8, MOVE_PAGE, 56, 25, 12, 1)
     'move    block 3 page 1 -> block 7 page 0: logical page 12 (gc)'
     """
-
-    def where(flash_page: int) -> str:
-        return f"block {flash_page // pages_per_block} page {flash_page % pages_per_block}"
-
+    pages = (f"block {page // pages_per_block} page {page % pages_per_block}" for page in (source, place) if page >= 0)
     if kind == ERASE_BLOCK:
-        told = f"block {place}"
-    elif kind == ZERO_PAGE:
-        told = f"nothing is mapped: logical page {logical}"
+        what = f"block {place}"
     else:
-        told = f"{where(source)} -> {where(place)}" if source >= 0 else where(place)
-        told += f": logical page {logical}"
-    return f"{_VERBS[kind]:<7} {told} ({CAUSES[cause]})"
+        what = f"{'nothing is mapped' if kind == ZERO_PAGE else ' -> '.join(pages)}: logical page {logical}"
+    return f"{_VERBS[kind]:<7} {what} ({CAUSES[cause]})"
 
 
 @dataclass(frozen=True)
@@ -139,7 +121,7 @@ class LabDrive:
             raise RefusedError("write_buffer: a drive without a clock has none; flashsim.ssd.lab.clock.SteppedDrive can have one")
         self.state = DriveState(self.parameters)
         self._pending: deque[int] = deque()
-        self._plan = self._planned(())
+        self._plan = Plan((), self.parameters.pages_per_block)
 
     def __str__(self) -> str:
         return picture(self.state)
@@ -151,7 +133,7 @@ class LabDrive:
     @property
     def pending(self) -> Plan:
         """What was planned and is still to be carried out."""
-        return self._planned(self._plan.rows[row] for row in self._pending)
+        return Plan(tuple(self._plan.rows[row] for row in self._pending), self.parameters.pages_per_block)
 
     def write(self, page: int, partial: bool = False) -> Plan:
         """Write one logical page (`partial`: only a part of it); return what that took."""
@@ -191,9 +173,9 @@ class LabDrive:
         if self._pending:
             row = self._plan.rows[self._pending[0]]
             if row.kind == ERASE_BLOCK:
-                erased(state.flash, row.place)
+                flash_array.erased(state.flash, row.place)
             elif row.kind in _PROGRAMS:
-                started(state.spare, row.place)
+                flash_array.started(state.spare, row.place)
         self._pending.clear()
         recover(state)
 
@@ -205,9 +187,6 @@ class LabDrive:
         """Set the counters of host and flash operations to 0; erases of blocks stay."""
         for name in self.state.counters.dtype.names:
             self.state.counters[name] = 0
-
-    def _planned(self, rows: Iterable[Planned]) -> Plan:
-        return Plan(tuple(rows), self.parameters.pages_per_block)
 
     def _all_of(self, operation: int, page: int, partial: bool = False) -> Plan:
         plan = self._begin(operation, page, partial)
@@ -227,19 +206,13 @@ class LabDrive:
             state.control.refused += 1
             raise state.read_only()
         state.make_ids(int(state.control.plan_rows))
-        self._plan = self._planned(state.plan_page(operation, page, partial))
+        self._plan = Plan(tuple(state.plan_page(operation, page, partial)), self.parameters.pages_per_block)
         self._pending = deque(range(len(self._plan)))
         if operation == TRIM:
             state.trimmed[page] = next_write_id(state.control)
-        self._count_command(operation, partial)
+        state.counters.commands[operation] += 1
+        state.counters.bytes[operation] += self.parameters.page_size // (2 if partial else 1)
         return self._plan
-
-    def _count_command(self, operation: int, partial: bool) -> None:
-        counters = self.state.counters
-        size = self.parameters.page_size // (2 if partial else 1)
-        counters[("host_reads", "host_writes", "host_trims")[operation]] += 1
-        if operation in (READ, WRITE):
-            counters["host_read_bytes" if operation == READ else "host_write_bytes"] += size
 
     def _count(self, row: Planned) -> None:
         counters, kind, cause = self.state.counters, row.kind, row.cause

@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, DATA_BLOCK, FREE_BLOCK, LOG_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, TORN
+from flashsim.ssd.state.flash_array import (
+    ACTIVE_BLOCK,
+    CLOSED_BLOCK,
+    DATA_BLOCK,
+    FREE_BLOCK,
+    LOG_BLOCK,
+    MAP_BLOCK,
+    RETIRED_BLOCK,
+    SPARE_BLOCK,
+    TORN,
+)
 
 # What a flash page can be.  An invalid one waits for the erase of its block: its content is superseded or trimmed, or it was passed over.
 # A page on its way is mapped, but its program has not ended.
@@ -21,12 +31,13 @@ PAGE_NAMES = ("free", "valid", "invalid", "on its way", "torn")
 MARKS = ".#x+!"
 #: The letter and the name of each state of a block, and of one that garbage collection is emptying.
 BLOCK_LETTERS = {
-    FREE_BLOCK: " ", ACTIVE_BLOCK: "a", CLOSED_BLOCK: "c", DATA_BLOCK: "d", LOG_BLOCK: "l", SPARE_BLOCK: "s", RETIRED_BLOCK: "r",
+    FREE_BLOCK: " ", ACTIVE_BLOCK: "a", CLOSED_BLOCK: "c", SPARE_BLOCK: "s", RETIRED_BLOCK: "r", DATA_BLOCK: "d", LOG_BLOCK: "l",
+    MAP_BLOCK: "m",
 }  # fmt: skip
 EMPTIED_LETTER = "e"
 LEGEND = (
     "pages: " + "  ".join(f"{mark} {name}" for mark, name in zip(MARKS, PAGE_NAMES, strict=True)),
-    "blocks: a active  c closed  e being emptied  d data  l log  s spare  r retired;  then valid pages, erases",
+    "blocks: a active  c closed  e being emptied  d data  l log  m map  s spare  r retired;  then valid pages, erases",
 )
 _WIDTH = 110
 

@@ -4,21 +4,14 @@ Which pages those are is decided when commands are admitted (`flashsim.ssd.state
 in the buffer before its bytes cross the link, and gives it back when it is on flash, or dropped.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.ssd.specification.parts import Command, Drive, Operation, Steps
+from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
-from flashsim.ssd.state.write_buffer import (
-    enter_buffer,
-    find_entry,
-    first_needed,
-    is_whole,
-    leave_buffer,
-    remove_entry,
-    sector_mask,
-    waiting_entries,
-)
 
 
 class SpecifiedBuffer:
@@ -35,33 +28,30 @@ class SpecifiedBuffer:
     def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
         operation = command.request.operation
-        entry, mask = find_entry(self.state.flash, page), sector_mask(first, sectors)
+        entry, mask = write_buffer.find_entry(self.state.flash, page), write_buffer.sector_mask(first, sectors)
         if operation == WRITE:
             self._write(command, page, entry, mask, sectors)
             return True
         if operation == READ and entry >= 0 and not mask & ~int(self.state.entries[entry].sector_mask):
             self.state.counters.buffer_read_hits += 1
-            read = self.drive.transfer_of(command, ZERO_PAGE, page, sectors)
-            read.part = True
-            command.pages_left += 1
-            self._after_transfer(entry, read)
+            self._after_transfer(entry, self.drive.transfer_of(command, ZERO_PAGE, page, sectors, True))
             return True
         if operation == READ and entry >= 0:
             self._destage(command, entry)
         elif entry >= 0:
-            self._take_away(entry, drop := self.drive.transfer_of(command, DROP_PAGE, page, 0))
+            drop = self.drive.transfer_of(command, DROP_PAGE, page, 0, False)
+            self._take_away(entry, drop)
             self._after_transfer(entry, drop)
-            remove_entry(self.state.flash, entry)
+            write_buffer.remove_entry(self.state.flash, entry)
         return False
 
     def _write(self, command: Command, page: int, entry: int, mask: int, sectors: int) -> None:
         buffer, entries = self.state.buffer, self.state.entries
         through = self.drive.parameters.write_buffer_mode == "write-through" or bool(command.request.flags & FORCE_UNIT_ACCESS)
         self.state.counters.buffer_overwrites += entry >= 0
-        transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors)
-        transfer.needs_room, transfer.part = entry < 0, not through
-        command.pages_left += transfer.part
-        entry = enter_buffer(self.state.flash, entry, page, mask)
+        transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors, not through)
+        transfer.needs_room = entry < 0
+        entry = write_buffer.enter_buffer(self.state.flash, entry, page, mask)
         transfer.place, transfer.write_id = entry, int(entries[entry].write_id)
         transfer.before = self._after_transfer(entry, transfer)
         self.transfers[transfer.number] = transfer
@@ -86,10 +76,10 @@ class SpecifiedBuffer:
 
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
-        written, partial = int(state.control.sequence), not is_whole(state.flash, entry)
+        written, partial = int(state.control.sequence), not write_buffer.is_whole(state.flash, entry)
         rows = len(state.plan_page(WRITE, int(state.entries[entry].page), partial))
-        at = leave_buffer(state.flash, entry, written)
-        first = first_needed(state.plan, at)
+        at = write_buffer.leave_buffer(state.flash, entry, written)
+        first = write_buffer.first_needed(state.plan, at)
         operations = self.drive.add(command, state.planned(rows), 0)
         store = operations[at]
         store.arrived = int(state.entries[entry].arrived)
@@ -146,18 +136,11 @@ class SpecifiedBuffer:
         if operation.part:
             self.drive.page_done(operation.command)
 
-    def stored(self, operation: Operation) -> None:
-        self._give_room()
-        self.on_flash(operation)
-
     def on_flash(self, operation: Operation) -> None:
-        """A page that was acknowledged before is on flash."""
+        """A page that was acknowledged before is on flash; one that left the buffer for it gives up its room."""
+        if not operation.is_behind:
+            self._give_room()
         self.stores.remove(operation)
         for _, awaited in self.flushes:
             awaited.discard(operation)
         self._finish_flushes()
-
-    def arrived(self) -> list[tuple[int, int]]:
-        """The pages that had come into the buffer and are not yet on flash, with their write ids."""
-        held = [(int(entry.page), int(entry.arrived)) for entry in waiting_entries(self.state.flash)]
-        return [known for known in (*held, *((store.logical, store.arrived) for store in self.stores)) if known[1] > 0]

@@ -1,41 +1,262 @@
-"""The specification as a device: requests go in, completions come out; the events between are those of `model`."""
+"""The drive's event model, to be read: dies, commands and transfers are processes; channels, link and controller are resources.
 
-from typing import Any
+A command is admitted when its submission queue has a free slot.  At that moment the translation layer plans all its flash operations,
+each operation gets the next number and the last place in its die's queue.  Then time passes:
 
-from flashsim.core.host_specification import ARRIVALS, SpecifiedDevice
-from flashsim.core.model import PowerCut
-from flashsim.core.request import Commands, Completions, Integers, Requests
+* the *controller* spends its overhead on one command after another; then its operations go on;
+* a command is on its way to the drive for a while before, and holds the *link* for a while besides its bytes, with the first of them;
+* a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
+* a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
+  and with `suspend` they interrupt a program or an erase;
+* a *read* holds the die while the page comes out of the cells and over the channel, then its bytes cross the host link;
+* a *program* holds the die while the page goes over the channel and into the cells;
+* a *move* holds the die while a page comes out of the cells, over the channel and back (not with copyback), and into the cells;
+* an *erase* waits for every program that supersedes a page of its block, as until then a power cut needs that page, and for reads that were
+  admitted before it and may be overtaken themselves;
+* with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
+  at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
+* with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
+* with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
+* with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
+  whole pages leaves them there: it is acknowledged when they have crossed the link, and programmed behind
+  (`flashsim.ssd.engine.admission`).
+
+A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
+it might overtake it, and the block is not erased before.
+
+Events of one nanosecond: arrivals first, then by number.  What follows without delay happens before the next of these events; last of
+all the dies concerned decide what they do next, and then the host dispatches commands.
+"""
+
+from collections.abc import Callable, Iterable
+
+import simpy
+
+from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedDevice, SpecifiedHost
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
+from flashsim.core.spans import HOST
 from flashsim.core.units import NEVER
+from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification.model import EventModel
-from flashsim.ssd.specification.parts import Die, Shared
-from flashsim.ssd.state.drive_state import ids_needed, statistics_with_times
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, erased
-from flashsim.ssd.state.recovery import recover
-from flashsim.ssd.state.write_buffer import waiting_entries
+from flashsim.ssd.specification.buffer import SpecifiedBuffer
+from flashsim.ssd.specification.parts import Command, Die, Operation, Shared, Steps
+from flashsim.ssd.state import flash_array
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.geometry import block_of, die_of_block
+from flashsim.ssd.state.pools import next_write_id
 
 
-class SsdSpecification(EventModel, SpecifiedDevice):
+class SsdSpecification(FlashModel, SpecifiedDevice):
     """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes."""
 
     def __init__(self, parameters: SsdParameters) -> None:
-        super().__init__(parameters)
-        self._refused = 0  # write commands that the caller knows to have been refused
+        self.parameters = parameters
+        self.state = DriveState(parameters)
+        self.timing = self.state.timing
+        self._next_number = 0
+        self._power_up(0)
+        submission = (parameters.read_submission, parameters.write_submission)
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.queues, submission)
 
-    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
-        needed = ids_needed(self.state, requests, commands)
-        if self.state.ids_left < needed:
-            self._renumber(needed)
-        return self.host.append(requests, commands, at)
+    def _power_up(self, now: int) -> None:
+        drive = self.parameters
+        self.env = simpy.Environment(initial_time=now)
+        self.channels = [Shared(self.env) for _ in range(drive.channels)]
+        self.dies = [Die(self, number) for number in range(drive.dies)]
+        self.link = Shared(self.env)
+        self.controller = Shared(self.env)
+        self.buffer = SpecifiedBuffer(self)
+        self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
+        self.held = 0  # pages in the controller, of writes that go on where the last one ended
+        self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
 
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        self._run(until, NEVER if every else wait)
-        if self.state.control.refused > self._refused:
-            self._refused = int(self.state.control.refused)
-            raise self.state.read_only()
-        return self.host.collect()
+    # A command enters the drive.
+
+    def _number(self) -> int:
+        self._next_number += 1
+        return self._next_number - 1
+
+    def _admit(self, request: HostRequest, offset: int, length: int) -> None:
+        command = Command(self, self._number(), request)
+        control, size, operation = self.state.control, self.parameters.page_size, request.operation
+        if operation == WRITE and control.read_only:
+            control.refused += 1
+            length = 0
+        else:
+            self.state.counters.commands[operation] += 1
+            self.state.counters.bytes[operation] += length
+            command.goes_on = self._goes_on(request, offset, length)
+        end = offset + length
+        for page in range(offset // size, -(-end // size)) if operation != FLUSH and length else ():
+            first = max(offset, page * size)
+            sectors = (min(end, (page + 1) * size) - first) // SECTOR
+            if operation == WRITE and control.read_only:
+                control.refused += 1
+                break
+            if operation == TRIM and sectors < self.parameters.sectors_per_page:
+                continue  # only whole flash pages can be trimmed
+            if not (self.parameters.buffer_pages and self.buffer.admit(command, page, (first - page * size) // SECTOR, sectors)):
+                self.plan(command, page, sectors)
+            if operation == TRIM:
+                self.state.trimmed[page] = next_write_id(control)
+        acknowledges = self.parameters.buffer_pages or self.parameters.continuation_latency
+        if operation == FLUSH and acknowledges and not self.parameters.power_protected:
+            self.buffer.flush(command)
+        self.env.process(self._command(command))
+
+    def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
+        """Whether a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
+        operation, drive, size = request.operation, self.parameters, self.parameters.page_size
+        if not drive.continuation_latency or operation not in self.last_end:
+            return False
+        goes_on = self.last_end[operation] == offset and length <= drive.continuation_limit
+        self.last_end[operation] = offset + length
+        if operation == WRITE:
+            forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
+            goes_on &= not forced and not partial and self.held + length // size <= drive.continuation_pages
+        self.state.counters.continued[operation] += goes_on
+        return goes_on
+
+    def plan(self, command: Command, page: int, sectors: int) -> None:
+        """Let the translation layer plan one page of a command; one that goes on reads it from the controller, or leaves it there."""
+        partial = sectors < self.parameters.sectors_per_page
+        plan = self.state.plan_page(command.request.operation, page, partial)
+        if command.goes_on:
+            self.state.counters.reads[HOST] += sum(row.kind == READ_PAGE for row in plan)
+            plan = [row._replace(kind=ZERO_PAGE) if row.kind == READ_PAGE else row for row in plan]
+        for operation in self.add(command, plan, sectors):
+            if command.goes_on and operation.kind == PROGRAM_PAGE:
+                operation.is_behind = True
+                self.buffer.stores.append(operation)
+                self.held += 1
+
+    def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
+        """Give planned operations their numbers and their places in the queues of dies."""
+        operations: list[Operation] = []
+        for kind, place, source, logical, write_id, superseded, cause, needs in plan:
+            operation = Operation(self._number(), command, kind, place, source, logical, write_id, superseded, cause, sectors)
+            operation.part = kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE)
+            if kind != ZERO_PAGE:
+                self._enter_die(operation)
+            if superseded >= 0:
+                self.holders.setdefault(superseded, []).append(operation)
+            if needs >= 0:
+                operation.wait_for(operations[needs])
+            operations.append(operation)
+        command.operations += operations
+        command.pages_left += sum(operation.part for operation in operations)
+        return operations
+
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
+        """An operation of a command that needs no die; whether the command waits for it."""
+        operation = Operation(self._number(), command, kind, -1, -1, page, 0, -1, HOST, sectors, part=part)
+        command.operations.append(operation)
+        command.pages_left += part
+        return operation
+
+    def _enter_die(self, operation: Operation) -> None:
+        """Take a place in the queue of the die, and wait for what must come before; a read that may overtake is queued when ready."""
+        control, kind = self.state.control, operation.kind
+        operation.block = operation.place if kind == ERASE_BLOCK else block_of(control, operation.place)
+        die = operation.die = self.dies[die_of_block(control, operation.block)]
+        self.state.pools.queued[die.number] += 1
+        if kind == READ_PAGE and self.parameters.read_priority:
+            self.holders.setdefault(operation.block, []).append(operation)
+            pending = die.pending_program(operation.place)
+            if pending:
+                operation.wait_for(pending)
+            return
+        die.queue.append(operation)
+        if kind == ERASE_BLOCK:
+            for holder in self.holders.pop(operation.block, []):
+                operation.waits += 1
+                holder.held.append(operation)
+
+    # What happens outside the dies.
+
+    def _command(self, command: Command) -> Steps:
+        overhead = self.timing.read_overhead if command.request.operation == READ else self.timing.write_overhead
+        if command.goes_on:
+            overhead = self.parameters.continuation_latency
+        yield from self.controller.use(overhead, command.number)
+        for operation in command.operations:
+            if operation.kind == PROGRAM_PAGE:
+                self.env.process(self._bytes_in(operation))
+            else:
+                operation.satisfied()
+        if command.request.operation == FLUSH:
+            self.buffer.flush_goes_on(command)
+        elif command.pages_left == 0:
+            self.host.command_done(command.request)
+
+    def transfer(self, operation: Operation) -> None:
+        if operation.kind == ZERO_PAGE:
+            self.env.process(self._bytes_out(operation))
+        else:
+            self.buffer.ready(operation)
+
+    def _bytes_in(self, operation: Operation) -> Steps:
+        yield from self.over_link(operation, self.timing.link_write)
+        operation.satisfied()
+        if operation.is_behind:
+            operation.part = False
+            self.page_done(operation.command)
+
+    def _bytes_out(self, operation: Operation) -> Steps:
+        yield from self.over_link(operation, self.timing.link_read)
+        self.page_done(operation.command)
+
+    def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
+        """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
+        yield from self.link.use(lambda: times[operation.sectors] + times[0] * operation.command.first_on_link(), operation.number)
+
+    def page_done(self, command: Command) -> None:
+        """A page of a command is done; the command completes with its last."""
+        command.pages_left -= 1
+        if command.pages_left == 0:
+            self.host.command_done(command.request)
+
+    def _release_block(self, operation: Operation) -> None:
+        for erase in operation.held:
+            erase.satisfied()
+        for block in (operation.superseded, operation.block):
+            if operation in self.holders.get(block, ()):
+                self.holders[block].remove(operation)
+
+    def read_out(self, operation: Operation) -> None:
+        counters = self.state.counters
+        counters.reads[operation.cause] += 1
+        if operation.kind == FETCH_PAGE:
+            counters.read_modify_write_reads += operation.cause == HOST
+            operation.ended()
+            return
+        self._release_block(operation)
+        self.env.process(self._bytes_out(operation))
+
+    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+        """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
+        state, counters = self.state, self.state.counters
+        for operation in group:
+            if operation.kind == ERASE_BLOCK:
+                flash_array.erased(state.flash, operation.block)
+                counters.erases[operation.cause] += 1
+            else:
+                flash_array.programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
+                counters.programs[operation.cause] += 1
+                counters.reads[operation.cause] += operation.kind == MOVE_PAGE
+        leave()
+        for operation in group:
+            operation.ended()
+            self._release_block(operation)
+        for operation in group:
+            if operation.is_behind or (operation.kind == STORE_PAGE and operation.cause == HOST):
+                self.buffer.on_flash(operation)
+            if operation.part:
+                self.page_done(operation.command)
+
+    # The drive as a device (`flashsim.ssd.model`).
 
     def _run(self, until: int, wait: int) -> None:
         queue = self.env._queue
@@ -48,61 +269,35 @@ class SsdSpecification(EventModel, SpecifiedDevice):
             if until != NEVER and len(self.host.completed) < wait:
                 self.env._now = max(self.env._now, until)
 
-    def _renumber(self, needed: int) -> None:
-        """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
+    def _make_ids(self, needed: int) -> None:
         operations = [*self.buffer.transfers.values()]
         for die in self.dies:
             operations += [*die.suspended, *die.at_work, *die.cached, *die.queue]
-        entries = waiting_entries(self.state.flash)
-        in_flight = [known for operation in operations for known in (operation.write_id, operation.arrived)]
-        in_flight += [int(known) for entry in entries for known in (entry.write_id, entry.arrived)]
-        shift = self.state.make_ids(needed, min((known for known in in_flight if known > 0), default=None))
+        in_flight = [write_id for operation in operations for write_id in (operation.write_id, operation.arrived)]
+        shift = self.state.make_ids(needed, in_flight)
         for operation in operations:
             operation.write_id -= shift * (operation.write_id > 0)
             operation.arrived -= shift * (operation.arrived > 0)
-        for entry in entries:
-            entry.write_id -= shift * (entry.write_id > 0)
-            entry.arrived -= shift * (entry.arrived > 0)
 
-    def load(self, offset: int, length: int) -> None:
-        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
-        self.settle()
-        self.state.load(offset, length, self.outstanding)
+    def _set_room(self, pages: int) -> None:
+        self.buffer.room = pages
 
-    def settle(self) -> None:
-        """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
-        if not self.outstanding:
-            self._run(NEVER, NEVER)
-            self.state.empty_buffer()
-            self.buffer.room = self.parameters.buffer_pages
+    def _stores(self) -> Iterable[tuple[int, int]]:
+        return ((store.logical, store.arrived) for store in self.buffer.stores)
 
-    def version(self, page: int) -> int:
-        """The write id of a flash page's worth of the address space; see `DriveState.version`."""
-        return self.state.version(page)
+    def _erasing(self) -> Iterable[int]:
+        at_work = (operation for die in self.dies for operation in (*die.suspended, *die.at_work))
+        return (operation.block for operation in at_work if operation.kind == ERASE_BLOCK)
 
-    def power_cut(self, at: int) -> PowerCut:
-        """Run to `at`, then lose power; see `flashsim.ssd.engine.drive.SsdEngine.power_cut`."""
-        self._run(at, NEVER)
-        lost = self.host.unfinished
-        arrived = self.buffer.arrived() if self.parameters.power_protected else []
-        for die in self.dies:
-            for operation in (*die.suspended, *die.at_work):
-                if operation.kind == ERASE_BLOCK:  # finished when power is back
-                    erased(self.state.flash, operation.block)
-        self.state.pools.queued = 0
-        busy = [server.busy_ns for server in self._servers()]
+    def _restart(self) -> None:
+        busy = self._busy_times()
         self._power_up(self.now)
+        self.host.clear(self.env)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds
-        self.host.clear(self.env)
-        recover(self.state)
-        self.state.write_out(arrived)
-        return PowerCut(self.now, lost)
 
     def _servers(self) -> list[Die | Shared]:
         return [*self.dies, *self.channels, self.link, self.controller]
 
-    def statistics(self) -> dict[str, Any]:
-        """Counters since the drive was made; busy times are of finished holds."""
-        dies, channels = [die.busy_ns for die in self.dies], [channel.busy_ns for channel in self.channels]
-        return statistics_with_times(self.state, dies, channels, self.link.busy_ns, self.controller.busy_ns)
+    def _busy_times(self) -> list[int]:
+        return [server.busy_ns for server in self._servers()]

@@ -1,4 +1,4 @@
-"""Parts of the drive's event model: dies, what they carry out, and what is shared; `model` puts them together."""
+"""Parts of the drive's event model: dies, what they carry out, and what is shared; `drive` puts them together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any, Protocol
 import simpy
 
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
-from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.parameters import SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, started
 from flashsim.ssd.state.geometry import channel_of, pool_of_block
-from flashsim.ssd.state.timing import SsdTiming
 
 Steps = Generator[simpy.Event, Any, None]
 
@@ -57,8 +56,8 @@ class Drive(Protocol):
     def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
 
-    def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
-        """An operation of a command that needs no die."""
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
+        """An operation of a command that needs no die; whether the command waits for it."""
 
     def transfer(self, operation: Operation) -> None:
         """What needs no die is ready for the link."""
@@ -242,38 +241,39 @@ class Die:
         self.wake()
 
     def _read(self, group: list[Operation]) -> Steps:
-        timing, pools = self.drive.timing, self.drive.state.pools
-        yield delay(self.env, timing.read, OPERATIONS + group[0].number)
+        transfer, pools = self.drive.timing.transfer, self.drive.state.pools
+        yield delay(self.env, self.drive.parameters.read, OPERATIONS + group[0].number)
         if self.drive.parameters.cache_read:
             while self.cached:
                 yield self._moved_on
             self.cached, self.at_work = group, []
             self.wake()
         for operation in group:
-            yield from self.channel.use(timing.transfer, operation.number)
+            yield from self.channel.use(transfer, operation.number)
             pools.queued[self.number] -= 1
             if operation is group[-1]:
                 self._leave()
             self.drive.read_out(operation)
 
     def _change(self, group: list[Operation]) -> Steps:
-        timing, state, first = self.drive.timing, self.drive.state, group[0]
+        parameters, state, first = self.drive.parameters, self.drive.state, group[0]
         if first.kind == MOVE_PAGE:
-            yield delay(self.env, timing.read, OPERATIONS + first.number)
-        if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not self.drive.parameters.gc_copyback):
+            yield delay(self.env, parameters.read, OPERATIONS + first.number)
+        if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
-                yield from self.channel.use((2 if operation.kind == MOVE_PAGE else 1) * timing.transfer, operation.number)
+                pages = 2 if operation.kind == MOVE_PAGE else 1
+                yield from self.channel.use(pages * self.drive.timing.transfer, operation.number)
                 self.drive.held -= operation.is_behind
         if first.kind == ERASE_BLOCK:
-            yield from self._in_cells(timing.erase, first)
+            yield from self._in_cells(parameters.erase, first)
         else:
             while self.at_work is not group:
                 yield self._moved_on
             for operation in group:
                 started(state.spare, operation.place)
-            if self.drive.parameters.cache_program:
+            if parameters.cache_program:
                 self.wake()
-            yield from self._in_cells(timing.program, first)
+            yield from self._in_cells(parameters.program, first)
         state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
 
@@ -285,7 +285,7 @@ class Die:
                 duration = 0
             except simpy.Interrupt as interruption:
                 left: Any = interruption.cause
-                duration = left + self.drive.timing.resume
+                duration = left + self.drive.parameters.suspend_overhead
                 self._resumed = self.env.event()
                 yield self._resumed
         self.due = -1
@@ -294,7 +294,7 @@ class Die:
         """Whether the die works on what a read may interrupt, not too often yet, and is not done with it just now."""
         first, timing = self.at_work[0], self.drive.timing
         allowed = timing.suspend_erase if first.kind == ERASE_BLOCK else timing.suspend_program
-        return allowed and self.due > self.env.now and first.interrupted < timing.suspend_limit
+        return allowed and self.due > self.env.now and first.interrupted < self.drive.parameters.suspend_limit
 
     def _interrupt(self) -> None:
         assert self._working is not None

@@ -9,19 +9,11 @@ from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
 from flashsim.core.spans import GC, WEAR
 from flashsim.ssd.gc.base import victim_of
+from flashsim.ssd.state import pools
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BAD_VICTIM, CLOSED_BLOCK, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, STORE_PAGE, lookup, plan_row
 from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_page, pool_of_block
-from flashsim.ssd.state.pools import (
-    collector_of,
-    drop_page,
-    emptiest_block,
-    next_pool,
-    place_page,
-    recycle_block,
-    takes_writes,
-    withdraw_block,
-)
+from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block
 from flashsim.ssd.wear.base import levels_of
 
 
@@ -33,7 +25,7 @@ def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page:
     """
     page = int(flash.pages[flash_page].owner) - 1
     block = drop_page(flash, page)
-    target = place_page(flash, policies, pool, flash.control.streams - 1, page)
+    target = pools.place_page(flash, policies, pool, flash.control.streams - 1, page)
     if die_of_page(flash.control, target) == die_of_page(flash.control, flash_page):
         return plan_row(flash.plan, row, MOVE_PAGE, target, flash_page, page, 0, -1, cause, -1)
     row = plan_row(flash.plan, row, FETCH_PAGE, flash_page, -1, page, 0, -1, cause, -1)
@@ -90,7 +82,7 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
 @lean_kernel
 def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
     """Make a closed block the one that is being emptied; where its pages are mapped, which is all over the map, will be looked up soon."""
-    withdraw_block(flash, block)
+    pools.withdraw_block(flash, block)
     first = block * flash.control.pages_per_block
     flash.pools[collector].victim = block
     flash.pools[collector].victim_page = first
@@ -113,8 +105,8 @@ def pace(flash: Flash, collector: int) -> int:
 def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collector: int) -> int:
     """Plan the next moves of the victim, and its erase once it is empty; the number of rows."""
     block, cause = flash.pools[collector].victim, flash.pools[collector].victim_cause
-    if flash.control.shared and not takes_writes(flash, pool):  # victims before used up its free blocks
-        pool = next_pool(flash, 0)
+    if flash.control.shared and not pools.takes_writes(flash, pool):  # victims before used up its free blocks
+        pool = pools.next_pool(flash, 0)
     for _ in range(pace(flash, collector)):
         flash_page = next_valid(flash, flash.pools[collector].victim_page)
         if flash_page < 0:
@@ -123,7 +115,7 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
         flash.pools[collector].victim_page = flash_page + 1
     if flash.blocks[block].valid == 0:
         flash.pools[collector].victim = -1
-        recycle_block(flash, block)
+        pools.recycle_block(flash, block)
         row = plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, cause, -1)
     return row
 
@@ -157,4 +149,14 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
             begin(flash, collector, cold, WEAR)
             if not flash.control.slicing:
                 row = empty_victim(flash, policies, row, pool, collector)
+    return row
+
+
+@lean_kernel
+def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int, partial: int, needs: int) -> int:
+    """Plan to program a page that the host writes in a pool for which room was made; the number of rows (see `pools.plan_program`)."""
+    if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks
+        pool = pools.next_pool(flash, page)
+    row = pools.plan_program(flash, row, page, partial, needs)
+    flash.plan[row - 1].place = pools.place_page(flash, policies, pool, 0, page)
     return row

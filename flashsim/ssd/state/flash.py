@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, record_dtype, record_of_type, table_type
-from flashsim.core.request import Integers
+from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL
 
@@ -53,24 +53,28 @@ POOL = record_dtype(int64=_FREE + _COLLECTED)
 BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit")
 #: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
-#: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest and the newest, unused
-#: rows; whether writes are acknowledged only when they are programmed.
-BUFFER = record_dtype(int64="places threshold waiting oldest newest unused write_through")
+#: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
+#: whether writes are acknowledged only when they are programmed.
+BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through")
 #: A page in the write buffer.  `sector_mask` has a bit for each sector that the buffer holds, `write_id` is that of the newest of them, and
 #: `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer that is to bring the newest (-1: it has
-#: ended).  `older` and `newer` link entries in the order in which they came; `next_in_bucket` those of one hash, from `bucket` of the row
-#: of that number.
-ENTRY = record_dtype(int64="page sector_mask write_id arrived filling older newer next_in_bucket bucket")
-#: Counters: what the host asked for; then by cause flash pages read and programmed, and blocks erased.
+#: ended).  `after` and `before` link entries to a ring in the order in which they came, and `after` unused rows; `next_in_bucket` links
+#: those of one hash, from `bucket` of the row of that number.
+ENTRY = record_dtype(int64="page sector_mask write_id arrived filling after before next_in_bucket bucket")
+#: Counters: commands and their bytes, and those that went on where the last one ended, by operation of the host; of the write buffer and of
+#: partial writes; then by cause flash pages read and programmed, and blocks erased.
 COUNTERS = np.dtype(
     [
-        *((name, np.int64) for name in (
-            "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
-            "buffer_read_hits", "buffer_overwrites", "continued_reads", "continued_writes",
-        )),
+        *((name, np.int64, len(OPERATIONS)) for name in ("commands", "bytes", "continued")),
+        *((name, np.int64) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")),
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]
-)  # fmt: skip
+)
+#: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`.
+TIMING = record_dtype(
+    int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
+    "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages"
+)
 
 
 class Flash(NamedTuple):

@@ -5,11 +5,17 @@ the free blocks (`flashsim.ssd.state.pools`).  The *physical* view moves when an
 says of its content.  A power cut keeps the physical view alone.
 
 Entries that name a page count from one, so that zeroed memory, which costs nothing until it is touched, reads as "none".
+
+A write id is the number of a page written or trimmed (``control.sequence``) less ``control.id_base``.  Write ids are renumbered before they
+outgrow 32 bits: recovery needs their order, and four bytes a flash page are what they may take.  What compares times, such as
+``blocks.changed``, goes by the number itself, so that renumbering changes nothing that a drive does.
 """
 
 import numpy as np
+import numpy.typing as npt
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.errors import CapacityError
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray, empty_table
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
@@ -28,6 +34,8 @@ READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLO
 FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, LOG_BLOCK, MAP_BLOCK = range(8)
 #: The write id of a flash page whose program was cut off.
 TORN = -1
+#: The highest write id.
+LAST_WRITE_ID = 2**31 - 1
 #: What planning returns when the policy chose a block that cannot be reclaimed.
 BAD_VICTIM = -1
 
@@ -38,18 +46,15 @@ def lookup(mapping: Narrow, page: int) -> int:
     return int(mapping[page]) - 1
 
 
+@inlined_kernel
+def is_program(kind: int) -> bool:
+    """Whether operations of a kind write to a flash page."""
+    return kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+
+
 @lean_kernel
 def plan_row(
-    plan: RecordArray,
-    row: int,
-    kind: int,
-    place: int,
-    source: int,
-    logical: int,
-    write_id: int,
-    superseded: int,
-    cause: int,
-    needs: int,
+    plan: RecordArray, row: int, kind: int, place: int, source: int, logical: int, write_id: int, superseded: int, cause: int, needs: int
 ) -> int:
     """Note one flash operation; return the number of rows."""
     planned = plan[row]
@@ -106,16 +111,16 @@ def note_wear(control: RecordArray, erases: int, change: int) -> None:
 
 def count_wear(control: RecordArray, blocks: RecordArray) -> None:
     """Count the wear of all blocks, as `note_wear` keeps it from then on."""
-    retired = blocks.state == RETIRED_BLOCK
-    erases = blocks.erases[~retired & (blocks.state != SPARE_BLOCK)]
-    fewest, most = erases.min(initial=NEVER), erases.max(initial=0)
-    control.in_use, control.erase_sum, control.erase_squares, control.retired = (
-        len(erases),
-        erases.sum(),
-        (erases * erases).sum(),
-        retired.sum(),
-    )
-    control.fewest, control.at_fewest, control.most, control.at_most = fewest, (erases == fewest).sum(), most, (erases == most).sum()
+    control.retired = (blocks.state == RETIRED_BLOCK).sum()
+    erases = blocks.erases[in_use(blocks)]
+    control.in_use, control.erase_sum, control.erase_squares = len(erases), erases.sum(), (erases * erases).sum()
+    control.fewest, control.most = erases.min(initial=NEVER), erases.max(initial=0)
+    control.at_fewest, control.at_most = (erases == control.fewest).sum(), (erases == control.most).sum()
+
+
+def in_use(blocks: RecordArray) -> npt.NDArray[np.bool_]:
+    """Whether each block is neither retired nor spare."""
+    return (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK)
 
 
 def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Integers, RecordArray]:
@@ -131,14 +136,12 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
         bad = generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[: parameters.factory_bad_blocks]
         states[bad] = RETIRED_BLOCK
         good = np.flatnonzero(states != RETIRED_BLOCK)
-        states[good[len(good) - parameters.spares_at_first :]] = SPARE_BLOCK
+        states[good[parameters.good_blocks :]] = SPARE_BLOCK
         pools[pool].first_free, pools[pool].free = _link(blocks, pool * per_pool + np.flatnonzero(states == FREE_BLOCK))
         pools[pool].first_spare, pools[pool].spares = _link(blocks, pool * per_pool + np.flatnonzero(states == SPARE_BLOCK))
     pools.free_pages = pools.free * per_block
     if parameters.gc_pool == "shared":
-        total = pools.free_pages.sum()
-        pools.free_pages = 0
-        pools[0].free_pages = total
+        pools.free_pages = np.where(np.arange(count) == 0, pools.free_pages.sum(), 0)
     return pools, active, by_valid, blocks
 
 
@@ -166,3 +169,28 @@ def _link(blocks: RecordArray, ring: Integers) -> tuple[int, int]:
     """Link blocks to a ring; its first, -1 if there is none, and how many they are."""
     blocks.after[ring], blocks.before[ring] = np.roll(ring, -1), np.roll(ring, 1)
     return int(ring[0]) if len(ring) else -1, len(ring)
+
+
+@lean_kernel
+def ids_left(control: RecordArray) -> int:
+    """How many pages can be written and trimmed before write ids must be renumbered."""
+    return LAST_WRITE_ID - (control.sequence - control.id_base)
+
+
+def renumber(control: RecordArray, spare: Narrow, trimmed: Narrow, count: int, oldest_in_flight: int | None) -> int:
+    """Make room for `count` more write ids; by how much those in flight have become smaller.
+
+    Ids that are older than all in flight become 1, 2, ... in the same order; the others keep their distances.
+    """
+    last = int(control.sequence - control.id_base)
+    first_kept = last + 1 if oldest_in_flight is None else oldest_in_flight
+    ids = np.unique(np.concatenate([array[(array > 0) & (array < first_kept)] for array in (spare, trimmed)]))
+    shift = first_kept - 1 - len(ids)
+    if last - shift + count > LAST_WRITE_ID:
+        raise CapacityError(f"write ids: {last - shift} are in use, and {count} more do not fit into {LAST_WRITE_ID}")
+    for array in (spare, trimmed):
+        kept, older = array >= first_kept, (array > 0) & (array < first_kept)
+        array[older] = np.searchsorted(ids, array[older]) + 1
+        array[kept] -= shift
+    control.id_base += shift
+    return shift

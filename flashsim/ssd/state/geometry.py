@@ -14,7 +14,7 @@ import numpy as np
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.records import RecordArray, empty_record, record_dtype
-from flashsim.core.request import SECTOR, Integers
+from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 
 # The geometry; `map_pages` are the translation pages, whose logical numbers follow `logical_pages`.
@@ -32,40 +32,32 @@ _COLLECTION = "shared copyback slicing start_pages stop_pages least_pages gc_cho
 _WEAR = "in_use erase_sum erase_squares fewest at_fewest most at_most retired"
 CONTROL = record_dtype(int64=_GEOMETRY + _ALLOCATION + _COLLECTION + _WEAR)
 
-# How a plane is chosen for a write.
+# How a plane is chosen for a write, in the order of `control_of`.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)
 # Which policy named a block that its contract rules out; 0 for none.
 BROKEN_VICTIM, BROKEN_OPENS, BROKEN_LEVELS = range(1, 4)
+
+
+def filled_record(dtype: np.dtype[np.void], parameters: SsdParameters, **others: int) -> RecordArray:
+    """A record whose fields are `others`, or a drive's parameters of the same names, or 0."""
+    record = empty_record(dtype)
+    for name in dtype.names or ():
+        record[name] = others.get(name, getattr(parameters, name, 0))
+    return record
 
 
 def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> RecordArray:
     """CONTROL of an empty drive; the other arguments are as in `gc.base` and `ftl.base`."""
     per_block, shared = parameters.pages_per_block, parameters.gc_pool == "shared"
     together = parameters.pools if shared else 1
-    control = empty_record(CONTROL)
-    control.pages_per_block = per_block
-    control.blocks_per_pool = parameters.blocks_per_plane
-    control.planes = parameters.planes_per_die
-    control.dies = parameters.dies
-    control.channels = parameters.channels
-    control.pools = parameters.pools
-    control.logical_pages = parameters.logical_pages
-    control.map_pages = map_pages
-    control.page_sectors = parameters.page_size // SECTOR
-    control.allocation = {"round-robin": ROUND_ROBIN, "static": STATIC, "dynamic": DYNAMIC}[parameters.allocation]
-    control.streams = parameters.gc_streams
-    control.pool_limit = parameters.pool_limit
-    control.shared = shared
-    control.copyback = parameters.gc_copyback
-    control.slicing = parameters.gc_slicing
-    control.start_pages = parameters.gc_reserve * per_block * together
-    control.stop_pages = max(parameters.gc_stop, parameters.gc_reserve) * per_block * together
-    control.least_pages = control.start_pages - per_block
-    control.gc_choices = parameters.gc_choices
-    control.gc_rounds = gc_rounds
-    control.wear_gap = parameters.wear_gap
-    control.plan_rows = max(plan_rows, collection_rows(parameters, gc_rounds))
-    return control
+    start_pages = parameters.gc_reserve * per_block * together
+    return filled_record(
+        CONTROL, parameters, blocks_per_pool=parameters.blocks_per_plane, planes=parameters.planes_per_die, map_pages=map_pages,
+        page_sectors=parameters.sectors_per_page, streams=parameters.gc_streams, copyback=parameters.gc_copyback,
+        slicing=parameters.gc_slicing, allocation=("round-robin", "static", "dynamic").index(parameters.allocation), shared=shared,
+        start_pages=start_pages, stop_pages=max(parameters.gc_stop, parameters.gc_reserve) * per_block * together,
+        least_pages=start_pages - per_block, gc_rounds=gc_rounds, plan_rows=max(plan_rows, collection_rows(parameters, gc_rounds)),
+    )  # fmt: skip
 
 
 def moves_of_a_write(parameters: SsdParameters, gc_rounds: int) -> int:
@@ -80,18 +72,9 @@ def collection_rows(parameters: SsdParameters, gc_rounds: int) -> int:
 
 def pool_order(parameters: SsdParameters) -> Integers:
     """The pools in the order in which consecutive writes (or addresses) take them, shape (pools,)."""
-    sizes = {
-        "C": parameters.channels,
-        "W": parameters.packages_per_channel,
-        "D": parameters.dies_per_package,
-        "P": parameters.planes_per_die,
-    }
-    at = np.arange(parameters.pools)
-    where = {}
-    for letter in parameters.allocation_order:
-        at, where[letter] = np.divmod(at, sizes[letter])
-    die = (where["D"] * sizes["W"] + where["W"]) * sizes["C"] + where["C"]
-    return die * sizes["P"] + where["P"]
+    sizes = (parameters.dies_per_package, parameters.packages_per_channel, parameters.channels, parameters.planes_per_die)
+    axes = ["DWCP".index(letter) for letter in reversed(parameters.allocation_order)]  # the one that changes fastest comes last
+    return np.arange(parameters.pools).reshape(sizes).transpose(axes).ravel()
 
 
 @lean_kernel

@@ -10,54 +10,32 @@ is erased.  A read-only drive stays as it is.
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.ssd.state import flash_array, pools
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import (
-    ACTIVE_BLOCK,
-    CLOSED_BLOCK,
-    FREE_BLOCK,
-    RETIRED_BLOCK,
-    SPARE_BLOCK,
-    count_wear,
-    erased,
-    forget_blocks,
-    lookup,
-)
-from flashsim.ssd.state.pools import (
-    close_block,
-    collector_of,
-    drop_page,
-    emptiest_block,
-    free_block,
-    join_ring,
-    recycle_block,
-    withdraw_block,
-)
+from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, lookup
+from flashsim.ssd.state.pools import collector_of, drop_page, free_block
 from flashsim.ssd.state.write_buffer import clear_buffer
 
 
 def recover(state: DriveState) -> None:
     """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
-    state.make_ids(len(state.mapping))  # each page may be written anew
     clear_buffer(state.buffer, state.entries)
-    rebuild_map(state)
+    state.make_ids(len(state.mapping))  # each page may be written anew
+    state.mapping[:] = 0
+    _map_newest(state.flash)
     count_blocks(state)
     if state.layer.recover is not None:
         state.layer.recover(state)
     else:
         rebuild_pools(state)
         restore_reserve(state)
-    count_wear(state.control, state.blocks)
-
-
-def rebuild_map(state: DriveState) -> None:
-    """Map every logical page to the newest copy of it that is whole."""
-    state.mapping[:] = 0
-    _map_newest(state.flash)
+    flash_array.count_wear(state.control, state.blocks)
 
 
 @lean_kernel
 def _map_newest(flash: Flash) -> None:
+    """Map every logical page to the newest copy of it that is whole."""
     for flash_page in range(len(flash.spare)):
         flash.pages[flash_page].owner = flash.pages[flash_page].spare_owner
         write_id, page = flash.spare[flash_page], int(flash.pages[flash_page].spare_owner) - 1
@@ -76,9 +54,9 @@ def count_blocks(state: DriveState) -> None:
     mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
     blocks.valid = np.bincount(mapped // per_block, minlength=len(blocks))
     blocks.cycles = blocks.erases
-    in_use = (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK)
-    blocks.state = np.where(in_use, np.where(blocks.written > 0, CLOSED_BLOCK, FREE_BLOCK), blocks.state)
-    forget_blocks(state.parameters, state.pools, state.active, state.by_valid)
+    in_use = flash_array.in_use(blocks)
+    blocks.state[in_use] = np.where(blocks.written > 0, CLOSED_BLOCK, FREE_BLOCK)[in_use]
+    flash_array.forget_blocks(state.parameters, state.pools, state.active, state.by_valid)
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
         at = collector_of(state.control, pool)
@@ -86,7 +64,7 @@ def count_blocks(state: DriveState) -> None:
         for block in own[blocks.state[own] == FREE_BLOCK]:
             free_block(state.flash, int(block))
         for block in own[blocks.state[own] == SPARE_BLOCK]:
-            state.pools[pool].first_spare = join_ring(blocks, state.pools[pool].first_spare, int(block))
+            state.pools[pool].first_spare = pools.join_ring(blocks, state.pools[pool].first_spare, int(block))
             state.pools.spares[pool] += 1
 
 
@@ -110,7 +88,7 @@ def rebuild_pools(state: DriveState) -> None:
             state.pools.free_pages[collector_of(state.control, pool)] += per_block - blocks.written[block]
         order += closed[blocks.state[closed] == CLOSED_BLOCK].tolist()
     for block in sorted(order, key=lambda block: newest[block]):
-        close_block(state.flash, block, int(newest[block] + state.control.id_base))
+        pools.close_block(state.flash, block, int(newest[block] + state.control.id_base))
 
 
 def restore_reserve(state: DriveState) -> None:
@@ -120,7 +98,7 @@ def restore_reserve(state: DriveState) -> None:
     taken out fit the pools that are below their limit, as all limits together exceed the logical pages.  No block wears out meanwhile:
     one that is past its limit retires when it is reclaimed next.
     """
-    control, pools, blocks = state.control, state.pools, state.blocks
+    control, blocks = state.control, state.blocks
     if control.read_only:
         return
     limits = blocks.limit.copy()
@@ -132,11 +110,11 @@ def restore_reserve(state: DriveState) -> None:
         blocks.cycles[retired] += 1
     for pool in range(state.parameters.pools):
         own = slice(None) if control.shared else slice(pool, pool + 1)
-        while pools.free[own].mean() < state.parameters.gc_reserve:
-            block = emptiest_block(state.flash, collector_of(control, pool))
-            withdraw_block(state.flash, block)
+        while state.pools.free[own].mean() < state.parameters.gc_reserve:
+            block = pools.emptiest_block(state.flash, collector_of(control, pool))
+            pools.withdraw_block(state.flash, block)
             taken += _emptied(state, block)
-            recycle_block(state.flash, block)
+            pools.recycle_block(state.flash, block)
     for page, write_id in taken:
         state.write_anew(page, write_id)
     blocks.limit = limits
@@ -149,5 +127,5 @@ def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
         if page >= 0 and lookup(state.mapping, page) == flash_page:
             taken.append((page, int(state.spare[flash_page])))
             drop_page(state.flash, page)
-    erased(state.flash, block)
+    flash_array.erased(state.flash, block)
     return taken

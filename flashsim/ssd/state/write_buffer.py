@@ -16,7 +16,7 @@ from flashsim.core.records import RecordArray, empty_record, empty_table
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import BUFFER, ENTRY, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
-from flashsim.ssd.state.pools import next_write_id
+from flashsim.ssd.state.pools import join_ring, leave_ring, next_write_id
 
 _MOST_SECTORS = 62  # bits of a mask
 
@@ -37,59 +37,40 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
 
 def clear_buffer(buffer: RecordArray, entries: RecordArray) -> None:
     buffer.waiting = buffer.unused = 0
-    buffer.oldest = buffer.newest = -1
-    entries.newer = np.arange(1, len(entries) + 1)
-    entries[-1].newer = -1
+    buffer.oldest = -1
+    entries.after = np.arange(1, len(entries) + 1)
     entries.bucket = -1
 
 
 def waiting_entries(flash: Flash) -> list[RecordArray]:
     """The entries, oldest first."""
     entries, entry = [], int(flash.buffer.oldest)
-    while entry >= 0:
+    for _ in range(flash.buffer.waiting):
         entries.append(flash.entries[entry])
-        entry = int(flash.entries[entry].newer)
+        entry = int(flash.entries[entry].after)
     return entries
-
-
-@lean_kernel
-def bucket_of(entries: RecordArray, page: int) -> int:
-    """The row whose `bucket` starts the chain of a page's entry."""
-    return page % entries.shape[0]
 
 
 @lean_kernel
 def find_entry(flash: Flash, page: int) -> int:
     """The entry of a logical page, or -1."""
-    buffer, entries = flash.buffer, flash.entries
-    if buffer.waiting == 0:
+    if flash.buffer.waiting == 0:
         return -1
-    entry = entries[bucket_of(entries, page)].bucket
-    while entry >= 0 and entries[entry].page != page:
-        entry = entries[entry].next_in_bucket
+    entry = flash.entries[page % flash.entries.shape[0]].bucket
+    while entry >= 0 and flash.entries[entry].page != page:
+        entry = flash.entries[entry].next_in_bucket
     return entry
 
 
 @lean_kernel
 def add_entry(flash: Flash, page: int) -> int:
     """A new entry, the newest, of a page that has none; return it."""
-    buffer, entries = flash.buffer, flash.entries
-    entry = buffer.unused
-    buffer.unused = entries[entry].newer
-    entries[entry].page = page
-    entries[entry].sector_mask = 0
-    entries[entry].arrived = 0
-    entries[entry].filling = -1
-    newest = buffer.newest
-    entries[entry].older = newest
-    entries[entry].newer = -1
-    if newest >= 0:
-        entries[newest].newer = entry
-    else:
-        buffer.oldest = entry
-    buffer.newest = entry
-    bucket = bucket_of(entries, page)
-    entries[entry].next_in_bucket = entries[bucket].bucket
+    buffer, entries, entry = flash.buffer, flash.entries, flash.buffer.unused
+    added, bucket = entries[entry], page % entries.shape[0]
+    buffer.unused = added.after
+    added.page, added.sector_mask, added.arrived, added.filling = page, 0, 0, -1
+    buffer.oldest = join_ring(entries, buffer.oldest, entry)
+    added.next_in_bucket = entries[bucket].bucket
     entries[bucket].bucket = entry
     buffer.waiting += 1
     return entry
@@ -98,25 +79,17 @@ def add_entry(flash: Flash, page: int) -> int:
 @lean_kernel
 def remove_entry(flash: Flash, entry: int) -> None:
     """Take an entry out; what it said can be read until the next is added."""
-    buffer, entries = flash.buffer, flash.entries
-    older, newer = entries[entry].older, entries[entry].newer
-    if older >= 0:
-        entries[older].newer = newer
-    else:
-        buffer.oldest = newer
-    if newer >= 0:
-        entries[newer].older = older
-    else:
-        buffer.newest = older
-    bucket = bucket_of(entries, entries[entry].page)
+    buffer, entries, removed = flash.buffer, flash.entries, flash.entries[entry]
+    buffer.oldest = leave_ring(entries, buffer.oldest, entry)
+    bucket = removed.page % entries.shape[0]
     other = entries[bucket].bucket
     if other == entry:
-        entries[bucket].bucket = entries[entry].next_in_bucket
+        entries[bucket].bucket = removed.next_in_bucket
     else:
         while entries[other].next_in_bucket != entry:
             other = entries[other].next_in_bucket
-        entries[other].next_in_bucket = entries[entry].next_in_bucket
-    entries[entry].newer = buffer.unused
+        entries[other].next_in_bucket = removed.next_in_bucket
+    removed.after = buffer.unused
     buffer.unused = entry
     buffer.waiting -= 1
 

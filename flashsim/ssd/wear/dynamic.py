@@ -2,13 +2,13 @@
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.wear._free_blocks import least_worn_free
+from flashsim.ssd.state.pools import first_of_most
 
 
 @lean_kernel
 def opens(flash: Flash, pool: int) -> int:
     """The free block with the fewest erases; among equals the one that was freed first."""
-    return least_worn_free(flash, pool)
+    return first_of_most(flash, pool, -1)
 
 
 @lean_kernel

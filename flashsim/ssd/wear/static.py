@@ -11,7 +11,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.spans import WEAR
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK
-from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
+from flashsim.ssd.state.pools import LOOKED_AT, first_of_most
 
 
 @lean_kernel
@@ -19,9 +19,8 @@ def opens(flash: Flash, pool: int) -> int:
     """The free block with the fewest erases, or with the most for cold data; among equals the one that was freed first."""
     collector = 0 if flash.control.shared else pool
     levelling = flash.pools[collector].victim >= 0 and flash.pools[collector].victim_cause == WEAR
-    if levelling and flash.control.streams > 1 and flash.active[pool, flash.control.streams - 1] < 0:
-        return most_worn_free(flash, pool)
-    return least_worn_free(flash, pool)
+    rests = levelling and flash.control.streams > 1 and flash.active[pool, flash.control.streams - 1] < 0
+    return first_of_most(flash, pool, 1 if rests else -1)
 
 
 @lean_kernel

@@ -22,7 +22,7 @@ from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import PURPOSES
 from flashsim.pools.devices import PoolDevice
 from flashsim.pools.setup import PoolSetup
-from flashsim.ssd.setup.precondition import Precondition
+from flashsim.ssd.precondition import Precondition
 from flashsim.studies.pooling.results import INTERVALS, DesignResult
 from flashsim.studies.replaying.preconditioning import wanted
 from flashsim.studies.runs import kept

@@ -8,7 +8,7 @@ from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.ftl import base as ftl_family
-from flashsim.ssd.setup.precondition import FILLS, Precondition, Preconditioned
+from flashsim.ssd.precondition import FILLS, Precondition, Preconditioned
 from models.occupancy import occupancy
 
 _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MB, MILLISECONDS, SECONDS, format_duration
-from flashsim.ssd.state.block_map import BlockMap
+from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import LINES, STEPS, legend, lines, panels
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section

@@ -20,7 +20,7 @@ from flashsim.device import presets, scaling
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
-from flashsim.ssd.state.timing import timing_of
+from flashsim.ssd.parameters import timing_of
 from models.allocation import buffers
 from models.disk import Disk
 

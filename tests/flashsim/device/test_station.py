@@ -21,7 +21,7 @@ from flashsim.device.presets import Preset, from_document
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.specification import StationSpecification
-from flashsim.ssd.setup.precondition import Precondition
+from flashsim.ssd.precondition import Precondition
 
 KINDS = (StationEngine, StationSpecification)
 

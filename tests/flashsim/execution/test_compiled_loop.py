@@ -78,7 +78,7 @@ def test_long_work_keeps_the_tables_of_its_engines_small() -> None:
     loop = CompiledLoop([engine], ClosedClients(40).side([1000]))
     loop.run(completions=50_000)
     assert loop.completions >= 50_000
-    assert len(engine._host.tables.requests) < 1000
+    assert len(engine.host.tables.requests) < 1000
 
 
 def test_clients_get_what_mean_value_analysis_says() -> None:

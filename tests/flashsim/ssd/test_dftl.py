@@ -15,9 +15,9 @@ from flashsim.core.request import READ, TRIM, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import HOST, MAP
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.ftl import _map_cache as cache
+from flashsim.ssd.ftl import _stored_map as cache
 from flashsim.ssd.ftl import dftl
-from flashsim.ssd.ftl._map_blocks import STORE_ROWS
+from flashsim.ssd.ftl._stored_map import STORE_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup

@@ -14,7 +14,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state import drive_state
+from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, count_wear
 from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, check_wear, drive, served
@@ -167,7 +167,7 @@ def test_a_sample_of_wear_does_not_look_at_every_block(monkeypatch: pytest.Monke
         count_wear(*arrays)
 
     engine, random = SsdEngine(drive()), generator(1, "samples")
-    monkeypatch.setattr(drive_state, "count_wear", counted)
+    monkeypatch.setattr(flash_array, "count_wear", counted)
     for _ in range(200):
         served(engine, make_requests(WRITE, random.integers(0, engine.parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
         check_wear(engine)

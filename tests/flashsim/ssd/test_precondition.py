@@ -16,8 +16,7 @@ from flashsim.device.device import Device
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.setup.precondition import Precondition, Preconditioned, hot_cold, precondition
-from flashsim.ssd.setup.steady_state import lay_out
+from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, lay_out, precondition
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
 from models.occupancy import occupancy

@@ -9,8 +9,8 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import LAST_WRITE_ID, ids_left, renumber
 from flashsim.ssd.state.recovery import recover
-from flashsim.ssd.state.write_ids import LAST_WRITE_ID, ids_left, renumber
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive
 
 
@@ -47,7 +47,7 @@ def test_order_stays_and_ids_in_flight_keep_their_distances() -> None:
         array[:] = random.choice([-1, 0, 5, 70, 1000, 2000, 2**30, 2**31 - 20], len(array))
     state.control.sequence = LAST_WRITE_ID - 3
     before = [state.spare.copy(), state.trimmed.copy()]
-    shift = state.make_ids(100, oldest_in_flight=2**31 - 30)
+    shift = state.make_ids(100, [2**31 - 30])
     assert shift == 2**31 - 31 - 5
     assert ids_left(state.control) == 3 + shift
     for array, old in zip((state.spare, state.trimmed), before, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flashsim.ssd.state.block_map import BlockMap
+from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import svg
 from flashsim.studies.replaying.report import amplification_over_time, block_heat, busy_parts, latencies
 from tests.flashsim.conftest import Run

@@ -1,18 +1,25 @@
-"""Known states of a drive before a measurement, reached in no time: filled in order, filled at random, steady under random writes, aged."""
+"""Known states of a drive before a measurement, reached in no time: filled in order, filled at random, steady under random writes, aged.
+
+A steady state is laid out in one step: which blocks hold how many valid pages, which pages, and how old they are.  Only the flash is
+written then (spare areas and owners), and everything else is rebuilt as after a power cut (`flashsim.ssd.state.recovery`).  So a power cut
+right after this changes nothing.
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.protocols import Progress
+from flashsim.core.request import Integers
 from flashsim.core.rng import generator
-from flashsim.ssd.setup.steady_state import Occupancy, lay_out
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.state.flash import Narrow
-from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK
+from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, in_use
 from flashsim.ssd.state.recovery import recover
 
 #: What `Precondition.fill` may be.
@@ -21,6 +28,11 @@ FILLS = ("empty", "sequential", "random", "steady")
 _MOST_ERASES = 10**12
 #: Draws so many logical pages that the host writes, in order.
 Workload = Callable[[np.random.Generator, int], Narrow]
+#: Shares of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or (ages, pages of a block + 1) from the oldest.
+Occupancy = npt.NDArray[np.float64]
+
+#: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
+_GOLDEN = (5**0.5 - 1) / 2
 
 #: Write amplification is measured in windows, so many for each time that all usable pages are programmed, but none with fewer programs
 #: than this: the counts of single victims must not show.
@@ -72,15 +84,13 @@ class Precondition:
     def __post_init__(self) -> None:
         if self.fill not in FILLS:
             raise UnknownNameError("precondition", self.fill, FILLS)
-        if not 0 <= self.share <= 1:
-            raise InvalidParameterError("share", self.share, "it must be from 0 to 1")
-        if self.longest < 1:
-            raise InvalidParameterError("longest", self.longest, "it must be at least 1")
-        for name, value in (("erases", self.erases or 0.0), ("erases_spread", self.erases_spread)):
-            if not 0 <= value <= _MOST_ERASES:
-                raise InvalidParameterError(name, value, f"it must be from 0 to {_MOST_ERASES}")
-        if self.seed < 0:
-            raise InvalidParameterError("seed", self.seed, "it must be at least 0")
+        bounds = {"share": (0, 1), "longest": (1, None), "erases": (0, _MOST_ERASES), "erases_spread": (0, _MOST_ERASES), "seed": (0, None)}
+        for name, (least, most) in bounds.items():
+            value = getattr(self, name) or 0
+            if most is None and value < least:
+                raise InvalidParameterError(name, value, f"it must be at least {least}")
+            if most is not None and not least <= value <= most:
+                raise InvalidParameterError(name, value, f"it must be from {least} to {most}")
         if self.occupancy is not None and self.fill != "steady":
             raise InvalidParameterError("occupancy", "given", "only a steady state starts from one")
 
@@ -178,11 +188,11 @@ def _filled(logical_pages: int, how: Precondition) -> Narrow:
 def _age(state: DriveState, mean: float, how: Precondition) -> None:
     """Set the erases of an erased drive's blocks; retire those that cannot have had so many, as long as there are spare blocks."""
     blocks, parameters = state.blocks, state.parameters
-    in_use = ~np.isin(blocks.state, (RETIRED_BLOCK, SPARE_BLOCK))
+    used = in_use(blocks)
     drawn = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(len(blocks))
     erases = np.maximum(np.rint(drawn), 0).astype(np.int64)
-    blocks.erases = np.where(in_use, erases, blocks.erases)
-    waiting = np.flatnonzero(in_use & (blocks.limit > 0) & (blocks.erases >= blocks.limit)).tolist()
+    blocks.erases = np.where(used, erases, blocks.erases)
+    waiting = np.flatnonzero(used & (blocks.limit > 0) & (blocks.erases >= blocks.limit)).tolist()
     for block in waiting:  # grows by the spares that wear out as well
         first = block // parameters.blocks_per_plane * parameters.blocks_per_plane
         spares = np.flatnonzero(blocks.state[first : first + parameters.blocks_per_plane] == SPARE_BLOCK)
@@ -203,22 +213,129 @@ def _confirm(state: DriveState, how: Precondition, progress: Progress | None) ->
     window = max(-(-state.parameters.usable_pages // _WINDOWS), _LEAST_WINDOW)
     at_once = min(LOADED_AT_ONCE, window // 32)
     longest = _WINDOWS * how.longest
-    found: list[tuple[int, int]] = []  # writes and programs of each window
+    windows: list[tuple[int, int]] = []  # writes and programs of each
     halves, steady = (math.nan, math.nan), False
-    while len(found) < longest and not steady:
+    while len(windows) < longest and not steady:
         writes = programs = 0
         while programs < window:
             programs += state.write_pages(workload(random, at_once))
             writes += at_once
-        found.append((writes, programs))
+        windows.append((writes, programs))
         if progress:
-            progress(len(found), longest, "confirming the steady state")
-        if len(found) >= _JUDGED:
-            halves = (_amplification(found[-_JUDGED : -_JUDGED // 2]), _amplification(found[-_JUDGED // 2 :]))
+            progress(len(windows), longest, "confirming the steady state")
+        if len(windows) >= _JUDGED:
+            halves = (_amplification(windows[-_JUDGED : -_JUDGED // 2]), _amplification(windows[-_JUDGED // 2 :]))
             steady = abs(halves[0] - halves[1]) <= _TOLERANCE * halves[1]
-    total = sum(writes for writes, _ in found)
-    return Preconditioned(how.fill, total, _amplification(found[-_JUDGED:]), halves, steady)
+    total = sum(writes for writes, _ in windows)
+    return Preconditioned(how.fill, total, _amplification(windows[-_JUDGED:]), halves, steady)
 
 
 def _amplification(windows: list[tuple[int, int]]) -> float:
     return sum(programs for _, programs in windows) / sum(writes for writes, _ in windows)
+
+
+def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator) -> None:
+    """Fill an erased drive as random writes to all its logical pages leave it.
+
+    Each plane keeps its reserve of free blocks and has closed all the others: it is about to collect garbage.  Valid pages are divided
+    evenly between planes, and as their addresses say where allocation is static.  Blocks are closed in the order of their counts of valid
+    pages, the emptiest first, unless `occupancy` tells ages apart.  Which page lies where is drawn at random.
+
+    Raises
+    ------
+    InvalidParameterError
+        `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
+    """
+    parameters, per_block = state.parameters, state.parameters.pages_per_block
+    own = _pages_of_pools(state, random)
+    closed = _closed_blocks(state, random)
+    check_occupancy(occupancy, per_block, sum(map(len, own)) / closed.size)
+    counts = np.stack([_counts(occupancy, closed.shape[1], len(pages), per_block) for pages in own])
+    # Write ids in the order of closing, over all planes; one id before them all belongs to the copies that are no longer valid.
+    invalid_id = int(state.control.sequence) + 1
+    first_ids = (invalid_id + 1 + np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(counts.T.shape).T
+    state.control.sequence = invalid_id + counts.sum()
+    for pool in range(parameters.pools):
+        owners = own[pool] if len(own[pool]) else np.zeros(1, np.int32)
+        draws = random.random(closed.shape[1] * per_block, np.float32)
+        _write_blocks(closed[pool], counts[pool], first_ids[pool], invalid_id, owners, draws, per_block, state.pages, state.spare)
+    recover(state)
+
+
+def check_occupancy(occupancy: Occupancy, per_block: int, mean: float) -> None:
+    """Refuse what is no distribution over 0 to `per_block` valid pages with that mean (to 1 % of a block)."""
+    if occupancy.ndim not in (1, 2) or occupancy.shape[-1] != per_block + 1 or not len(occupancy):
+        bound = f"the counts 0 to {per_block} of valid pages need shape ({per_block + 1},), or one such row for each age"
+        raise InvalidParameterError("occupancy", f"an array of shape {occupancy.shape}", bound)
+    sums = occupancy.sum(axis=-1)
+    if not (np.all(occupancy >= 0) and np.allclose(sums, 1, rtol=0, atol=1e-6)):
+        worst = float(np.ravel(sums)[np.argmax(np.abs(np.ravel(sums) - 1))])
+        raise InvalidParameterError(
+            "occupancy", f"shares from {occupancy.min():.3g} that sum to {worst:.6g}", "shares are at least 0, sum 1"
+        )
+    held = float((occupancy @ np.arange(per_block + 1)).mean())
+    if abs(held - mean) > 0.01 * per_block:
+        bound = f"the closed blocks of this drive hold {mean:.2f}: the distribution belongs to another over-provisioning"
+        raise InvalidParameterError("occupancy", f"{held:.2f} valid pages a block", bound)
+
+
+def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narrow]:
+    parameters, count = state.parameters, len(state.mapping)
+    pages = np.arange(count, dtype=np.int32)
+    if parameters.allocation != "static":
+        random.shuffle(pages)
+    turns = [pages[turn :: parameters.pools].copy() for turn in range(parameters.pools)]
+    own = [np.zeros(0, np.int32)] * parameters.pools
+    for turn, pool in enumerate(state.pools.order):
+        if parameters.allocation == "static":
+            random.shuffle(turns[turn])
+        own[pool] = turns[turn]
+    return own
+
+
+def _closed_blocks(state: DriveState, random: np.random.Generator) -> Integers:
+    """The blocks to fill, shape (pools, blocks of a pool outside its reserve), each row in random order; the order of closing."""
+    parameters = state.parameters
+    blocks = np.flatnonzero(in_use(state.blocks)).reshape(parameters.pools, parameters.good_blocks)
+    return random.permuted(blocks, axis=1)[:, parameters.gc_reserve :]
+
+
+def _counts(occupancy: Occupancy, blocks: int, valid: int, per_block: int) -> Integers:
+    """How many valid pages each block holds, in the order of closing: evenly spread quantiles, and `valid` altogether."""
+    at = (np.arange(blocks) + 0.5) / blocks
+    if occupancy.ndim == 1:
+        counts = np.searchsorted(np.cumsum(occupancy), at)
+    else:
+        ages = np.cumsum(occupancy, axis=1)[(at * len(occupancy)).astype(np.int64)]
+        counts = (ages < (np.arange(1, blocks + 1) * _GOLDEN % 1)[:, None]).sum(axis=1)
+    counts = np.minimum(counts, per_block)
+    while missing := valid - int(counts.sum()):
+        step = 1 if missing > 0 else -1
+        room = np.flatnonzero((counts < per_block) if step > 0 else (counts > 0))
+        chosen = room[np.linspace(0, len(room) - 1, min(abs(missing), len(room))).astype(np.int64)]
+        counts[chosen] += step
+    return counts
+
+
+@lean_kernel
+def _write_blocks(
+    closed: Integers, counts: Integers, first_ids: Integers, invalid_id: int, owners: Narrow, draws: npt.NDArray[np.float32],
+    per_block: int, pages: Narrow, spare: Narrow,
+) -> None:  # fmt: skip
+    """Program whole blocks: each logical page of `owners` once, with ascending write ids, and older copies of them between."""
+    valid_page = older = 0
+    for number in range(len(closed)):
+        left, write_id = counts[number], first_ids[number]
+        for place in range(per_block):
+            flash_page = closed[number] * per_block + place
+            draw = float(draws[number * per_block + place])
+            if draw * (per_block - place) < left:  # every choice of places is as likely (Knuth, TAOCP 3.4.2, algorithm S)
+                spare[flash_page] = write_id
+                pages[flash_page].spare_owner = owners[valid_page] + 1
+                left -= 1
+                write_id += 1
+                valid_page += 1
+            else:
+                spare[flash_page] = invalid_id
+                pages[flash_page].spare_owner = owners[older % len(owners)] + 1
+                older += 1

@@ -1,0 +1,241 @@
+"""The engine's tables: flash operations in progress, the dies, channels, link and controller that they queue for, and what these did."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from flashsim.core import records, spans
+from flashsim.core.kernel import inlined_kernel
+from flashsim.core.records import MATRIX, RecordArray
+from flashsim.core.request import Integers
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING
+
+# A row of the operation table begins with the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
+# its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
+# the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
+# `interrupted` how often it was.  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged
+# when its bytes have come.  A command's operations are chained by `next_part`.
+_OPERATION = "id due left_over request phase waits die command sectors interrupted is_part is_behind next_part "
+# Of a command alone.  `left` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
+# flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
+# where the last one ended, `through` that what it writes is acknowledged when it is programmed.
+_COMMAND = "overhead host_command flush_mark left first_part last_part on_its_way continues through "
+# Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its `entry` there, the transfer `before` it of the same page (-1:
+# none), whether it takes room, and the store that took the page away before it came (-1: none).
+_BUFFER_PAGE = "entry before needs_room destaged_by "
+# Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
+_STORE = "arrived_id"
+# The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
+# and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
+# queue, and unused rows.  `first` is where the first two chains of an operation start.
+FOLLOWER, READER, IN_DIE, QUEUED = range(4)
+_CHAINS = np.dtype([("first", np.int64, 2), ("next", np.int64, 4)])
+OPERATION = records.record_dtype(PLAN, _CHAINS, int64=_OPERATION + _COMMAND + _BUFFER_PAGE + _STORE)
+#: A row of the server table: one a die, then a channel, then the link, then the controller.  `busy` is whether the part is at work; of a
+#: die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a read
+#: interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
+#: `next_woken` chains such dies.
+SERVER = records.record_dtype(int64="busy since busy_ns suspended woken next_woken cached")
+#: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then READY, WANTING and FLUSHES.
+QUEUE = records.record_dtype(int64="head tail")
+# The last queues: operations that are ready for the link in this event, those that wait for room in the write buffer, and flush commands.
+READY, WANTING, FLUSHES = -3, -2, -1
+#: What the next erase of a block must wait for and came after the last erase of it that was admitted; that erase's id; programs of the
+#: block's pages that have not ended.  A block may be reclaimed again while its earlier erase still waits in the queue.
+GATE = records.record_dtype(int64="holders last_erase pending")
+#: The engine's scalars.  `spans` are recorded in the log if `recording` is set.  The dies that were woken stand between `first_woken` and
+#: `last_woken`.  `room` is the pages that the write buffer can still take, `destaging` counts acknowledged pages that are on their way to
+#: flash, and `flushing` is a flush command that is still being admitted.  `happened` counts the events since power came.  `read_end` and
+#: `write_end` are where the last read and write ended, and `held` counts the pages of writes that go on there which the controller holds.
+ENGINE = records.record_dtype(
+    int64="events next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end held spans "
+    "recording"
+)
+
+#: The KIND of a row of the operation table that stands for a whole command.
+COMMAND_KIND = 9
+# What an operation's pending event ends.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
+#: An event's key is the operation's id and, below it, its row.
+ROW_BITS = 24
+ROW_MASK = (1 << ROW_BITS) - 1
+_FIRST_ROWS = 1024
+#: The kind of span of each kind of flash operation on a die.
+_ON_DIE = (spans.READ, spans.READ, spans.FETCH, spans.PROGRAM, spans.PROGRAM, spans.MOVE, spans.ERASE)
+
+
+class Flow(NamedTuple):
+    """Operations in progress, and what they queue and wait for."""
+
+    #: ENGINE.
+    engine: RecordArray
+    #: Pending events in a heap, a row with time and key for each.
+    heap: Integers
+    #: What the parts did, `flashsim.core.spans.SPAN`.
+    log: RecordArray
+    #: OPERATION.
+    operations: RecordArray
+    #: SERVER: dies, channels, the link and the controller.
+    servers: RecordArray
+    #: QUEUE.
+    queues: RecordArray
+    #: GATE, of each block.
+    gates: RecordArray
+
+
+class Times(NamedTuple):
+    """How long things take, and how often they happened."""
+
+    #: TIMING.
+    timing: RecordArray
+    #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
+    links: Integers
+    #: COUNTERS.
+    counters: RecordArray
+
+
+FLOW = types.NamedTuple(
+    (records.record_of_type(ENGINE), MATRIX, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
+)
+TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, records.record_of_type(COUNTERS)), Times)
+
+
+def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
+    """The tables of a drive before its first operation."""
+    servers = parameters.dies + parameters.channels + 2
+    engine, queues = records.empty_record(ENGINE), records.empty_table(servers + parameters.dies + 3, QUEUE)
+    gates = records.empty_table(parameters.pools * parameters.blocks_per_plane, GATE)
+    for name in ("unused", "first_woken", "flushing", "read_end", "write_end"):
+        engine[name] = -1
+    engine.room, queues.head, gates.last_erase = parameters.buffer_pages, -1, -1
+    # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave events that
+    # are dropped in time.
+    heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64)
+    operations = records.empty_table(_FIRST_ROWS, OPERATION)
+    return Flow(engine, heap, log, operations, records.empty_table(servers, SERVER), queues, gates)
+
+
+@inlined_kernel
+def take_row(flow: Flow, kind: int) -> int:
+    """An unused row of the operation table, numbered and cleared (there must be one)."""
+    row = flow.engine.unused
+    if row >= 0:
+        flow.engine.unused = flow.operations[row].next[QUEUED]
+    else:
+        row = flow.engine.watermark
+        flow.engine.watermark += 1
+    flow.engine.live += 1
+    operation = flow.operations[row]
+    operation.kind = kind
+    operation.id = flow.engine.next_id
+    flow.engine.next_id += 1
+    operation.phase = WAITING
+    operation.waits = 1
+    operation.due = -1
+    operation.interrupted = operation.is_part = operation.is_behind = operation.needs_room = 0
+    operation.next_part = operation.first[FOLLOWER] = operation.first[READER] = -1
+    for chain in range(4):
+        operation.next[chain] = -1
+    return row
+
+
+@inlined_kernel
+def give_row(flow: Flow, row: int) -> None:
+    """Return a row of the operation table."""
+    flow.operations[row].id = -1
+    flow.operations[row].next[QUEUED] = flow.engine.unused
+    flow.engine.unused = row
+    flow.engine.live -= 1
+
+
+@inlined_kernel
+def add_part(operations: RecordArray, command: int, row: int, is_part: bool) -> None:
+    """Chain an operation to its command, which may wait for it: it goes on when the controller has dealt with the command."""
+    operations[row].command, operations[row].request, operations[row].is_part = command, operations[command].request, is_part
+    operations[command].left += is_part
+    if operations[command].first_part < 0:
+        operations[command].first_part = row
+    else:
+        operations[operations[command].last_part].next_part = row
+    operations[command].last_part = row
+
+
+@inlined_kernel
+def follow(operations: RecordArray, awaited: int, row: int, chain: int) -> None:
+    """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain, FOLLOWER or READER."""
+    operations[row].waits += 1
+    last = operations[awaited].first[chain]
+    if last < 0:
+        operations[awaited].first[chain] = row
+        return
+    while operations[last].next[chain] >= 0:
+        last = operations[last].next[chain]
+    operations[last].next[chain] = row
+
+
+@inlined_kernel
+def enqueue(flow: Flow, queue: int, row: int, chain: int) -> None:
+    """Take the last place in a queue, which is chained by IN_DIE (that of a die, or FLUSHES) or QUEUED."""
+    if flow.queues[queue].head < 0:
+        flow.queues[queue].head = row
+    else:
+        flow.operations[flow.queues[queue].tail].next[chain] = row
+    flow.queues[queue].tail = row
+
+
+@inlined_kernel
+def dequeue(flow: Flow, queue: int, chain: int) -> int:
+    """Take the first operation off a queue; -1 if it is empty."""
+    row = flow.queues[queue].head
+    if row >= 0:
+        flow.queues[queue].head = flow.operations[row].next[chain]
+        flow.operations[row].next[chain] = -1
+    return row
+
+
+@inlined_kernel
+def reads_of(flow: Flow, die: int) -> int:
+    """The queue of a die's reads that overtake."""
+    return flow.servers.shape[0] + die
+
+
+@inlined_kernel
+def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
+    """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
+    if flow.servers[server].busy:
+        enqueue(flow, server, row, QUEUED)
+        return False
+    flow.servers[server].busy = 1
+    flow.servers[server].since = now
+    return True
+
+
+@inlined_kernel
+def release(flow: Flow, server: int, now: int) -> int:
+    """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
+    part = flow.servers[server]
+    part.busy_ns += now - part.since
+    part.since = now
+    row = dequeue(flow, server, QUEUED)
+    part.busy = row >= 0
+    return row
+
+
+@inlined_kernel
+def note_span(flow: Flow, control: RecordArray, server: int, row: int, now: int) -> None:
+    """An operation gives up a server that it has held for a while, if only for a nanosecond (it may be interrupted at once)."""
+    if flow.engine.recording == 0 or flow.servers[server].since == now:
+        return
+    span, operation = flow.log[flow.engine.spans], flow.operations[row]
+    flow.engine.spans += 1
+    span.server = server
+    span.begin = flow.servers[server].since
+    span.end = now
+    span.request = operation.request
+    if operation.kind == COMMAND_KIND:
+        span.kind, span.cause, span.page = spans.COMMAND, spans.HOST, -1
+    else:
+        span.kind = spans.TRANSFER if server >= control.dies else _ON_DIE[operation.kind]
+        span.cause, span.page = operation.cause, operation.logical

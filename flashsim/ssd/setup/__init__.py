@@ -1,1 +1,0 @@
-"""Known states of a drive before a measurement."""
