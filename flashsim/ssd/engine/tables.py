@@ -17,22 +17,28 @@ from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING
 # the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
 # `interrupted` how often it was.  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged
 # when its bytes have come.  A command's operations are chained by `next_part`.
-_OPERATION = "id due left_over request phase waits die command sectors interrupted is_part is_behind next_part "
+_OPERATION = "id due left_over request sectors "
+_PLACES = "waits die command interrupted next_part "
+_MARKS = "phase is_part is_behind "
 # Of a command alone.  `left` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
 # where the last one ended, `through` that what it writes is acknowledged when it is programmed.
-_COMMAND = "overhead host_command flush_mark left first_part last_part on_its_way continues through "
+_COMMAND = "overhead host_command flush_mark left "
+_PARTS = "first_part last_part "
+_COMMAND_MARKS = "on_its_way continues through "
 # Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its `entry` there, the transfer `before` it of the same page (-1:
 # none), whether it takes room, and the store that took the page away before it came (-1: none).
-_BUFFER_PAGE = "entry before needs_room destaged_by "
+_BUFFER_PAGE = "entry before destaged_by "
 # Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
 _STORE = "arrived_id"
 # The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
 # and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
 # queue, and unused rows.  `first` is where the first two chains of an operation start.
 FOLLOWER, READER, IN_DIE, QUEUED = range(4)
-_CHAINS = np.dtype([("first", np.int64, 2), ("next", np.int64, 4)])
-OPERATION = records.record_dtype(PLAN, _CHAINS, int64=_OPERATION + _COMMAND + _BUFFER_PAGE + _STORE)
+_CHAINS = np.dtype([("first", np.int32, 2), ("next", np.int32, 4)])
+OPERATION = records.record_dtype(
+    PLAN, _CHAINS, int64=_OPERATION + _COMMAND + _STORE, int32=_PLACES + _PARTS + _BUFFER_PAGE, int8=_MARKS + _COMMAND_MARKS + "needs_room"
+)
 #: A row of the server table: one a die, then a channel, then the link, then the controller.  `busy` is whether the part is at work; of a
 #: die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a read
 #: interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
