@@ -1,4 +1,4 @@
-"""How many valid pages the closed blocks of a page-mapped drive hold in steady state, under uniform random writes of single pages.
+"""Valid pages of the closed blocks of a page-mapped drive in steady state, under uniform random writes of single pages.
 
 Alpha is usable over logical pages (see `models.write_amplification`), rho = 1 / alpha; a block has b pages.  All blocks outside the reserve
 are closed ones, so their mean is b rho whatever the policy.

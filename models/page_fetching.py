@@ -1,4 +1,4 @@
-"""How many pages must be fetched, at least, so that pairs of pages meet in few frames; and how many pages random tuples lie on.
+"""Bounds of page fetching: the fewest fetches by which pairs of pages meet in few frames, and the pages that random tuples lie on.
 
 A page graph has a vertex a page and an edge a pair that must be in memory together once.
 """
@@ -162,7 +162,7 @@ def yao(tuples: int, per_page: float, chosen: int) -> float:
 
 
 def cardenas(pages: float, chosen: float) -> float:
-    """The same for tuples drawn independently, which may be the same (Cardenas, CACM 18(5), 1975).
+    """Expected pages of tuples drawn independently, which may be the same (Cardenas, CACM 18(5), 1975).
 
     Examples
     --------

@@ -233,7 +233,7 @@ def _newer(found: Stays, keys: Integers, held: Integers, limit: int, window: Win
 
 
 def _run(found: Stays, newer: Reals, window: Window, most: int) -> float:
-    """How many neighbours in a row, on average, are newer than the disk when one of them is cleaned."""
+    """Mean number of neighbours in a row that are newer than the disk when one of them is cleaned."""
     rows = np.flatnonzero(found.dirty & np.isfinite(found.leaves))
     # a copy is newer from when its page left until it is cleaned, or its page comes back to be written
     again = np.append(np.where(found.again[1:] & found.dirty[1:], found.begins[1:], np.inf), np.inf)[rows]

@@ -52,7 +52,7 @@ def _hidden(problem: Problem) -> tuple[bool, ...]:
 
 
 def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = False) -> tuple[Price, Price, Price]:
-    """Of reading a base relation in order; of writing an output buffer; of reading it back in the second phase.
+    """Prices of reading a base relation in order, of writing an output buffer, and of reading it back in the second phase.
 
     On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
     what that saves, over the saving of requests, is added to the price of reading.  On two devices the moves are TR's: one a buffer of a

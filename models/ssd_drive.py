@@ -105,7 +105,7 @@ class Timing:
         return cls(latency_ms - command, command, page_ms)
 
     def after(self, submission_ms: float, held_ms: float) -> Timing:
-        """The same where requests are on their way for a while first, and each command holds the link for a while besides its pages."""
+        """Timing where requests are on their way for a while first, and each command holds the link for a while besides its pages."""
         return replace(self, start_ms=self.start_ms + submission_ms, command_ms=self.command_ms + held_ms)
 
 

@@ -42,7 +42,7 @@ def checks() -> dict[str, list[str]]:
             "--ignore",
             "tests/notebooks",
         ],
-        "notebooks": [*python, "pytest", "--durations", "5", "tests/notebooks"],
+        "notebooks": [*python, "pytest", "-n", str(CORES), "--dist", "worksteal", "--durations", "5", "tests/notebooks"],
     }
     if any((ROOT / "tests" / "benchmarks").glob("test_*.py")):  # alone, so that nothing else disturbs what they measure
         found["benchmarks"] = [*python, "pytest", "tests/benchmarks"]

@@ -31,7 +31,7 @@ _LEAST = 4
 
 
 class Sides:
-    """Which relation's tuples are put aside (the outer one), and which one's pages then come by (the inner one)."""
+    """The outer relation, whose tuples are put aside, and the inner one, whose pages then come by."""
 
     def __init__(self, cache: PageCache) -> None:
         self.cache = cache

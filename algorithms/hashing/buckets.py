@@ -154,7 +154,7 @@ class Resident:
         return sum(len(part) for part in self._tuples)
 
     def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Which keys belong in memory, given their hashes."""
+        """Whether keys belong in memory, given their hashes."""
         return hashes >> np.uint64(32) < self._threshold
 
     def admit(self, tuples: Tuples, hashes: Hashes) -> None:

@@ -93,7 +93,7 @@ Taker = Callable[[Integers, Integers], Algorithm]
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows of a relation take part.
+    """The rows of a relation that take part.
 
     Parameters
     ----------

@@ -253,7 +253,7 @@ class LateFetch:
         return tuple(ids)
 
     def _layout(self, at: int, fetched: Sequence[int]) -> Layout:
-        """Of entries by the row ids of one relation, with what was fetched of some."""
+        """Layout of entries by the row ids of one relation, with what was fetched of some."""
         rows = [max(1, side.file.tuples) for side in self._sides]
         widths = {"key": width_of(rows[at]), "row": width_of(math.prod(rows) // rows[at])}
         padding = sum(self._sides[number].width for number in fetched)

@@ -35,7 +35,7 @@ _WRONG = {
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Which pages are fetched in which order, what each replaces, and which entries of the join index are then joined.
+    """Order of page fetches, the page that each replaces, and the entries of the join index that are then joined.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class PageCache:
         yield from _emit(due.found, emitted if emits else done // 2, done // 2, read)
 
     def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int) -> int:
-        """As `_exchange`, but what is wrong is raised."""
+        """Exchange pages (see `_exchange`), and raise what is wrong."""
         done, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, done)
         if wrong < 0:
             among = f"entry {done // 2} of {len(due.after) // 2}, among fetches {begin} to {begin + len(pages)}"

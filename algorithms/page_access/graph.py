@@ -148,7 +148,7 @@ class PageGraph:
         return cls.of(ends[:, 0], ends[:, 1], len(numbers), worth, list(numbers))
 
     def to_networkx(self) -> networkx.Graph[Any]:
-        """The same as a graph of NetworkX, with each edge's worth as ``results``."""
+        """The graph in NetworkX, with each edge's worth as ``results``."""
         import networkx
 
         graph: networkx.Graph[Any] = networkx.Graph()

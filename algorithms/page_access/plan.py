@@ -57,7 +57,7 @@ class FetchPlan:
 
     @property
     def edges_met(self) -> npt.NDArray[np.int64]:
-        """How many pairs meet between each fetch and the next one, shape (fetches,)."""
+        """Pairs that meet between each fetch and the next one, shape (fetches,)."""
         return np.bincount(self.after, minlength=self.fetches + 1)[1:]
 
     def to_frame(self) -> pd.DataFrame:

@@ -138,7 +138,7 @@ def next_arrival(host: Host) -> tuple[int, int]:
 
 @inlined_kernel
 def submission_of(host: Host, row: int) -> int:
-    """How long a request, whose commands are entered, is on its way to the device."""
+    """Time in which a request, whose commands are entered, is on its way to the device."""
     command = host.requests[row].first_command - host.scalars.command_base
     return host.scalars.read_submission if host.commands[command].operation == READ else host.scalars.write_submission
 

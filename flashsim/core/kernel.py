@@ -83,7 +83,7 @@ def kernel(function: Function) -> Function:
 
 
 def lean_kernel(function: Function) -> Function:
-    """As `kernel`, for functions that make no array: they keep no reference counts.
+    """A kernel (see `kernel`) that makes no array: it keeps no reference counts.
 
     Where many arrays pass through nested calls, counting references takes longer than the work itself.  An integer division by zero is
     not noticed.

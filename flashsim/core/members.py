@@ -82,7 +82,7 @@ class Family(Generic[Member]):
         return self.asked_of(path) is not None
 
     def asked_of(self, path: Path) -> int | None:
-        """How many names a Python file defines because a member must; None if one is missing."""
+        """The number of names that a Python file defines because a member must; None if one is missing."""
         needs, defined = {need for need in self.needs if not need.startswith("__")}, _defined(path)
         forms = [len(form) for form in self.forms or [()] if defined.issuperset(form)]
         return len(needs) + max(forms) if forms and needs <= defined else None

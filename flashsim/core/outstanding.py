@@ -27,7 +27,7 @@ def level_steps(submitted: Integers, completed: Integers) -> tuple[Integers, Int
 
 
 class OutstandingLevel:
-    """How long so many requests were outstanding, from the first submission to the last completion, in constant memory.
+    """Time by number of outstanding requests, from the first submission to the last completion, in constant memory.
 
     Requests that are told more than 16,384 places late count from where the sweep stands.
 
@@ -80,7 +80,7 @@ class OutstandingLevel:
         self._count = keep
 
     def times(self) -> Integers:
-        """How long so many requests were outstanding, ns, by their number, shape (maximum + 1,); more may follow."""
+        """Time, ns, by number of outstanding requests, shape (maximum + 1,); more may follow."""
         if not self._count:
             return self._times.copy()
         whole = deepcopy(self)

@@ -80,7 +80,7 @@ class PageNumbers:
 
 
 def _room(entries: int) -> int:
-    """How many pages a table takes before it grows."""
+    """Pages that a table takes before it grows."""
     return entries * 3 // 4
 
 

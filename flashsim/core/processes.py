@@ -18,7 +18,7 @@ _LOOKS_EVERY = 0.5
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

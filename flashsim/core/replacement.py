@@ -103,7 +103,7 @@ class PlainPool(Protocol):
         """Whether somebody holds it in its frame."""
 
     def dirty(self, page: int) -> bool:
-        """Whether it was written since it was read or written back."""
+        """Whether the page was written since it was read or written back."""
 
 
 class PlainPolicy(ABC):

@@ -60,7 +60,7 @@ class TransactionStream(Protocol):
 
     @property
     def pages(self) -> int:
-        """Of the database, with those that are still to be created."""
+        """Pages of the database, with those that are still to be created."""
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def call(file: int, operation: int, memory: memoryview, offset: int) -> int:
 
 
 def kernel_room() -> int:
-    """How many requests the kernel lets be outstanding beside those that others have reserved; no bound where it does not tell."""
+    """Requests that the kernel lets be outstanding beside those that others have reserved; no bound where it does not tell."""
     try:
         return max(0, int(_LIMIT.read_text(encoding="ascii")) - int(_RESERVED.read_text(encoding="ascii")))
     except (OSError, ValueError):

@@ -76,7 +76,7 @@ class Batch:
 
     @property
     def outstanding(self) -> int:
-        """How many were submitted and have not completed."""
+        """Requests that were submitted and have not completed."""
         return self.submitted - self.completed
 
     @property
@@ -148,7 +148,7 @@ class Batch:
         return list(zip(self.operation.tolist(), self.memories, self.commands["offset"].tolist(), strict=True))
 
     def call(self, row: int) -> tuple[int, memoryview, int]:
-        """The same for one request, where few are served so: those of all are made in tens of ms."""
+        """The call of one request, where few are served so: those of all are made in tens of ms."""
         command = self.commands[row]
         begin = int(command["buffer"]) - self._memory.ctypes.data
         return int(self.operation[row]), self._memory.data[begin : begin + int(command["bytes"])], int(command["offset"])

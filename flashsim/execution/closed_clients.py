@@ -114,7 +114,7 @@ def _draw(numbers: Integers, client: int, reference: int, what: int) -> int:
 
 @lean_kernel
 def think_time(numbers: Integers, client: int, reference: int) -> int:
-    """How long a client thinks before a reference, ns."""
+    """Think time of a client before a reference, ns."""
     if numbers[_EXPONENTIAL] == 0:
         return int(numbers[_THINK])
     return int(-math.log((_draw(numbers, client, reference, _PAUSE) + 1) / _RANGE) * numbers[_THINK])

@@ -75,7 +75,7 @@ class CpuModel:
         return np.rint(times).astype(np.int64)
 
     def on_cores(self, count: int) -> CpuModel:
-        """The same prices, with so many cores on the host."""
+        """The prices, with so many cores on the host."""
         if count < 1:
             raise InvalidParameterError("cores", count, "there must be at least 1")
         return replace(self, cores={**self.cores, HOST: count})

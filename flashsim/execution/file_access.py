@@ -27,7 +27,7 @@ class Group:
     at_once: bool = False
 
     def requests(self, start: int = 0) -> Requests:
-        """As the device takes them, on which the volume begins at byte `start`."""
+        """Requests as the device takes them, on which the volume begins at byte `start`."""
         extents, count = self.extents, len(self.extents.lengths)
         requests = np.zeros(count, REQUEST)
         requests["device"], requests["operation"] = extents.device, self.operation

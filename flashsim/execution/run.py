@@ -41,7 +41,7 @@ class PhaseCost:
 
     @property
     def total_time(self) -> int:
-        """How long it took, ns: a strand does I/O, has CPU work done, or waits."""
+        """Duration, ns: a strand does I/O, has CPU work done, or waits."""
         return self.io_time + self.cpu_time + self.wait_time
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class ConcurrentRun(Run):
         return sum(run.total().total_time for run in self.strands[1:])
 
     def elapsed_in(self, phase: str) -> int:
-        """How long the algorithm itself was in a phase, ns, while it waited for strands or worked."""
+        """Time of the algorithm itself in a phase, ns, while it waited for strands or worked."""
         return sum(cost.total_time for cost in self.strands[0].phases if cost.name == phase)
 
     @property

@@ -117,7 +117,7 @@ class Site:
 
     @property
     def cores(self) -> Mapping[str, int]:
-        """How many cores there are, by place; work takes time on those alone."""
+        """Number of cores, by place; work takes time on those alone."""
         return self.machine.cpu.cores if self.machine is not None and self.machine.cpu is not None else {}
 
 

@@ -96,7 +96,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of the published numbers that were judged are inside their tolerance; as text ``23 of 24``, or ``-`` where none was."""
+    """Published numbers inside their tolerance, of those that were judged; as text ``23 of 24``, or ``-`` where none was."""
 
     inside: int = 0
     numbers: int = 0
@@ -138,7 +138,7 @@ class Judgement:
 
     @property
     def tally(self) -> Tally:
-        """How many of its cells are inside, of those that were judged."""
+        """Cells of the claim inside their tolerance, of those that were judged."""
         judged = [cell.inside for cell in self.cells if cell.inside is not None]
         return Tally(sum(judged), len(judged))
 

@@ -232,7 +232,7 @@ _PLAYED = {"metavar": "X", "parse": number("a number is needed, such as 2 for tw
 
 
 class TracePart(TypedDict, total=False):
-    """Which part of a trace (`traces.file.excerpt.excerpt`)."""
+    """A part of a trace (`traces.file.excerpt.excerpt`)."""
 
     format: Annotated[
         str | None,

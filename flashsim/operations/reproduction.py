@@ -78,7 +78,7 @@ def verdict_table(done: Reproduced, scale: float, *, details: bool) -> Table:
 
 
 def share(done: Reproduced, scale: float, *, holding: bool) -> str:
-    """How many claims hold, or do not, and why, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
+    """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
     kinds = Counter(each.kind_at(scale) for each in done.judgements if (each.verdict in HOLD) == holding)
     reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
     return f"{kinds.total()} of {len(done.judgements)} claims{f' ({reasons})' if reasons else ''}"
@@ -89,7 +89,7 @@ def tally(done: Sequence[Reproduced]) -> Tally:
 
 
 def counts(done: Reproduced, scale: float) -> dict[str, int]:
-    """How many claims got each verdict, of those that occurred; below scale 1 none differs."""
+    """Claims by verdict, of those that occurred; below scale 1 none differs."""
     kinds = Counter(each.kind_at(scale) for each in done.judgements)
     return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
 

@@ -301,7 +301,7 @@ def _closed_blocks(state: DriveState, random: np.random.Generator) -> Integers:
 
 
 def _counts(occupancy: Occupancy, blocks: int, valid: int, per_block: int) -> Integers:
-    """How many valid pages each block holds, in the order of closing: evenly spread quantiles, and `valid` altogether."""
+    """Valid pages of each block, in the order of closing: evenly spread quantiles, and `valid` altogether."""
     at = (np.arange(blocks) + 0.5) / blocks
     if occupancy.ndim == 1:
         counts = np.searchsorted(np.cumsum(occupancy), at)

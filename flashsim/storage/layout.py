@@ -101,7 +101,7 @@ class Layout:
         return data
 
     def parts(self, columns: tuple[str, ...], attributes: tuple[str, ...] = ()) -> tuple[tuple[int, int], ...]:
-        """Which bytes of a page hold some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
+        """The bytes of a page with some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
 
         Parameters
         ----------

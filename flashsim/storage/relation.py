@@ -31,7 +31,7 @@ class Records(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     def key(self, column: str) -> pa.Array | pa.ChunkedArray:
         """The values of one column, shape (rows,)."""
@@ -143,7 +143,7 @@ class Relation:
         return {"key": self.stored_keys.codes(joined(keys)), "row": numbers}
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
-        """As `decode`, but columns, in the types that records have."""
+        """Decode columns, in the types that records have (see `decode`)."""
         self._known_rows(numbers)
         names = self.records.names
         types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))

@@ -102,7 +102,7 @@ class RowFormat(Protocol):
         """What a page that keeps column by column stores of rows, in order; their ids stand before the columns, where they are none."""
 
     def place(self, column: str) -> int:
-        """Which of the attributes a column of tuples is stored as."""
+        """The number of the attribute that a column of tuples is stored as."""
 
     def stored(self, tuples: Tuples) -> list[pa.Array]:
         """The attributes of some tuples, shape (n,) each."""
@@ -129,7 +129,7 @@ class RowFormat(Protocol):
         """The columns of records that lie at ``data[starts[i]:ends[i]]``, in cells of these numbers."""
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
-        """As `decode`, but attributes."""
+        """Decode attributes instead of rows (see `decode`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class FixedRows:
         return (*(Attribute(column, pa.int64(), width) for column, width in self.widths.items()), *padding)
 
     def place(self, column: str) -> int:
-        """Which of the columns it is."""
+        """The number of a column."""
         return self.columns.index(column)
 
     def stored(self, tuples: Tuples) -> list[pa.Array]:
@@ -246,7 +246,7 @@ class FixedRows:
         return columns
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
-        """As `decode`, but some columns."""
+        """Decode some columns (see `decode`)."""
         columns = self.decode(data, numbers, starts, ends)
         return pa.table({name: column_of(columns[name]) for name in attributes})
 

@@ -28,12 +28,12 @@ def late_of(sizes: Sizes) -> Late:
 
 
 def pages_with_joined(pages: int, side: LateSide) -> float:
-    """Of a relation's pages, the expected number that have a row which joins, if these lie anywhere."""
+    """Expected pages of a relation that have a row which joins, if these lie anywhere."""
     return yao(side.rows, side.rows / pages, side.joined) if pages and side.rows else 0.0
 
 
 def pages_by_chance(tuples: int, a_page: int, share: float = 1.0) -> Iterator[tuple[int, float]]:
-    """How many pages a file may have that each of some tuples goes to with one probability, and how probable that is.
+    """Possible numbers of pages of a file that each of some tuples goes to with one probability, and their probabilities.
 
     Examples
     --------

@@ -128,6 +128,7 @@ def placed(postgresql: Cluster, sources: Sequence[Source], folder: Path) -> list
         (folder / str(number)).mkdir()
         export_relation(file, folder / str(number))
         written += (folder / str(number)).glob("*.sql")
+    postgresql.sql("".join(f"DROP TABLE IF EXISTS {quoted(file.name)};" for file in files))  # other tests share the server
     postgresql.sql("".join(statement.read_text() for statement in written))
     told = postgresql.sql("".join(f"SELECT pg_relation_filepath('{quoted(file.name)}');" for file in files)).split()
     with postgresql.stopped():

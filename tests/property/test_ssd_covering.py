@@ -127,10 +127,10 @@ class WatchedSpecification(SsdSpecification):
         super().__init__(parameters)
         self.seen: Counter[str] = Counter()
 
-    def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
         """An operation of a command that needs no die."""
         self.seen["buffered"] += kind == BUFFER_PAGE
-        return super().transfer_of(command, kind, page, sectors)
+        return super().transfer_of(command, kind, page, sectors, part)
 
     def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased."""

@@ -92,7 +92,7 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
 
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
-    """The same events, a window or more at once, in order of time, as far as none is more than a window out of its place."""
+    """Events in order of time, a window or more at once, as far as none is more than a window out of its place."""
     held = new_events(0)
     for batch in map(sorted_events, _grouped(batches)):
         if len(held) and len(batch) and batch["time"][0] <= held["time"][-1]:

@@ -130,7 +130,7 @@ def _files(lines: _text.Lines, numbers: dict[str, int]) -> tuple[Integers, pa.Di
 
 
 def _with_waits(columns: list[Any], waits: Integers, is_begun: bool) -> list[Any]:
-    """The same lines with a line before each that waits, and before the first of all, so that the file says it has times."""
+    """Lines with a line before each that waits, and before the first of all, so that the file says it has times."""
     paused = waits > 0
     paused[0] |= not is_begun
     rows = np.repeat(np.arange(len(waits)), 1 + paused)

@@ -46,7 +46,7 @@ class Format(Protocol):
 
     @optional
     def configured(self, options: str) -> Format:
-        """The same format, told what its files do not say of themselves.
+        """A format that knows what its files do not say of themselves.
 
         Raises
         ------

@@ -89,7 +89,7 @@ def _link(file: BinaryIO, count: int, walk: int, walks: int) -> bool:
 
 @lean_kernel
 def _follow(numbers: Numbers, records: Integers, asked: Integers, following: Integers) -> Integers:
-    """Which record asks for each object next, of records from the last to the first; `asked` notes it by the object's number."""
+    """The next record of each object, of records from the last to the first; `asked` notes it by the object's number."""
     for row in range(numbers.shape[0]):
         place = numbers[row] - FIRST_PAGE
         following[row], asked[place] = asked[place], records[row]

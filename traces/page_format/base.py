@@ -54,7 +54,7 @@ class PageFormat(Protocol):
 
     @optional
     def configured(self, options: str) -> PageFormat:
-        """The same format, told what its files do not say of themselves.
+        """A format that knows what its files do not say of themselves.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The same pages in the same order, again and again: what a pool of fewer frames that replaces the least recently used never hits."""
+"""Pages in one order, again and again: what a pool of fewer frames that replaces the least recently used never hits."""
 
 from dataclasses import dataclass
 

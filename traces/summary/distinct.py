@@ -1,4 +1,4 @@
-"""How much of a device a trace touches, in all and over time: as disjoint ranges, or in constant memory, exact at first and then estimated.
+"""Footprint of a trace on a device, in all and over time: as disjoint ranges, or in constant memory, exact at first and then estimated.
 
 `Touched` keeps a bit a sector in areas of 16 MiB, made as they are touched.  Where they would take more than 128 MiB (half a tebibyte
 of touched areas) it gives up the bitmap for a sketch that was kept from the begin: HyperLogLog, which remembers of many hashed pages of

@@ -97,7 +97,7 @@ class ReuseDistances:
 
 @inlined_kernel
 def _ones(word: int) -> int:
-    """How many of 32 bits are 1."""
+    """The number of ones in 32 bits."""
     word -= word >> 1 & 0x55555555
     word = (word & 0x33333333) + (word >> 2 & 0x33333333)
     word = word + (word >> 4) & 0x0F0F0F0F
@@ -258,12 +258,12 @@ class SampledDistances:
 
 
 def sampled_rows(pages: Integers, rate: float) -> Integers:
-    """Which references go to pages of an even sample of a rate, in their order, shape (n,)."""
+    """References to pages of an even sample of a rate, in their order, shape (n,)."""
     return _rows(pages, _limit(rate), True)
 
 
 def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
-    """Which of so many parts of a sample each page belongs to, shape (n,)."""
+    """The part of a sample that each page belongs to, shape (n,)."""
     into = np.empty(len(pages), np.uint8)
     with np.errstate(over="ignore"):
         _divide(np.ascontiguousarray(pages, np.int64), parts, into)

@@ -174,7 +174,7 @@ def workload(text: str, **given: Any) -> TransactionStream:
 
 
 def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
-    """The same workload on a smaller or larger database; sizes of pools and simulated times should be scaled alike.
+    """A workload on a smaller or larger database; sizes of pools and simulated times should be scaled alike.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Setting:
             raise errors.InvalidParameterError("count", self.count, "it must be at least 1")
 
     def baselines(self, names: tuple[str, ...] = BASELINES) -> tuple[str, ...]:
-        """Those of the baseline patterns that may run here."""
+        """The baseline patterns that may run here."""
         return names if self.write else tuple(name for name in names if "W" not in name)
 
     def pattern(self, name: str, number: int = 0, block: int = 0) -> Pattern:
@@ -133,7 +133,7 @@ class Pattern:
         return self.target_offset + self.shift + place * self.size
 
     def part(self, number: int, parts: int) -> Pattern:
-        """The same in one of `parts` equal, contiguous areas."""
+        """The workload in one of `parts` equal, contiguous areas."""
         length = self.target_size // self.size // parts * self.size
         return replace(self, target_size=length, target_offset=self.target_offset + number * length)
 

@@ -33,7 +33,7 @@ class StationParameters:
 
     @property
     def queue_depth(self) -> int:
-        """How many commands the station takes before it has served any: what waits, waits at the host."""
+        """Commands that the station takes before it has served any: what waits, waits at the host."""
         return self.servers
 
     def vector(self) -> Integers:
@@ -42,7 +42,7 @@ class StationParameters:
 
 @lean_kernel
 def service_time(parameters: Integers, request: int, operation: int, offset: int, length: int) -> int:
-    """How long a command occupies a server, ns, at least 1."""
+    """Time in which a command occupies a server, ns, at least 1."""
     mean = parameters[_READ] if operation == READ else parameters[_WRITE]
     if parameters[_RATE] > 0:
         mean += length * SECONDS // parameters[_RATE]

@@ -123,13 +123,13 @@ def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
 
 @inlined_kernel
 def crossing(disk: Disk, sectors: int, bus: int) -> int:
-    """How long sectors take over the link and a bus of `bus` ns a sector."""
+    """Time of sectors over the link and a bus of `bus` ns a sector."""
     return crossing_time(sectors, disk.control.sector_size, disk.control.link_rate, bus)
 
 
 @inlined_kernel
 def sectors_to_start(control: RecordArray, sectors: int) -> int:
-    """How many sectors of a read must be there before its transfer starts."""
+    """Sectors of a read that must be there before its transfer starts."""
     share = sectors * control.read_start // SHARE_UNIT
     return min(sectors, max(share, control.read_start_least))
 
@@ -153,7 +153,7 @@ def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
 
 @lean_kernel
 def _read_out_in_parts(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
-    """As `read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
+    """Read out (see `read_out`), but give the link away whenever all that is there has crossed, until enough has come again."""
     bus = disk.control.bus_read
     time = link
     out = first

@@ -1,1 +1,1 @@
-"""Which of the commands that a drive holds it serves next."""
+"""Schedulers: the choice of the command that a drive serves next, of those that it holds."""

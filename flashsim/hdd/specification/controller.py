@@ -201,7 +201,7 @@ class Controller:
         yield from self._pause(done - self.now)
 
     def _read_out_in_parts(self, first: int, end: int, arrived: int) -> Steps:
-        """As `_read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
+        """Read out (see `_read_out`), but give the link away whenever all that is there has crossed, until enough has come again."""
         drive, out = self.parameters, first
         while out < end:
             there = min(end, max(arrived, self.mechanism.position))

@@ -1,4 +1,4 @@
-"""How long the arm takes to move: seek times by distance, from a curve, a formula or a measurement, and their mean."""
+"""Seek times by distance, from a curve, a formula or a measurement, and their mean."""
 
 import math
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ def revolution_for(time: int, offset: int, rotation: int) -> int:
 
 @inlined_kernel
 def slots_ended(elapsed: int, part: int, slots: int, rotation: int) -> int:
-    """How many slots, the first of which begins at a part of the track, have ended `elapsed` nanoseconds after angle 0."""
+    """Slots, the first of which begins at a part of the track, that have ended `elapsed` nanoseconds after angle 0."""
     return (((elapsed + 1) * slots * SLOT_UNIT - 1) // rotation - part) // SLOT_UNIT
 
 

@@ -102,7 +102,7 @@ def cell(results: Results, join: str, memory: int) -> dict[str, Any]:
 
 
 def gains(cell: Mapping[str, Any]) -> list[float]:
-    """How much faster the best division is than that of Haas et al. in each place, in %; nothing where the device cannot run the join."""
+    """Gain of the best division over that of Haas et al. in each place, %; nothing where the device cannot run the join."""
     if "haas" not in cell:
         return []
     return [100 * (haas / best - 1) for haas, best in zip(cell["haas"]["seconds"], cell["best"]["seconds"], strict=True)]

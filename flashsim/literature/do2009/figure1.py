@@ -32,7 +32,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _hybrid_over_grace(claim: Claim, grid: Runs) -> list[tuple[str, float, float | None]]:
-    """How much faster hybrid hash is than Grace hash on the SSD: the paper's figure, and those of the slides."""
+    """Speedup of hybrid hash over Grace hash on the SSD: the paper's figure, and those of the slides."""
     cells = []
     for row, memory in (("HH over GH, SSD, 600 MB", (600,)), ("GH over HH, SSD, slides", _SLIDES)):
         for pool, published in zip(memory, claim.published[row], strict=True):

@@ -83,7 +83,7 @@ def cells() -> Iterator[Setup]:
 
 
 def too_small(problem: InvalidParameterError) -> str:
-    """That a buffer pool is too small at this scale, in words; anything else is raised again."""
+    """The message that a buffer pool is too small at this scale; any other error is raised again."""
     if problem.parameter != "memory":
         raise problem
     return str(problem)

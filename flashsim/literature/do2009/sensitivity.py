@@ -1,4 +1,4 @@
-"""How much each assumption on the drive's inside, its history and the file system moves the I/O speedups of table 3."""
+"""Sensitivity of the I/O speedups of table 3 to each assumption on the drive's inside, its history and the file system."""
 
 from collections.abc import Collection
 from statistics import median

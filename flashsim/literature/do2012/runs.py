@@ -109,7 +109,7 @@ class Runs:
         return PoolResult.of(found) if found else None
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
-        """Of something counted, a second over the last two hours."""
+        """Events of a counter a second, over the last two hours."""
         found = self.series(setup)
         return None if found is None else found.rate(what, slice(-STEADY, None))
 

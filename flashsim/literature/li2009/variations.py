@@ -80,7 +80,7 @@ def _of_pages(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
-    """That all fall, which is best when a table fits, and the gap: how much faster page-based than graph-based fetching is."""
+    """Verdicts: all curves fall, the best strategy where a table fits, and the ratio of graph-based to page-based fetching."""
     least, most = _MEMORY[0], _MEMORY[-1]
     seconds = {method: {memory: runs.value(Setup(method, memory=memory)) for memory in _MEMORY} for method in (BASIC, *STRATEGIES)}
     cells = [compared(f"{method}, s", "falling", list(line.values()), falling) for method, line in seconds.items()]
@@ -95,7 +95,7 @@ def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _of_skew(claim: Claim, runs: Runs) -> list[Cell]:
-    """That savings rise with the skew, that naive fetching mostly wins, and that graph-based fetching saves more than page-based."""
+    """Verdicts: savings rise with the skew, naive fetching mostly wins, and graph-based fetching saves more than page-based."""
     saved = {method: [runs.saved(_skewed(method, theta)) for theta in _THETA] for method in STRATEGIES}
     cells = [compared(f"{method} saves, %", "rising", values, rising, digits=1) for method, values in saved.items()]
     told = "above 0 in most cases"

@@ -112,7 +112,7 @@ def _answer(program: str) -> str | None:
 
 
 def _cache(folder: Path) -> dict[str, Any]:
-    """How much a folder holds, and how old that is."""
+    """Size and age of a folder's content."""
     status = [(Path(place) / name).stat() for place, _, names in os.walk(folder) for name in names]
     times = [time.strftime("%Y-%m-%d", time.localtime(each.st_mtime)) for each in status]
     return {

@@ -63,7 +63,7 @@ class CacheOutcome(Outcome):
 
     @in_words_of_python()
     def compare(self, *policies: str) -> CacheComparison:
-        """The same policies, or others, at the same sizes beside each other and the optimum, with confidence over windows of the trace."""
+        """Policies at the same sizes beside each other and the optimum, with confidence over windows of the trace."""
         asked = replace(self.asked, policies=self._names(policies))
         return compared(self.source, asked, provenance({"trace": self.source.name} | asked.as_dict()))
 

@@ -48,7 +48,7 @@ class TimelineFile:
 
     @classmethod
     def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
-        """As it was asked for, if it was."""
+        """The timeline that arguments ask for, if they do."""
         for name, value in (("timeline-from", begin), ("timeline-to", end)):
             if value is not None and path is None:
                 raise InvalidParameterError(name, format_duration(value), "there must be a --timeline")

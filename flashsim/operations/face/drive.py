@@ -84,7 +84,7 @@ class Drive:
 
     @property
     def is_flash(self) -> bool:
-        """Whether it is a flash drive."""
+        """Whether the drive is a flash drive."""
         return self.device.preset.flash is not None
 
     @property

@@ -19,7 +19,7 @@ class Lab(LabDrive):
         return Picture(draw_pages(self, title))
 
     def blocks(self) -> Picture:
-        """How much of each erase block is valid, and how often it was erased."""
+        """Valid share and erases of each erase block."""
         return Picture(block_heat(self.state.block_map()))
 
     def measure(self, writes: Sequence[int]) -> float:

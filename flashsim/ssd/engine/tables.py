@@ -92,7 +92,7 @@ class Flow(NamedTuple):
 
 
 class Times(NamedTuple):
-    """How long things take, and how often they happened."""
+    """Durations of a drive's parts, and its counters."""
 
     #: TIMING.
     timing: RecordArray

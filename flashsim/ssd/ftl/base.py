@@ -59,7 +59,7 @@ class TranslationLayer(Protocol):
 
     @optional
     def map_pages(self, parameters: SsdParameters) -> int:
-        """How many translation pages it keeps on flash; they are logical pages after those of the host."""
+        """Translation pages that the FTL keeps on flash; they are logical pages after those of the host."""
         return 0
 
     @optional

@@ -93,7 +93,7 @@ def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
 
 @lean_kernel
 def pace(flash: Flash, collector: int) -> int:
-    """How many pages of the victim to move now: all, or in slices as many as let free pages last until it is empty."""
+    """Pages of the victim to move now: all, or in slices as many as let free pages last until it is empty."""
     valid = flash.blocks[flash.pools[collector].victim].valid
     if not flash.control.slicing:
         return valid

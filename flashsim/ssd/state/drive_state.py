@@ -124,7 +124,7 @@ class DriveState:
 
     @property
     def ids_left(self) -> int:
-        """How many pages can be written and trimmed before write ids must be renumbered."""
+        """Pages that can be written and trimmed before write ids must be renumbered."""
         return flash_array.LAST_WRITE_ID - int(self._sequence[0] - self._id_base[0])
 
     @property

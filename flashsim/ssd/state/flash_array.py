@@ -156,7 +156,7 @@ def forget_blocks(parameters: SsdParameters, pools: RecordArray, active: Integer
 
 
 def _limits(parameters: SsdParameters) -> Integers:
-    """How many erases each block can take: normally distributed about the drive's endurance, at least 1; 0 where there is no end."""
+    """Endurance of each block, erases: normally distributed about the drive's, at least 1; 0 where there is no end."""
     count = parameters.pools * parameters.blocks_per_plane
     if parameters.endurance == 0:
         return np.zeros(count, np.int64)
@@ -173,7 +173,7 @@ def _link(blocks: RecordArray, ring: Integers) -> tuple[int, int]:
 
 @lean_kernel
 def ids_left(control: RecordArray) -> int:
-    """How many pages can be written and trimmed before write ids must be renumbered."""
+    """Pages that can be written and trimmed before write ids must be renumbered."""
     return LAST_WRITE_ID - (control.sequence - control.id_base)
 
 

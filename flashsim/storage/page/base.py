@@ -33,7 +33,7 @@ class PageFormat(Protocol):
 
     @optional
     def reserved_places(self, page_size: int) -> tuple[int, ...]:
-        """Which pages of a base file hold no tuples, such as a header, if the file is so long; from 0, ascending."""
+        """Pages of a base file without tuples, such as a header, if the file is so long; from 0, ascending."""
         return ()
 
     def room(self, row_format: RowFormat, page_size: int) -> int:
@@ -79,7 +79,7 @@ class PageFormat(Protocol):
     def parts(
         self, row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str, ...], page_size: int
     ) -> tuple[tuple[int, int], ...]:
-        """Which bytes of a page hold some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors."""
+        """The bytes of a page with some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors."""
         return ((0, page_size),)
 
     def decode_pages(self, row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:

@@ -100,7 +100,7 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
 
 
 def parts(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
-    """Which bytes of a page hold some minipages, as (first byte, bytes) in whole sectors; those that touch are one."""
+    """The bytes of a page with some minipages, as (first byte, bytes) in whole sectors; those that touch are one."""
     runs: list[tuple[int, int]] = []
     minipages = _minipages(row_format, page_size)
     for number in sorted(_numbers(row_format, columns, attributes)):
@@ -224,7 +224,7 @@ def _count_values(data: Bytes, minipage: Minipage, fresh: bool, pages: Integers)
 
 @kernel
 def _get_ends(data: Bytes, pages: Integers, minipage: Minipage, size: int, valid: npt.NDArray[np.bool_], ends: Integers) -> int:
-    """Which values there are and where they will end, one page after the other; returns the first damaged page, or -1."""
+    """Fill in the values' presence and ends, one page after the other; returns the first damaged page, or -1."""
     for page in range(data.shape[0]):
         first, count = pages[page], pages[page + 1] - pages[page]
         if valid.shape[0]:

@@ -146,7 +146,7 @@ def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
 
 
 def _measured(types: list[Stored], values: list[Values], count: int) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
-    """Which tuples have a NULL, where the values of each begin, and its bytes in all."""
+    """The tuples that have a NULL, where the values of each tuple begin, and its bytes in all."""
     nulls = np.zeros(count, np.bool_)
     for column in values:
         if len(column.valid):

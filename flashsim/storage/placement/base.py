@@ -17,7 +17,7 @@ from flashsim.storage.heap_file import File
 
 @dataclass(frozen=True)
 class DeviceMap:
-    """How many devices there are, and on which of them a file lies."""
+    """The number of devices, and the device on which a file lies."""
 
     devices: int
     device: Callable[[File], int]

@@ -1,4 +1,4 @@
-"""Which pages a buffer pool holds in which frames, and what references bring in and put out: kernels, and policies in their plain form."""
+"""Frames of a buffer pool and the pages in them, and what references bring in and put out: kernels, and policies in their plain form."""
 
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ def books(frames: int) -> Books:
 
 
 def with_pages(kept: Books, rows: int) -> Books:
-    """The same books, with so many rows."""
+    """The books with so many rows."""
     more = rows - len(kept.lsns)
     return kept._replace(held=np.pad(kept.held, ((0, more), (0, 0))), lsns=np.pad(kept.lsns, (0, more))) if more else kept
 
@@ -99,7 +99,7 @@ def settle(books: Books, page: int, write: int, outcome: int) -> None:
 
 @inlined_kernel
 def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
-    """As `flashsim.storage.pool.reference.refer`, with the frame of a page that enters."""
+    """Refer to a page (`flashsim.storage.pool.reference.refer`), with the frame of a page that enters."""
     outcome = refer(pool, policy, page, write)
     if outcome >= 0:
         settle(books, page, write, outcome)
@@ -177,7 +177,7 @@ def exchange_plainly(
     made: Integers,
     after: Integers,
 ) -> int:
-    """As `exchange`; the policy sees what the pool's flags say."""
+    """Exchange pages (see `exchange`); the policy sees what the pool's flags say."""
     flags, entered = pool.pages[:, replacement.FLAGS], 0
     plain.held = set(np.flatnonzero(flags & replacement.PINNED).tolist())
     plain.resident = {row: bool(flags[row] & replacement.DIRTY) for row in plain.resident}
@@ -200,7 +200,7 @@ def exchange_plainly(
 
 
 def drop_plainly(plain: PlainPool, pool: PoolState, books: Books, rows: Numbers) -> None:
-    """As `drop`."""
+    """Drop a page (see `drop`)."""
     for row in rows.tolist():
         leave(pool, books, row)
         plain.drop(row)

@@ -67,7 +67,7 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
 
 
 def with_rows(pool: PoolState, rows: int) -> PoolState:
-    """The same pool, with so many rows for pages at least."""
+    """The pool with at least so many rows for pages."""
     pages = pool.pages
     if rows <= len(pages):
         return pool
@@ -132,7 +132,7 @@ class PlainPool:
         return page in self.held
 
     def dirty(self, page: int) -> bool:
-        """Whether it was written since it was read or written back."""
+        """Whether the page was written since it was read or written back."""
         return self.resident.get(page, False)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:

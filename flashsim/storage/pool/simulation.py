@@ -165,7 +165,7 @@ class PlainSimulation(Simulation):
         self._counts = np.zeros(len(Counts._fields), np.int64)
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
-        """As `Simulation.refer`."""
+        """Refer to pages (see `Simulation.refer`)."""
         future = self.policy.future_of(next_uses)
         for row, page in enumerate(pages.tolist()):
             write = bool(writes[row]) if writes is not None else False

@@ -144,7 +144,7 @@ class TableDefinition:
     columns: list[Column] = field(default_factory=list)
 
     def place(self, name: str) -> int:
-        """Of a column."""
+        """The number of a column."""
         places = [place for place, column in enumerate(self.columns) if column.name == name and not column.dropped]
         if not places:
             raise ValueError(f"ALTER TABLE names column {name}, which it does not have")

@@ -29,7 +29,7 @@ class Source(Records, Protocol):
 
     @property
     def name(self) -> str:
-        """Of the table."""
+        """Name of the table."""
 
 
 class SourceReader(Protocol):

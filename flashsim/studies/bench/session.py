@@ -225,7 +225,7 @@ def at_levels(runs: pd.DataFrame, column: str = "bandwidth") -> pd.DataFrame:
 
 
 def _aio_tables(runs: pd.DataFrame) -> list[Table]:
-    """Of reads or writes: MB/s and the mean latency of a request, a row an I/O size and a column an outstanding level."""
+    """Tables of reads or writes: MB/s and the mean latency of a request, a row an I/O size and a column an outstanding level."""
     name, made = str(runs["benchmark"].iloc[0]), []
     for title, column, unit, scale in ((name, "bandwidth", "MB/s", MB), (f"{name}-latency", "mean", "mean us of a request", MICROSECONDS)):
         values = at_levels(runs, column) / scale
@@ -245,7 +245,7 @@ def aio_picture(runs: pd.DataFrame) -> Drawing:
 
 
 def _aio_overview(runs: pd.DataFrame) -> Table:
-    """Of reads and writes: the most MB/s, what reaches it, and how many times the least it is."""
+    """Overview of reads and writes: the most MB/s, what reaches it, and its ratio to the least."""
     levels = runs["pattern"].astype(int)
     ends = [levels.min(), levels.max()]
     rows: list[list[Entry]] = []

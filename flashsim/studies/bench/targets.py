@@ -79,7 +79,7 @@ class SimulatedTarget:
         return self.device.serve(requests, self.device.now + pause)
 
     def measure(self, requests: Requests, pause: int) -> Completions:
-        """The same for requests that are measured: they are drawn, where something is."""
+        """Responses of requests that are measured: they are drawn, where something is."""
         return self._drawn(requests, lambda: self.serve(requests, pause))
 
     def together(self, requests: Requests, level: int, pause: int) -> Completions:

@@ -120,7 +120,7 @@ def probed_pause(target: Target, setting: Setting, seed: int) -> int:
 
 
 def disturbed_until(times: Integers, usual: Integers) -> int:
-    """How many of these response times pass until they are for good as usual.
+    """Response times until all that follow are as usual.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def measured(completions: Completions, lengths: Integers, ignored: int) -> tuple
 
 
 def start_up(times: Integers) -> int:
-    """How many requests belong to the start-up phase: where the running mean first comes within 20 % of the second half's mean.
+    """Requests of the start-up phase: until the running mean first comes within 20 % of the second half's mean.
 
     The running mean is over a sixteenth of the run.  At most half of the run is start-up, so that a device which
     never settles is measured all the same.

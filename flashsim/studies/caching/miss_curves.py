@@ -207,7 +207,7 @@ def _count(distances: Integers, counts: Integers) -> None:
 
 
 def next_uses(numbers: Integers) -> Integers:
-    """Which reference asks for the same page next, counted from 0; behind all of them where none does, shape (n,).
+    """The next reference to the same page, counted from 0; behind all of them where there is none, shape (n,).
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def next_uses(numbers: Integers) -> Integers:
 
 
 def stack_distances(numbers: Integers, ranks: Integers) -> Integers:
-    """How many pages stood above each page when it was asked for; `FIRST` where it was not known, shape (n,).
+    """Pages above each page in the stack when it was referenced; `FIRST` where it was not known, shape (n,).
 
     A reference takes time in proportion to its distance: some 0.3 ns a page of it.
 

@@ -119,7 +119,7 @@ class NumberedTrace:
         return numbers & np.int32(~WRITES), (numbers < 0).view(np.uint8)
 
     def next_uses(self, begin: int, end: int) -> Numbers:
-        """Which references ask for the pages next that some references ask for (`Simulation.refer`), shape (n,); see `look_ahead`."""
+        """The next references to the same pages (`Simulation.refer`), shape (n,); see `look_ahead`."""
         assert self._future is not None
         return _read(self._future, begin, end)
 

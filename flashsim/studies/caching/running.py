@@ -115,7 +115,7 @@ def compilation(names: Sequence[str]) -> Compilation:
 
 
 def warm_up_references(written: str | int, references: int) -> int:
-    """How many references a warm-up is: a number of them, or a share such as ``10%``."""
+    """References of a warm-up, from a number of them or a share such as ``10%``."""
     text = str(written).strip()
     try:
         count = round(float(text[:-1]) / 100 * references) if text.endswith("%") else parse_count(text)

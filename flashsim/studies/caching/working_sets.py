@@ -71,7 +71,7 @@ class WorkingSets:
         self.references += len(pages)
 
     def curve(self) -> WorkingSetCurve:
-        """Of all references until now: windows of 1 to 64, and then 32 between a power of two and the next one."""
+        """The curve of all references until now: windows of 1 to 64, and then 32 between a power of two and the next one."""
         times, again = self._times.copy(), self._times[:, _COUNT].copy()
         _end(self._last[: len(self._numbers)], self.references, times)
         used = int(np.searchsorted(_LONGEST, self.references)) + 1 if self.references else 0

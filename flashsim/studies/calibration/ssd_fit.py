@@ -233,7 +233,7 @@ def _structures(reads: Sequence[CellTimes], seed: int, progress: Progress | None
 
 
 def _within(tried: dict[Structure, Solution], factor: float) -> dict[Structure, Solution]:
-    """Those that fit as well as the best but for a factor: first the ones whose queue limits least, and of these the one that fits best."""
+    """Candidates within a factor of the best fit: first the ones whose queue limits least, and of these the one that fits best."""
     bound = factor * min(one.cost for one in tried.values()) + _EXACT
     return {
         structure: one
@@ -243,7 +243,7 @@ def _within(tried: dict[Structure, Solution], factor: float) -> dict[Structure, 
 
 
 def _with_writes(solutions: dict[Structure, Solution], writes: Sequence[CellTimes], seed: int) -> Structure:
-    """Of structures that show reads not much worse than the best, the one that shows reads and writes together best."""
+    """The structure that fits reads and writes together best, of those that fit reads not much worse than the best."""
     pages, steps = _COARSE
     times = simulator(writes, _AREA, seed, pages)
     costs: dict[Structure, float] = {}

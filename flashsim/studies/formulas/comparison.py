@@ -110,7 +110,7 @@ def _side(file: HeapFile, other: HeapFile) -> LateSide:
 
 
 def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None) -> LateSide:
-    """The same of a relation whose columns lie apart."""
+    """Sizes of a relation whose columns lie apart."""
     keys, fetched = key_column(file, page_io=False), Side("", file, wanted)
     scan = Parts(len(keys.parts), part_bytes(keys.parts) / file.page_size)
     fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size, fetched.parts is None)
@@ -150,7 +150,7 @@ def formulas(result: JoinResult) -> list[JoinCost | None]:
 
 
 def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
-    """The same counts on a device whose mean seek is the one that a run measured; None where nothing sought."""
+    """Counts on a device whose mean seek is the one that a run measured; None where nothing sought."""
     if not total.seeks or join.disk.seek_ms == 0:
         return None
     return replace(join, disk=replace(join.disk, seek_ms=total.seek_time / total.seeks / MILLISECONDS))

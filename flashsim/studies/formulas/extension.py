@@ -32,7 +32,7 @@ class Transacted:
 
     @property
     def each(self) -> float:
-        """How many a transaction has on average, of those that were made."""
+        """Mean number a transaction, over the transactions that were made."""
         return len(self._rows) / max(1, self._transactions)
 
     def until(self, count: int) -> References:
@@ -55,7 +55,7 @@ def last_of(count: int) -> Window:
 
 
 def service(rates: Rates) -> Service:
-    """Of a station of so many requests a second."""
+    """Service time of a station of so many requests a second."""
     faster, further = rates.speed / 100, 1 / rates.further if rates.further else 0.0
     return Service(rates.servers / (rates.read * faster), rates.servers / (rates.write * faster), further, rates.servers)
 

@@ -51,7 +51,7 @@ class Prices:
 
     @classmethod
     def of(cls, name: str) -> Prices:
-        """Those of a name, or of a TOML file."""
+        """The rates of a name, or of a TOML file."""
         path, document = PRICES.read(name)
         found = {}
         for each in cls.__dataclass_fields__:

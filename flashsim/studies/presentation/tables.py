@@ -115,7 +115,7 @@ def durations(spread: Mapping[str, float], part: str = "") -> dict[str, str]:
 
 
 def outstanding(level: Mapping[str, Any] | None) -> Table:
-    """How many requests were outstanding (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
+    """Outstanding requests (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
     if level is None:
         return Table([], [])
     row: list[Entry] = ["over time", *(level[name] for name in ("mean", "p50", "p90", "p99", "max")), f"{100 * level['idle']:.1f} %"]
@@ -139,7 +139,7 @@ def difference(share: float) -> str:
 
 
 def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
-    """The same frame with another caption; see `Table` for what it may hold."""
+    """A frame with another caption; see `Table` for what it may hold."""
     other = frame.copy()
     other.attrs = frame.attrs | caption
     return other
@@ -151,7 +151,7 @@ def texts(frame: pd.DataFrame) -> list[list[str]]:
 
 
 def numeric(frame: pd.DataFrame) -> list[bool]:
-    """Which columns hold numbers or quantities, such as ``75 us``, and are set flush right."""
+    """The columns of numbers or quantities, such as ``75 us``, which are set flush right."""
     columns = (list(filter(_says, frame.iloc[:, index])) for index in range(frame.shape[1]))
     return [
         any(isinstance(entry, int | float) for entry in entries) or all(_QUANTITY.fullmatch(str(entry)) for entry in entries)

@@ -207,7 +207,7 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
 
 
 def offsets(over_time: dict[str, Any]) -> Figure:
-    """How many requests began at which place of the device, over time; devices of one trace lie on one another."""
+    """Requests by their place on the device, over time; devices of one trace lie on one another."""
     counts = np.array(over_time["places"]).T
     extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
     with panels(3.6) as (figure, axes):

@@ -71,7 +71,7 @@ class Comparison:
         return runs
 
     def table(self) -> Table:
-        """The same for a terminal; all operations of a run have a row if there are several."""
+        """The comparison for a terminal; all operations of a run have a row if there are several."""
         rows = [row for row in self.rows() if row["operation"] != ALL or len(by_operation(self.runs[row["run"]])) > 2]
         times = {"mean": "mean", "median": "p50", "99 %": "p99", "max": "max", "demerit": "demerit", "total time": "duration"}
         columns = same("run", "operation", "requests")
@@ -158,7 +158,7 @@ def demerit(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 
 
 def histogram_demerit(first: Histogram, second: Histogram) -> float:
-    """The same of response times that were only counted: each is then known within 0.2 %.
+    """The demerit figure of response times that were only counted: each is then known within 0.2 %.
 
     Examples
     --------

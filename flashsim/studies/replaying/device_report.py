@@ -127,7 +127,7 @@ class DeviceReport:
         return plain
 
     def tables(self, statistics: dict[str, Any]) -> dict[str, Table]:
-        """The same for a terminal, by the title of the section; the last table has the device's counters."""
+        """Tables for a terminal, by the title of the section; the last one has the device's counters."""
         figures = self.as_dict(statistics)
         operations = [{"operation": name} | row for name, row in figures["operations"].items()]
         times = [{"operation": row["operation"], "time": part} | durations(row, f"{part}_") for row in operations for part in PARTS]

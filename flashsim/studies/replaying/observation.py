@@ -116,7 +116,7 @@ class GcPauses:
         self._times.add(self._stretches(np.concatenate([self._last, spans[spans["server"] < self._dies]]), keep=True))
 
     def as_dict(self) -> dict[str, float] | None:
-        """How many there were, and their total, mean, percentiles and maximum, ns; None if there was none.  More may follow."""
+        """Number, total, mean, percentiles and maximum, ns; None if there was none.  More may follow."""
         times = Histogram()
         times.merge(self._times)
         times.add(self._stretches(self._last, keep=False))

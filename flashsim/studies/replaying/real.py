@@ -291,7 +291,7 @@ def _fill(device: RealDevice, progress: Progress | None) -> None:
 
 
 def _holes(path: Path, end: int) -> int:
-    """How many bytes up to an end were never written, as far as the file system tells."""
+    """Bytes up to an end that were never written, as far as the file system tells."""
     holes = at = 0
     with path.open("rb") as file:
         while at < end:

@@ -160,7 +160,7 @@ class DriveInUse:
 
     @property
     def scale(self) -> float:
-        """That of its model; 1 without one."""
+        """The scale of the drive's model; 1 without one."""
         return self.model.of_drives if self.model else 1.0
 
     def in_model(self, model: ShipsModel | None) -> DriveInUse:

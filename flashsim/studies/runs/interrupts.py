@@ -52,7 +52,7 @@ def settle() -> bool:
 
 
 def finish() -> None:
-    """All that a command does is done but to put its files in place: an interrupt that had no effect is raised, and later ones have none.
+    """End what may be interrupted, before files are put in place: an interrupt that had no effect is raised, and later ones have none.
 
     Raises
     ------

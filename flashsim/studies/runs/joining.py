@@ -113,7 +113,7 @@ class PhaseSeconds:
 
     @classmethod
     def of(cls, cost: PhaseCost, elapsed: int | None = None) -> PhaseSeconds:
-        """As a driver counted it; the total is the sum of all times unless it is given, ns."""
+        """A run as a driver counted it; the total is the sum of all times unless it is given, ns."""
         times = (cost.io_time, cost.cpu_time, cost.total_time if elapsed is None else elapsed, cost.user_time, cost.kernel_time)
         io, cpu, total, user, kernel = (time / SECONDS for time in times)
         return cls(cost.name, cost.requests, cost.pages, io, cpu, total, user, kernel, cost.seeks, cost.seek_time)

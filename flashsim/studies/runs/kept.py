@@ -46,7 +46,7 @@ def identity(what: Mapping[str, Any], module: str) -> str:
 
 
 def stamps(texts: Iterable[str]) -> dict[str, str]:
-    """Of each file that texts such as ``mine.py:each=3`` begin with, what tells whether it has changed: its text, or its size and time."""
+    """Stamps of the files that texts such as ``mine.py:each=3`` begin with: the text of a file, or its size and time."""
     found = {}
     for text in texts:
         path = Path(text if Path(text).is_file() else text.partition(":")[0])

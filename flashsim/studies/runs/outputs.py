@@ -150,7 +150,7 @@ def _number(problem: OSError) -> int:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a pipe, a terminal or another device."""
+    """Whether a path is a pipe, a terminal or another device."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

@@ -36,7 +36,7 @@ class Times:
         self.add(completions["started"][moves], completions["completed"][moves], batch.column("length").to_numpy()[moves])
 
     def seconds(self, begins: Begins, *, overlap: bool) -> Floats:
-        """Of each request; or, where they overlap, of each phase entered: the time in which any request was under way."""
+        """Seconds of each request; or, where requests overlap, those of each phase entered in which any request was under way."""
         begun, ended = np.concatenate(self._times, axis=1)
         if not overlap:
             return (ended - begun) / SECONDS
@@ -78,7 +78,7 @@ class Tee:
         self.recorder.close()
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
-        """The same algorithm, whose phases are noted; it begins one when all its strands have ended."""
+        """An algorithm whose phases are noted; it begins one when all its strands have ended."""
 
         def note(request: Request) -> Request:
             if isinstance(request, Phase):

@@ -191,7 +191,7 @@ def engines_differ(joins: Sequence[Witnesses]) -> float | None:
 
 
 def undisturbed(repeats: Sequence[Floats]) -> Floats:
-    """Of each request the shortest of its times: what others do on the machine only ever adds to one.
+    """The shortest time of each request: what others do on the machine only ever adds to one.
 
     Examples
     --------
