@@ -174,7 +174,7 @@ def _fill(bits: Words, tree: Places, state: Integers) -> None:
     state[_NEXT] = state[_PAGES]
 
 
-class Part(NamedTuple):
+class SamplePart(NamedTuple):
     """Reuse distances of references to pages of a sample, or of a part of it."""
 
     #: 0: the whole sample; from 1 on: a part of its pages.
@@ -225,7 +225,7 @@ class SampledDistances:
     def memory(self) -> int:
         return sum(stack.memory for stack in self._stacks)
 
-    def add(self, pages: Integers) -> Iterator[Part]:
+    def add(self, pages: Integers) -> Iterator[SamplePart]:
         """Take references to pages, shape (n,), as the parts are iterated."""
         row = 0
         while row < len(pages):
@@ -234,13 +234,13 @@ class SampledDistances:
             yield from self._refer(pages[row:stop])
             row = stop
 
-    def _refer(self, pages: Integers) -> Iterator[Part]:
+    def _refer(self, pages: Integers) -> Iterator[SamplePart]:
         scale, whole = 1 / self.rate, self._stacks[0]
         sample = self._chosen(pages)
-        yield Part(0, whole.add(sample), scale)
+        yield SamplePart(0, whole.add(sample), scale)
         if self._limit < _ALL:
             for number, own in self._divided(sample):
-                yield Part(number, self._stacks[number].add(own), scale * self._parts)
+                yield SamplePart(number, self._stacks[number].add(own), scale * self._parts)
         while self.distinct > self._most and self._limit > self._least:
             self._limit = max(self._limit // 2, self._least)
             kept = self._chosen(self._stacks[0].pages())
