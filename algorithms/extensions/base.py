@@ -64,5 +64,5 @@ def described_design(text: str, **parameters: int) -> ExtensionDesign:
 
 
 def design_parts(names: Iterable[str]) -> list[Part]:
-    """What of some designs is compiled."""
+    """The kernels of some designs that are compiled apart."""
     return member_parts(DESIGNS, names, DESIGN_KERNELS, f"{__name__}:{extension_design.__name__}")

@@ -53,7 +53,7 @@ class _Graph(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What becomes a schedule."""
+    """Arrays from which a schedule is made."""
 
     fetched: Integers
     victims: Integers

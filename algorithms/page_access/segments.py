@@ -36,7 +36,7 @@ class _Memory(NamedTuple):
 
 
 class _Schedule(NamedTuple):
-    """What becomes a plan."""
+    """Arrays from which a plan is made."""
 
     fetched: Pages
     victims: Pages

@@ -87,7 +87,7 @@ def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement
 
 
 def replacement_parts(names: Iterable[str]) -> list[Part]:
-    """What of some policies is compiled."""
+    """The kernels of some policies that are compiled apart."""
     return member_parts(REPLACEMENT, names, KERNELS, f"{__name__}:{replacement_policy.__name__}")
 
 

@@ -72,7 +72,7 @@ def winner(nodes: Integers) -> tuple[int, int]:
 
 @lean_kernel
 def _first(upper: int, lower: int, other_upper: int, other_lower: int) -> tuple[int, int]:
-    """What comes first of two: by run, key, leaf."""
+    """The first of two entries, by run, key and leaf."""
     # Which one is a coin toss, and a branch would be mispredicted at every other node: the sign of the difference of both columns as
     # one number, spread over all bits, is a mask to choose by.  A compiler would turn comparisons into branches again.
     loses = (other_upper - upper + ((other_lower - lower) >> 63)) >> 63

@@ -168,7 +168,7 @@ _compiled_here: dict[Any, _Only] = {}
 
 
 def entry(function: Any) -> Any:
-    """What Python calls of a function of `kernel_of`."""
+    """The entry by which Python calls a function of `kernel_of`."""
     return function.function if isinstance(function, _Only) else function
 
 

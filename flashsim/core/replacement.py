@@ -62,7 +62,7 @@ _LINE = 64
 
 
 class PoolState(NamedTuple):
-    """What compiled policies work on."""
+    """Tables of a pool that compiled policies work on."""
 
     #: A row a page that was ever seen, shape (rows, columns).
     pages: Numbers
@@ -91,7 +91,7 @@ class Parameter(NamedTuple):
 
 
 class PlainPool(Protocol):
-    """What a policy of ordinary Python sees of its pool."""
+    """The face of a pool to a policy of ordinary Python."""
 
     size: int  # frames
     now: int  # the number of the present reference
