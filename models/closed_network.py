@@ -46,7 +46,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """What a network comes to in the long run.
+    """Steady state of a network.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class Clients(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What a system comes to."""
+    """Predicted steady state of a system."""
 
     #: Transactions a second.
     throughput: float
@@ -50,7 +50,7 @@ class _Loads(NamedTuple):
 
     disk: tuple[float, float]
     ssd: tuple[float, float]
-    waited: float
+    waits: float
     requests: float
 
 
@@ -75,7 +75,7 @@ def _network(loads: _Loads, disk: Service, ssd: Service, clients: Clients) -> Eq
     pairs = [(*loads.disk, disk.servers), (*loads.ssd, ssd.servers), (clients.work, 0.0, 1)]
 
     def at(rate: float) -> Equilibrium:
-        stations = [Station(waited / max(1e-9, 1 - rate * other / servers), servers) for waited, other, servers in pairs]
+        stations = [Station(wait / max(1e-9, 1 - rate * other / servers), servers) for wait, other, servers in pairs]
         return equilibrium(stations, clients.number, clients.think)
 
     most = min([servers / other for _, other, servers in pairs if other], default=np.inf)
@@ -100,17 +100,17 @@ def predict(flows: Flows, disk: Service, ssd: Service, clients: Clients, throttl
         Requests at the SSD at which others pass it by, 0 for no limit.
     """
 
-    def found(bypass: float) -> tuple[_Loads, Equilibrium]:
+    def solved(bypass: float) -> tuple[_Loads, Equilibrium]:
         loads = _loads(flows, disk, ssd, clients.references, bypass)
         return loads, _network(loads, disk, ssd, clients)
 
     def pending(bypass: float) -> float:
-        loads, network = found(bypass)
-        return network.queues[1] * loads.requests / loads.waited if loads.waited else 0.0
+        loads, network = solved(bypass)
+        return network.queues[1] * loads.requests / loads.waits if loads.waits else 0.0
 
     bypass = 0.0
     if throttle and pending(0.0) > throttle:
         bypass = float(brentq(lambda share: pending(share) - throttle, 0.0, 1.0, xtol=1e-3))
-    loads, network = found(bypass)
+    loads, network = solved(bypass)
     busy = [network.throughput * sum(each) / servers for each, servers in ((loads.disk, disk.servers), (loads.ssd, ssd.servers))]
     return Prediction(network.throughput, bypass, *busy)

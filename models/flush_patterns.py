@@ -1,4 +1,4 @@
-"""How hash partitioning writes its buckets: how many calls, how many requests in each, and how long these are.
+"""Calls and requests with which hash partitioning writes its buckets: numbers and lengths.
 
 Tuples fall into B buckets like balls into bins.  Traditional partitioning writes a bucket's buffer when it is full.  N-Hash has a circular
 buffer of n sub-buffers a bucket, and when one of them is full it writes the full sub-buffers of all of them in one call: as one request
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FlushPattern:
-    """What partitioning one file writes.
+    """Calls and requests that write the buckets of one file.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     mean = float(arrivals[0] + np.trapezoid(quiet, arrivals)) - 1 / buckets
     ends = -np.diff(quiet)
     idle = float(ends @ _holds((arrivals[1:] + arrivals[:-1]) / 2, room - 1, room) / max(ends.sum(), 1e-300))
-    filled, written = mean / room, 1 - idle  # sub-buffers of a circular buffer, and circular buffers of which some are written
+    parts, written = mean / room, 1 - idle  # sub-buffers of a circular buffer, and circular buffers of which some are written
     calls = math.floor(tuples / (buckets * mean))
-    wrapped = max(0.0, filled - written) / slots * (calls - 1) / max(1, calls)
-    left = tuples - calls * buckets * mean
-    last = buckets * min(1.0, left) * (1 + min(1.0, left / (buckets * capacity)) * (calls > 0))
-    return FlushPattern(calls, calls * buckets * (written + wrapped), calls * buckets * mean, last, filled / slots)
+    wrapped = max(0.0, parts - written) / slots * (calls - 1) / max(1, calls)
+    rest = tuples - calls * buckets * mean
+    last = buckets * min(1.0, rest) * (1 + min(1.0, rest / (buckets * capacity)) * (calls > 0))
+    return FlushPattern(calls, calls * buckets * (written + wrapped), calls * buckets * mean, last, parts / slots)
 
 
 def _check(buckets: int, slots: int, room: float) -> None:
@@ -130,7 +130,7 @@ def _check(buckets: int, slots: int, room: float) -> None:
 
 
 def _holds(arrivals: Floats, most: float, room: float) -> Floats:
-    """How likely no more than so many tuples have come, or up to c - 1 fewer, each as likely."""
+    """Probability that no more than so many tuples have come, or up to c - 1 fewer, each as likely."""
     below = _summed(most - room, arrivals) if most >= room else 0.0
     return np.clip((_summed(most, arrivals) - below) / room, 0.0, 1.0)
 
@@ -143,7 +143,7 @@ def _summed(most: float, mean: Floats) -> Floats:
 
 
 def _window(quiet: Callable[[Floats], Floats], capacity: float) -> Floats:
-    """Where the probability that no buffer has overflowed falls from one to nothing, in 257 places; it is one before."""
+    """257 numbers of tuples over which the probability that no buffer has overflowed falls from one to nothing."""
     coarse = capacity * np.geomspace(1e-5, 1 + 9 / math.sqrt(capacity) + 9 / capacity, 257)
     chances = quiet(coarse)
     first, last = int(np.argmax(chances < 1 - 1e-4)), int(np.argmax(chances < 1e-6))

@@ -1,4 +1,4 @@
-"""What an ad hoc join costs on one device, as counts of seeks, requests and pages, and as seconds (the model of Haas et al.).
+"""Cost of an ad hoc join on one device, as counts of seeks, requests and pages, and as seconds (the model of Haas et al.).
 
 A join costs NS Ts + NIO Tl + NX Tx: NS seeks of Ts each, NIO requests that each wait a latency Tl, NX pages that each take a transfer
 Tx.  Writing the result is left out.  Base relations and temporaries do not disturb each other's positions, as on two disks.

@@ -133,9 +133,9 @@ def _sort_merge(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.S
         workspace = memory - 2 * buffer
         if workspace < 1:
             return
-        made = buffers.SortMergeAllocation(workspace, buffer, buffer)
-        if made.runs(r, fudge) + made.runs(s, fudge) <= memory:
-            yield made
+        shares = buffers.SortMergeAllocation(workspace, buffer, buffer)
+        if shares.runs(r, fudge) + shares.runs(s, fudge) <= memory:
+            yield shares
 
 
 def _simple_hash(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.SimpleHashAllocation]:
@@ -159,9 +159,9 @@ def _hybrid(r: int, s: int, memory: int, fudge: float, second: SecondPhase) -> I
     # Up to M - F |R| every buffer gives one and the same division: all of R in memory.
     first = max(1, memory - math.ceil(r * buffers.exact(fudge)))
     for buffer in range(first, max(first, min(memory // 2, r + s)) + 1):
-        made = hybrid_division(r, memory, buffer, fudge, second)
-        if made is not None:
-            yield made
+        shares = hybrid_division(r, memory, buffer, fudge, second)
+        if shares is not None:
+            yield shares
     if memory > ceil_sqrt(r * buffers.exact(fudge)):
         yield grace_as_hybrid(grace_hash(r, s, memory, fudge))
 

@@ -220,16 +220,16 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
     >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
     (200, 1100)
     """
-    asked = [Asked(*file) for file in files if file[0] and file[2]]
-    asked = [file._replace(each=max(1.0, file.each, file.tuples / file.pages)) for file in asked]
+    accesses = [Asked(*file) for file in files if file[0] and file[2]]
+    accesses = [file._replace(each=max(1.0, file.each, file.tuples / file.pages)) for file in accesses]
 
     def distinct(time: float) -> float:
-        return time * passing + sum(file.distinct(time) for file in asked)
+        return time * passing + sum(file.distinct(time) for file in accesses)
 
     if distinct(1) <= frames:
         return distinct(1)
     stays = float(brentq(lambda time: distinct(time) - frames, 0, 1))
-    return frames + (1 - stays) * (passing + sum(file.misses(stays) for file in asked))
+    return frames + (1 - stays) * (passing + sum(file.misses(stays) for file in accesses))
 
 
 def _check(pages: int, edges: int, frames: int) -> None:

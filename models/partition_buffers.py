@@ -31,11 +31,11 @@ from models.psync import ParallelDrive, Processor
 SPREAD = 0.02
 #: The closed form is right to about so much: what it tells to gain less is left alone.
 WORTH = 0.02
-#: How much quicker a length that many sub-buffers divide must be than the closed form's.
+#: Share by which a length that many sub-buffers divide must be quicker than the closed form's.
 CLOSE = 0.01
 #: Such lengths, in powers of two.
 _LADDER = (1, 9 / 8, 3 / 2)
-#: How often prices are told from buffers, and buffers from prices.
+#: Rounds of prices from buffers, and buffers from prices.
 _ROUNDS = 6
 
 
@@ -79,7 +79,7 @@ class PartitionProblem:
         return [self.page_size // 2, *sizes] if output == 1 else sizes
 
     def division(self, buckets: int, output: int, sub_buffer: int) -> Division | None:
-        """What is left is the input buffer's; nothing if there is none."""
+        """The rest of memory is the input buffer; None if there is no rest."""
         rest = self.memory - buckets * output
         return Division(buckets, output, rest, sub_buffer) if output >= 1 and rest >= 1 else None
 
@@ -92,9 +92,9 @@ def published(problem: PartitionProblem) -> Division:
     InvalidParameterError
         Memory not above sqrt(F |R|).
     """
-    made = grace_hash(problem.files[0].pages, problem.files[-1].pages, problem.memory, problem.fudge)
-    sub_buffer = round(published_part(made.output, problem.page_size) * problem.page_size)
-    return Division(made.buckets, made.output, made.input, sub_buffer)
+    paper = grace_hash(problem.files[0].pages, problem.files[-1].pages, problem.memory, problem.fudge)
+    sub_buffer = round(published_part(paper.output, problem.page_size) * problem.page_size)
+    return Division(paper.buckets, paper.output, paper.input, sub_buffer)
 
 
 def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
@@ -138,9 +138,9 @@ def _ruled(problem: PartitionProblem) -> Iterator[Division]:
             for longest in (write.command // problem.page_size, write.going_on // problem.page_size):
                 outputs |= {longest, math.floor(output / max(1, longest)) * longest, longest // 2}
         for pages in outputs:
-            made = problem.division(buckets, pages, _sub_buffer(problem, pages, which)) if pages >= 1 else None
-            if made:
-                yield made
+            division = problem.division(buckets, pages, _sub_buffer(problem, pages, which)) if pages >= 1 else None
+            if division:
+                yield division
 
 
 def _of_round_lengths(problem: PartitionProblem) -> Iterator[Division]:
@@ -167,12 +167,12 @@ def _output(problem: PartitionProblem, buckets: int, which: int) -> float:
 def _input(problem: PartitionProblem, division: Division) -> float:
     """I by the rule of this module, with the prices that a division of about the same lengths has."""
     drive, processor, page = problem.drive, problem.processor or Processor(), problem.page_size
-    made = pattern(problem.method, problem.files[-1], division)
-    size = max(1.0, made.length * problem.files[-1].tuple_size)
+    flushes = pattern(problem.method, problem.files[-1], division)
+    size = max(1.0, flushes.length * problem.files[-1].tuple_size)
     reading = drive.read.waiting(division.input * page) + drive.busy_ms + processor.call_ms
     request = drive.write.busy(size) - size * drive.write.byte_ms + processor.command_ms
-    writing = drive.write.waiting(size) + processor.call_ms + max(1.0, made.at_once) * max(0.0, request)
-    input = problem.memory / (1 + math.sqrt(writing / (max(made.fill, 1e-9) * reading))) if reading > 0 else 1.0
+    writing = drive.write.waiting(size) + processor.call_ms + max(1.0, flushes.at_once) * max(0.0, request)
+    input = problem.memory / (1 + math.sqrt(writing / (max(flushes.fill, 1e-9) * reading))) if reading > 0 else 1.0
     command = drive.read.command // page
     return min(input, command) if drive.read.depth == 1 else input
 

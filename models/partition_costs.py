@@ -1,4 +1,4 @@
-"""What a hash join's partition phase costs on a drive, by partition method: reads of a + b * size, and calls of some requests.
+"""Cost of a hash join's partition phase on a drive, by partition method: reads of a + b * size, and calls of some requests.
 
 The closed form reads in requests of a whole input buffer each, and writes by the `models.flush_patterns` of the method.  While a core works
 the drive rests, as with one strand; ParaHash has several, which wait for one another only where the drive or the cores are busy.
@@ -60,7 +60,7 @@ class PartitionCost:
 
 
 def pattern(method: str, file: Input, division: Division) -> FlushPattern:
-    """What a method writes."""
+    """Calls and requests of a method."""
     if method not in METHODS:
         raise UnknownNameError("partition method", method, METHODS)
     size, tuples = division.output * file.page_size, file.tuples * file.share
@@ -97,26 +97,26 @@ def cost(
     for name, value in (("strands", strands), ("cores", cores)):
         if value < 1:
             raise InvalidParameterError(name, value, "it must be at least 1")
-    made, processor = pattern(method, file, division), processor or Processor()
-    size, block = made.length * file.tuple_size, division.input * file.page_size
-    calls, requests = made.calls + (1 if method == "n-hash" else made.last), made.requests + made.last
-    reads, turns = file.pages / division.input, min(file.pages / division.input, made.calls)
+    flushes, processor = pattern(method, file, division), processor or Processor()
+    size, block = flushes.length * file.tuple_size, division.input * file.page_size
+    calls, requests = flushes.calls + (1 if method == "n-hash" else flushes.last), flushes.requests + flushes.last
+    reads, turns = file.pages / division.input, min(file.pages / division.input, flushes.calls)
     reading = drive.read.milliseconds(reads, reads, block) + turns * drive.turn_ms
-    left = max(0.0, file.tuples * file.share - made.tuples) * file.tuple_size
-    at_end = left / max(1.0, made.last)
+    rest = max(0.0, file.tuples * file.share - flushes.tuples) * file.tuple_size
+    at_end = rest / max(1.0, flushes.last)
     # Where circular buffers wrap, requests of a call have any length up to twice the mean, of which these two stand for all.
     # That only matters where each command is waited for, as the others queue.
     wrap = method == "n-hash" and drive.write.depth == 1 and 0 < 2 * division.sub_buffer < division.output * file.page_size
     lengths = (size / 2, 3 * size / 2) if wrap else (size,)
-    writing = fmean(drive.write.milliseconds(made.calls, made.requests, length) for length in lengths)
-    writing += drive.write.milliseconds(calls - made.calls, made.last, at_end)
+    writing = fmean(drive.write.milliseconds(flushes.calls, flushes.requests, length) for length in lengths)
+    writing += drive.write.milliseconds(calls - flushes.calls, flushes.last, at_end)
     commands = reads * drive.read.commands(block) + requests * drive.write.commands(size)
     moved = file.pages * file.page_size * (1 + file.share)
     computing = file.tuples * processor.tuple_ms + (reads + calls) * processor.call_ms
     computing += commands * processor.command_ms + moved * processor.byte_ms
     # A call that writes more than the buffer holds goes on at the pace of the chips, which rest at other times.
-    burst = made.tuples * file.tuple_size / max(1, made.calls)
-    writing += made.calls * max(0.0, (burst - drive.buffer) * drive.program_ms - burst * drive.write.byte_ms)
+    burst = flushes.tuples * file.tuple_size / max(1, flushes.calls)
+    writing += flushes.calls * max(0.0, (burst - drive.buffer) * drive.program_ms - burst * drive.write.byte_ms)
     # What the buffer takes is programmed while the host reads and computes, or the host waits for the chips.
     programming = (file.pages * file.page_size * file.share - drive.buffer) * drive.program_ms
     reading += reads * drive.busy_ms * min(1.0, max(0.0, programming) / (reading + writing + computing))
@@ -127,4 +127,4 @@ def cost(
         busy = waits + reads * drive.read.busy(block) + requests * drive.write.busy(size)
         total = max(total / strands, busy, computing / min(cores, strands))
     read, write, cpu, total = (time / MILLISECONDS_A_SECOND for time in (reading, writing, computing, total))
-    return PartitionCost(read, write, cpu, total, made)
+    return PartitionCost(read, write, cpu, total, flushes)

@@ -1,4 +1,4 @@
-"""What a memory pool and an SSD that extends it ask of their devices, from the references alone.
+"""Requests of a memory pool and of an SSD that extends it to their devices, from the references alone.
 
 At any instant a pool holds those of its pages whose key is above a bound: the last reference (LRU), or the last but one (LRU-2; a page
 that has one only ranks below all that have two).  Keys age alike, and so the bound stays as far behind the present as it is at one
@@ -32,7 +32,7 @@ class References(NamedTuple):
     """References one after the other, shape (n,) each."""
 
     pages: Integers
-    #: Whether the page is written (or made), and whether it is made and not read.
+    #: Whether the reference writes the page (or creates it), and whether it creates the page without a read.
     writes: Bits
     creates: Bits
 
@@ -59,7 +59,7 @@ class Stays(NamedTuple):
     #: The reference that brought the page; when it left, infinite if that is not known.
     begins: Integers
     leaves: Reals
-    #: Whether it was written, whether it was made and not read, and whether the reference that brought it wrote.
+    #: Whether the page was written, whether it was created without a read, and whether the reference that brought it wrote.
     dirty: Bits
     created: Bits
     for_update: Bits
@@ -119,8 +119,8 @@ def stays(references: References, frames: int, window: Window, uses: int = 2) ->
     if uses == 2:
         keys[again] = times[np.flatnonzero(again) - 1] + _TWICE
     bound = _bound(keys[_at(window.cut, pages, times)], frames, window.cut)
-    known = np.where(again, np.append(_NEVER, keys[:-1]), _NEVER)
-    begins = np.flatnonzero((known - times < bound) | ~again)
+    previous = np.where(again, np.append(_NEVER, keys[:-1]), _NEVER)
+    begins = np.flatnonzero((previous - times < bound) | ~again)
     ends = np.append(begins[1:], len(pages)) - 1
     writes = references.writes[order]
     return Stays(
@@ -133,12 +133,12 @@ def stays(references: References, frames: int, window: Window, uses: int = 2) ->
     )
 
 
-def flows(found: Stays, design: str, frames: int, window: Window, dirty_limit: float = 0.5, extent: int = 32, group: int = 32) -> Flows:
-    """What is asked of disk and SSD.
+def flows(residence: Stays, design: str, frames: int, window: Window, dirty_limit: float = 0.5, extent: int = 32, group: int = 32) -> Flows:
+    """Requests to disk and SSD a reference.
 
     Parameters
     ----------
-    found
+    residence
         Stays in memory.
     design
         One of `DESIGNS`.
@@ -156,89 +156,89 @@ def flows(found: Stays, design: str, frames: int, window: Window, dirty_limit: f
     if design not in DESIGNS:
         raise UnknownNameError("design with a formula", design, DESIGNS)
     references = window.end - window.begin
-    came, went = window.has(found.begins) & ~found.created, window.has(found.leaves)
-    dirty_out = float((went & found.dirty).sum()) / references
+    came, went = window.has(residence.begins) & ~residence.created, window.has(residence.leaves)
+    dirty_out = float((went & residence.dirty).sum()) / references
     plain = Flows(float(came.sum()) / references, left=float(went.sum()) / references, written=dirty_out)
     if design == "none" or frames == 0:
         return plain
     if design == "tac":
-        return _temperatures(found, frames, window, extent, plain)
-    return _copies(found, design, frames, window, int(dirty_limit * frames), group, plain)
+        return _temperatures(residence, frames, window, extent, plain)
+    return _copies(residence, design, frames, window, int(dirty_limit * frames), group, plain)
 
 
-def _copies(found: Stays, design: str, frames: int, window: Window, limit: int, group: int, plain: Flows) -> Flows:
+def _copies(residence: Stays, design: str, frames: int, window: Window, limit: int, group: int, plain: Flows) -> Flows:
     """CW, DW and LC: what leaves memory is copied, ranked by its misses (LRU-2); a copy is given up when its page is written."""
-    references, cut, again = window.end - window.begin, window.cut, found.again
-    offered = ~found.dirty if design == "cw" else np.ones_like(found.dirty)
-    keys = _keys_of_misses(found)
-    now = _at(cut, found.pages, found.begins)
+    references, cut, again = window.end - window.begin, window.cut, residence.again
+    offered = ~residence.dirty if design == "cw" else np.ones_like(residence.dirty)
+    keys = _keys_of_misses(residence)
+    now = _at(cut, residence.pages, residence.begins)
     before = np.append(False, offered[:-1]) & again
-    held = now[np.where(found.leaves[now] < cut, offered[now], ~found.dirty[now] & before[now])]
-    newer, cleaned = _newer(found, keys, held, limit, window) if design == "lc" else (np.full(len(again), -np.inf), 0.0)
-    still = newer[held] > cut
-    bound = _bound(keys[held[~still]], frames - int(still.sum()), cut)
-    was_newer = np.append(False, newer[:-1] > found.begins[1:]) & again
-    served = before & (was_newer | (np.append(_NEVER, keys[:-1]) - found.begins >= bound))
-    came, went = window.has(found.begins) & ~found.created, window.has(found.leaves)
-    admitted = offered & went & (found.dirty | ~served)
-    told = plain._replace(served=float((served & came).sum()) / references, admitted=float(admitted.sum()) / references)
+    copies = now[np.where(residence.leaves[now] < cut, offered[now], ~residence.dirty[now] & before[now])]
+    newer, cleaned = _newer(residence, keys, copies, limit, window) if design == "lc" else (np.full(len(again), -np.inf), 0.0)
+    still = newer[copies] > cut
+    bound = _bound(keys[copies[~still]], frames - int(still.sum()), cut)
+    was_newer = np.append(False, newer[:-1] > residence.begins[1:]) & again
+    served = before & (was_newer | (np.append(_NEVER, keys[:-1]) - residence.begins >= bound))
+    came, went = window.has(residence.begins) & ~residence.created, window.has(residence.leaves)
+    admitted = offered & went & (residence.dirty | ~served)
+    rates = plain._replace(served=float((served & came).sum()) / references, admitted=float(admitted.sum()) / references)
     if design != "lc":
-        return told
-    return told._replace(
+        return rates
+    return rates._replace(
         served_newer=float((served & was_newer & came).sum()) / references,
         only_admitted=plain.written,
         written=0.0,
         cleaned=cleaned / references,
-        group=_run(found, newer, window, group),
+        group=_run(residence, newer, window, group),
     )
 
 
-def _keys_of_misses(found: Stays) -> Integers:
+def _keys_of_misses(residence: Stays) -> Integers:
     """The key of a page's copy after each stay: its last miss but one, else its last; a page that was made has not been missed."""
-    missed = np.flatnonzero(~found.created)
-    pages, times = found.pages[missed], found.begins[missed]
+    misses = np.flatnonzero(~residence.created)
+    pages, times = residence.pages[misses], residence.begins[misses]
     again = np.flatnonzero(np.append(False, pages[1:] == pages[:-1]))
-    known = times.copy()
-    known[again] = times[again - 1] + _TWICE
-    keys = np.zeros(len(found.pages), np.int64)
-    keys[missed] = known
+    key_times = times.copy()
+    key_times[again] = times[again - 1] + _TWICE
+    keys = np.zeros(len(residence.pages), np.int64)
+    keys[misses] = key_times
     return keys
 
 
-def _newer(found: Stays, keys: Integers, held: Integers, limit: int, window: Window) -> tuple[Reals, float]:
+def _newer(residence: Stays, keys: Integers, copies: Integers, limit: int, window: Window) -> tuple[Reals, float]:
     """Until when each stay's copy is newer than the disk if it is not written again, and how many pages are cleaned in the window.
 
     The pages of the least keys are cleaned when more than the limit are newer.  A page that was cleaned may have been missed again, so
     that its key is no reason: the bound is lowered until as many are newer as may be.
     """
-    opens = found.dirty | ~found.again
+    opens = residence.dirty | ~residence.again
     begins, number = np.flatnonzero(opens), np.cumsum(opens) - 1
-    dirty = found.dirty[begins]
-    following = np.append(np.where(found.again[1:], found.begins[1:], np.inf), np.inf)
-    written = held[dirty[number[held]]]
+    dirty = residence.dirty[begins]
+    following = np.append(np.where(residence.again[1:], residence.begins[1:], np.inf), np.inf)
+    dirty_copies = copies[dirty[number[copies]]]
 
     def until(frames: int) -> Reals:
-        cleaned = np.maximum(found.leaves, keys - _bound(keys[written], frames, window.cut))
+        cleaned = np.maximum(residence.leaves, keys - _bound(keys[dirty_copies], frames, window.cut))
         first: Reals = np.minimum.reduceat(np.where(cleaned < following, cleaned, np.inf), begins)
         return first
 
-    least, most = min(limit, len(written)), len(written)
+    least, most = min(limit, len(dirty_copies)), len(dirty_copies)
     while most - least > limit // 100:
         middle = (least + most) // 2
-        too_few = (until(middle)[number[written]] > window.cut).sum() < limit
+        too_few = (until(middle)[number[dirty_copies]] > window.cut).sum() < limit
         least, most = (middle + 1, most) if too_few else (least, middle)
     first = until(least)
     first[~dirty] = -np.inf
     return first[number], float(window.has(first).sum())
 
 
-def _run(found: Stays, newer: Reals, window: Window, most: int) -> float:
+def _run(residence: Stays, newer: Reals, window: Window, most: int) -> float:
     """Mean number of neighbours in a row that are newer than the disk when one of them is cleaned."""
-    rows = np.flatnonzero(found.dirty & np.isfinite(found.leaves))
+    rows = np.flatnonzero(residence.dirty & np.isfinite(residence.leaves))
     # a copy is newer from when its page left until it is cleaned, or its page comes back to be written
-    again = np.append(np.where(found.again[1:] & found.dirty[1:], found.begins[1:], np.inf), np.inf)[rows]
-    pages, ends = found.pages[rows].astype(np.int64), np.minimum(newer[rows], again)
-    since = pages * _TWICE + found.leaves[rows].astype(np.int64)
+    again = np.append(np.where(residence.again[1:] & residence.dirty[1:], residence.begins[1:], np.inf), np.inf)[rows]
+    pages, ends = residence.pages[rows].astype(np.int64), np.minimum(newer[rows], again)
+    since = pages * _TWICE + residence.leaves[rows].astype(np.int64)
     cleaned = window.has(newer[rows])
     count = total = int(cleaned.sum())
     for step in (1, -1):
@@ -252,24 +252,24 @@ def _run(found: Stays, newer: Reals, window: Window, most: int) -> float:
     return min(float(most), total / count) if count else 1.0
 
 
-def _temperatures(found: Stays, frames: int, window: Window, extent: int, plain: Flows) -> Flows:
+def _temperatures(residence: Stays, frames: int, window: Window, extent: int, plain: Flows) -> Flows:
     """TAC: what is read to be read only is copied at once, if its extent is among the warmest; what leaves dirty renews its copy."""
-    references, missed = window.end - window.begin, ~found.created
-    extents = found.pages // extent
-    warm = np.bincount(extents[missed & (found.begins < window.cut)], minlength=int(extents.max(initial=0)) + 1)
-    fetched = missed & ~found.for_update
-    before: Integers = np.cumsum(fetched) - fetched
-    had = before > np.maximum.accumulate(np.where(found.again, 0, before))
-    candidates = np.sort(warm[np.unique(found.pages[fetched & (found.begins < window.cut)]) // extent])
+    references, misses = window.end - window.begin, ~residence.created
+    extents = residence.pages // extent
+    warm = np.bincount(extents[misses & (residence.begins < window.cut)], minlength=int(extents.max(initial=0)) + 1)
+    to_ssd = misses & ~residence.for_update
+    before: Integers = np.cumsum(to_ssd) - to_ssd
+    had = before > np.maximum.accumulate(np.where(residence.again, 0, before))
+    candidates = np.sort(warm[np.unique(residence.pages[to_ssd & (residence.begins < window.cut)]) // extent])
     share = np.ones(len(warm))
     if frames < len(candidates):
         coldest = candidates[-frames]
         tied = candidates == coldest
         share = (warm > coldest) + (warm == coldest) * ((frames - (candidates > coldest).sum()) / tied.sum())
     kept = share[extents]
-    came, went = window.has(found.begins), window.has(found.leaves)
-    renewed = kept[went & found.dirty & (had | fetched)].sum()
+    came, went = window.has(residence.begins), window.has(residence.leaves)
+    renewed = kept[went & residence.dirty & (had | to_ssd)].sum()
     return plain._replace(
-        served=float(kept[came & missed & had].sum()) / references,
-        admitted=float(kept[came & fetched & ~had].sum() + renewed) / references,
+        served=float(kept[came & misses & had].sum()) / references,
+        admitted=float(kept[came & to_ssd & ~had].sum() + renewed) / references,
     )

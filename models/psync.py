@@ -1,4 +1,4 @@
-"""What requests cost a drive that are handed over at once: what is waited for once a call, and what each command takes for itself.
+"""Cost to a drive of requests that are handed over at once: the wait once a call, and the time of each command.
 
 A command that is alone waits its latency, holds the link for a while, and moves its bytes.  Of commands that are in the drive together,
 one follows another after the longest of
@@ -78,7 +78,7 @@ class Direction:
         return whole * self.beat(self.command) + (self.beat(rest) if rest else 0.0)
 
     def waiting(self, size: float) -> float:
-        """What a call waits besides beats: its first command passes through all of the drive."""
+        """Wait of a call besides beats: its first command passes through all of the drive."""
         first = min(size, self.command)
         return self.call_ms + self.alone(first) - self.beat(first)
 
@@ -98,7 +98,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Processor:
-    """What a partition phase takes of a core: milliseconds a tuple, a call, a command and a byte."""
+    """Core time of a partition phase: milliseconds a tuple, a call, a command and a byte."""
 
     tuple_ms: float = 0.0
     call_ms: float = 0.0

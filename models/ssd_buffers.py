@@ -30,7 +30,7 @@ def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How a hash writes its buckets: how many there are, the lengths of buffers, and which share of the relations is written."""
+    """Buckets of a hash: their number, the lengths of buffers, and the share of the relations that is written."""
 
     buckets: int
     input: float
@@ -42,12 +42,12 @@ class Partitioning:
         return bursts_a_write(problem.sizes, problem.drive.page_size, self.buckets, input, self.output, self.share)
 
 
-#: By how much an input buffer is made longer to see what that saves.
+#: Share by which an input buffer is made longer in order to see the saving.
 _LONGER = 0.01
 
 
 def _hidden(problem: Problem) -> tuple[bool, ...]:
-    """Whether moves to writes are hidden by the pages written: not so, or on a drive that hides them, both."""
+    """Cases of moves to writes: not hidden by the pages written, or on a drive that hides them, both."""
     return (False, True) if problem.drive.behind_ms else (False,)
 
 
@@ -100,7 +100,7 @@ def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
 
 
 def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
-    """There is a turn as often as there are writes or reads, whichever are fewer: it is part of the price of the one or of the other."""
+    """Turns are as many as writes or reads, whichever are fewer: a turn is part of the price of the fewer."""
     turn = problem.drive.turn_ms if problem.layout != "separate" else 0.0
     for hidden in _hidden(problem):
         read, write, merge = _prices(problem, hidden=hidden)
@@ -195,7 +195,7 @@ def divided_sort_merge(problem: Problem, input: int, output: int) -> SortMergeAl
     return made if runs <= sizes.memory else None
 
 
-#: How often prices are told from buffers, and buffers from prices.
+#: Rounds of prices from buffers, and buffers from prices.
 _ROUNDS = 6
 
 

@@ -111,7 +111,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Rounds:
-    """What a command that writes waits where the one before it ended, until that place comes round again.
+    """Wait of a command that writes where the previous one ended, until that place comes round again.
 
     Parameters
     ----------
@@ -191,6 +191,6 @@ class Drive:
         return -(-pages * self.page_size // self.command)
 
     def rounds_ms(self, pages: int) -> float:
-        """What a request that writes where the last one ended waits for the platter, in all of its commands."""
+        """Wait for the platter, in all of its commands, of a request that writes where the last one ended."""
         whole, rest = divmod(pages, self.command_pages)
         return whole * self.rounds(self.command_pages) + self.rounds(rest)

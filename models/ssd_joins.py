@@ -1,4 +1,4 @@
-"""What a join costs on a drive in detail: commands that each wait, rates apart for reading and writing, and what merges on flash add.
+"""Cost of a join on a drive in detail: commands that each wait, rates apart for reading and writing, and what merges on flash add.
 
 The model of Haas et al. (`models.haas`) has three times: a seek, a latency a request, a transfer a page.  A flash drive asks for others.
 
@@ -63,7 +63,7 @@ class Load:
 
 @dataclass(frozen=True)
 class PhaseLoad:
-    """What a phase of a join asks of a drive."""
+    """Load of a drive in a phase of a join."""
 
     name: str
     reads: Load
@@ -124,7 +124,7 @@ def _between(layout: Layout, phase: PhaseCounts, bursts: float) -> tuple[int, in
 
 
 def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, output: float, share: float = 1.0) -> float:
-    """How often writing interrupts reading, over the number of writes, while relations are hashed to output buffers.
+    """Interruptions of reading by writing a write, while relations are hashed to output buffers.
 
     All k buffers fill at nearly the same time.  After x pages of a relation their levels differ by a standard deviation of sqrt(g x f / k)
     pages, with g the `GRAIN` and f the share of the relation that is written; on the average over P pages, two thirds of that for x = P.
@@ -214,7 +214,7 @@ _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loo
 
 
 def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
-    """What a join costs with given buffers.
+    """Cost of a join with given buffers.
 
     Parameters
     ----------

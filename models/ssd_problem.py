@@ -1,4 +1,4 @@
-"""What the buffers of a join on a drive are divided for: the problem, and the prices of its requests."""
+"""The problem of dividing the buffers of a join on a drive, and the prices of its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.join_costs.base import Sizes, allocate
 from models.ssd_drive import Drive, Timing
 from models.ssd_joins import JOINS, DetailedCost, Layout, detailed_cost
 
-#: How much larger than its share the largest bucket may be, as a share of memory, since hashing spreads tuples by chance.
+#: Margin of the largest bucket over its share, as a share of memory, since hashing spreads tuples by chance.
 SPREAD = 0.02
 
 
@@ -47,7 +47,7 @@ class Problem:
         return allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
 
     def cost(self, allocation: Allocation) -> DetailedCost:
-        """What an allocation costs."""
+        """Cost of an allocation."""
         return detailed_cost(self.algorithm, self.sizes, self.drive, allocation, self.layout)
 
     def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
@@ -109,7 +109,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Price:
-    """What a request costs besides its pages: once if it is long, and how much more if it is one command."""
+    """Price of a request besides its pages: once if it is long, and how much more if it is one command."""
 
     start: float
     command: float

@@ -65,7 +65,7 @@ _STARTS = 4
 
 
 def _searched(problem: Problem, divide: Callable[[Sequence[int]], Sequence[Allocation | None]], buffers: int) -> Iterator[Allocation]:
-    """What `divide` makes of the best lengths of some buffers, each between a page and half of memory, in whole commands or not."""
+    """Divisions of `divide` at the best lengths of some buffers, each between a page and half of memory, in whole commands or not."""
 
     def divisions(logarithms: npt.NDArray[np.float64]) -> list[Allocation]:
         lengths = np.exp2(np.clip(logarithms, 0, most)).tolist()

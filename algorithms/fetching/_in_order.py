@@ -24,5 +24,5 @@ def pool_of(cache: PageCache, frames: int, policy: str = POLICY) -> BufferPool:
 
 def schedule_in_order(entries: Entries, cache: PageCache, pool: BufferPool) -> Schedule:
     """The schedule of some entries: each row is taken from its page when that is referenced."""
-    made = pool.refer(np.column_stack(cache.pages_of(entries.r_rows, entries.s_rows)).reshape(-1))
-    return Schedule(made.pages, made.victims, entries.r_rows, entries.s_rows, made.after.reshape(-1, 2))
+    misses = pool.refer(np.column_stack(cache.pages_of(entries.r_rows, entries.s_rows)).reshape(-1))
+    return Schedule(misses.pages, misses.victims, entries.r_rows, entries.s_rows, misses.after.reshape(-1, 2))

@@ -36,7 +36,7 @@ class Sides:
     def __init__(self, cache: PageCache) -> None:
         self.cache = cache
         layouts = [fetched_rows(file) for file in (cache.r, cache.s)]
-        #: Whether the outer one is S: of the outer one, more tuples lie on a page.
+        #: True if S is the outer relation, which is the one of which more tuples lie on a page.
         self.swapped = cells(layouts[1]) > cells(layouts[0])
         self.layout = layouts[self.swapped]
         self.outer, self.inner = (cache.s, cache.r) if self.swapped else (cache.r, cache.s)
@@ -50,7 +50,7 @@ class Sides:
         return self.turned(entries.r_rows, entries.s_rows)
 
     def costs(self, outer: Integers, inner: Integers, latency_ratio: float) -> tuple[float, float]:
-        """What it costs to read the pages of outer and of inner rows once, in order (`reading_cost`)."""
+        """Costs of reading the pages of outer and of inner rows once, in order (`reading_cost`)."""
         pages = self.turned(*self.cache.pages_of(*self.turned(outer, inner)))
         return reading_cost(np.unique(pages[0]), latency_ratio), reading_cost(np.unique(pages[1]), latency_ratio)
 
@@ -59,7 +59,7 @@ class Sides:
 
 
 class PutAside:
-    """What is put aside, in memory and in temporary files.
+    """Tuples of the outer relation that are put aside, in memory and in temporary files.
 
     Parameters
     ----------
@@ -81,25 +81,25 @@ class PutAside:
         most = max(1, self._room - self._at_once)
         parts = min(most, math.ceil(self._pages / self._room))
         #: The share that stays in memory, as partition 0; the others are written.
-        self._kept = min(1.0, (most - parts) / max(1.0, self._pages))
-        parts = min(parts, math.ceil((1 - self._kept) * self._pages / self._room))
-        begins = self._kept + (1 - self._kept) * np.arange(parts) / max(1, parts)
+        self._memory_share = min(1.0, (most - parts) / max(1.0, self._pages))
+        parts = min(parts, math.ceil((1 - self._memory_share) * self._pages / self._room))
+        begins = self._memory_share + (1 - self._memory_share) * np.arange(parts) / max(1, parts)
         self._bounds = np.sort(inner)[(begins * len(inner)).astype(np.int64)]
-        if not self._kept:
+        if not self._memory_share:
             self._bounds[:1] = 0
         name = folders("planned", sides.outer, sides.inner)[sides.swapped]
         self._tuples = temporary_files(name, "part", parts, sides.layout, int(self._pages / max(1, parts)) + 1)
         self._outputs = [Output(self._tuples, 1, page_io=page_io)] if parts else []
         self._counts = np.zeros(parts + 1, np.int64)
         self._rows = [np.zeros(0, np.int64)]
-        self._held = [np.zeros((3, 0), np.int64)]
+        self._joins = [np.zeros((3, 0), np.int64)]
 
     def cost(self, outer: Integers, inner: Integers, latency_ratio: float) -> float:
-        """What it costs to put aside all of the join index and to join it (`reading_cost`)."""
-        written = (1 - self._kept) * self._pages
-        rounds = max(1, math.ceil(written / max(1, len(self._tuples)) / self._room))
+        """Cost of putting aside all of the join index and of joining it (`reading_cost`)."""
+        pages = (1 - self._memory_share) * self._pages
+        rounds = max(1, math.ceil(pages / max(1, len(self._tuples)) / self._room))
         costs = self._sides.costs(outer, inner, latency_ratio)
-        return costs[0] + rounds * costs[1] + (2 + latency_ratio) * written  # pages of partitions are written one at a time
+        return costs[0] + rounds * costs[1] + (2 + latency_ratio) * pages  # pages of partitions are written one at a time
 
     def put(self, outer: Integers, inner: Integers) -> Algorithm:
         """Read the pages of outer rows, which ascend, and put aside what joins the inner rows."""
@@ -107,28 +107,28 @@ class PutAside:
         at_once = self._at_once * self._a_page
         for begin in range(0, len(outer), at_once):
             chunk = slice(begin, begin + at_once)
-            found = yield from self._sides.cache.collect(outer[chunk], of_s=self._sides.swapped)
+            rows = yield from self._sides.cache.collect(outer[chunk], of_s=self._sides.swapped)
             order = np.argsort(part[chunk], kind="stable")
-            yield from self._divide(found[order], inner[chunk][order], part[chunk][order])
+            yield from self._divide(rows[order], inner[chunk][order], part[chunk][order])
 
-    def _divide(self, found: Integers, inner: Integers, part: Integers) -> Algorithm:
+    def _divide(self, outer: Integers, inner: Integers, part: Integers) -> Algorithm:
         """Write tuples to their partitions, those that come several times in a row once, and note the inner rows that they join."""
-        first = (np.diff(part, prepend=-1) != 0) | (np.diff(found, prepend=-1) != 0)
+        first = (np.diff(part, prepend=-1) != 0) | (np.diff(outer, prepend=-1) != 0)
         added = np.bincount(part[first], minlength=len(self._counts))
         places = np.cumsum(first) - 1 - (np.cumsum(added) - added - self._counts)[part]
         self._counts += added
-        written = part > 0
-        self._rows.append(found[first & ~written])
+        on_disk = part > 0
+        self._rows.append(outer[first & ~on_disk])
         for output in self._outputs:
-            chosen = first & written
-            yield from output.append(Tuples({"row": found[chosen]}), part[chosen] - 1)
-        self._held.append(np.stack([part, places, inner]))
+            selection = first & on_disk
+            yield from output.append(Tuples({"row": outer[selection]}), part[selection] - 1)
+        self._joins.append(np.stack([part, places, inner]))
 
     def join(self) -> Algorithm:
         """Join what was put aside, one partition after another."""
         for output in self._outputs:
             yield from output.finish()
-        part, places, inner = np.concatenate(self._held, axis=1)
+        part, places, inner = np.concatenate(self._joins, axis=1)
         for number in range(len(self._counts)):
             reader = _Reader(
                 self._tuples[number - 1] if number else None, np.concatenate(self._rows), max(1, self._room // 4), page_io=self._page_io
@@ -141,12 +141,12 @@ class PutAside:
         """Join tuples of a partition, at their places, which ascend, with inner rows; as many at a time as memory holds."""
         step = self._room * self._a_page
         for begin in range(0, len(places), step):
-            chosen, rows = places[begin : begin + step], inner[begin : begin + step]
-            held = yield from reader.tuples(int(chosen[0]), int(chosen[-1]) + 1)
+            entries, rows = places[begin : begin + step], inner[begin : begin + step]
+            outer = yield from reader.tuples(int(entries[0]), int(entries[-1]) + 1)
             order = np.argsort(rows, kind="stable")
-            found = yield from self._sides.cache.collect(rows[order], of_s=not self._sides.swapped)
-            own = held[chosen[order] - chosen[0]]
-            yield from pairs(*self._sides.turned(own, found))
+            partners = yield from self._sides.cache.collect(rows[order], of_s=not self._sides.swapped)
+            own = outer[entries[order] - entries[0]]
+            yield from pairs(*self._sides.turned(own, partners))
 
 
 class _Reader:
@@ -163,7 +163,7 @@ class _Reader:
             assert self._file is not None
             first, pages = next(self._spans)
             tuples = yield from read_block(self._file, first, pages, page_io=self._page_io)
-            dropped = min(max(0, begin - self._begin), len(self._rows))
-            self._rows = np.concatenate([self._rows[dropped:], tuples.rows])
-            self._begin += dropped
+            skip = min(max(0, begin - self._begin), len(self._rows))
+            self._rows = np.concatenate([self._rows[skip:], tuples.rows])
+            self._begin += skip
         return self._rows[begin - self._begin : end - self._begin]

@@ -1,4 +1,4 @@
-"""What strategies write to temporary files: fetching instructions, and rows that were fetched before their partners are."""
+"""Temporary files of strategies: fetching instructions, and rows that were fetched before their partners are."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ LEAST_MEMORY = 5
 
 
 def instructions(file: HeapFile, keys: int, rows: int) -> Layout:
-    """How instructions lie on pages, such as a file has: a key and a row id, below these bounds."""
+    """Layout of instructions on pages such as a file has: a key and a row id, below these bounds."""
     return Layout(
         FixedRows("fetching instruction", {"key": width_of(keys), "row": width_of(rows)}), file.page_size, file.layout.page_format
     )
 
 
 def fetched_rows(file: HeapFile, keys: int | None = None) -> Layout:
-    """How fetched rows of a file lie on pages: with a key below this bound, if any, and what was fetched, of an average row's size."""
+    """Layout of fetched rows of a file: a key below this bound, if any, and the columns, which take the size of an average row."""
     rows = max(1, int(file.first_rows[-1]))
     width = min(file.layout.row_format.largest_record(), -(-file.page_size * file.pages // rows))
     widths = ({} if keys is None else {"key": width_of(keys)}) | {"row": width_of(rows)}
@@ -53,23 +53,23 @@ class DividedRows:
     def __init__(self, cache: PageCache, folder: str, of_pages: Integers, room: int, most: int, *, of_s: bool, page_io: bool) -> None:
         self._cache, self._room, self._of_s, self._page_io = cache, room, of_s, page_io
         first, other = (cache.s, cache.r) if of_s else (cache.r, cache.s)
-        kept = fetched_rows(first, other.tuples)
+        row_layout = fetched_rows(first, other.tuples)
         self._other_rows = other.first_rows
-        self._numbers, ranges = _ranges(of_pages, room * cells(kept), most)
-        self._files = temporary_files(folder, "range", ranges, kept, 0)
+        self._numbers, ranges = _ranges(of_pages, room * cells(row_layout), most)
+        self._files = temporary_files(folder, "range", ranges, row_layout, 0)
         self._output = Output(self._files, 1, page_io=page_io)
-        self.pages = -(-int(of_pages.sum()) // cells(kept))
+        self.pages = -(-int(of_pages.sum()) // cells(row_layout))
 
     @property
     def rounds(self) -> int:
-        """How often pages of the other relation are fetched, at most."""
+        """Most fetches of each page of the other relation."""
         return max(1, -(-self.pages // (self._room * len(self._files))))
 
     def take(self, entries: Tuples, _: Integers) -> Algorithm:
         """Fetch the rows that are the entries' keys, which ascend, and write them."""
-        found = yield from self._cache.collect(entries.keys, of_s=self._of_s)
+        rows = yield from self._cache.collect(entries.keys, of_s=self._of_s)
         pages = np.searchsorted(self._other_rows, entries.rows, side="right") - 1
-        yield from self._output.append(keyed(entries.rows, found), self._numbers[pages])
+        yield from self._output.append(keyed(entries.rows, rows), self._numbers[pages])
 
     def join(self) -> Algorithm:
         """Sort each range, or in parts what does not fit, fetch its pages and join."""
@@ -81,8 +81,8 @@ class DividedRows:
                 yield Cpu({Work.COMPARE: len(rows) * len(rows).bit_length()})
                 for begin in range(0, len(rows), BATCH):
                     part = rows.chosen(slice(begin, begin + BATCH))
-                    found = yield from self._cache.collect(part.keys, of_s=not self._of_s)
-                    yield Emit(*((found, part.rows) if self._of_s else (part.rows, found)))
+                    partners = yield from self._cache.collect(part.keys, of_s=not self._of_s)
+                    yield Emit(*((partners, part.rows) if self._of_s else (part.rows, partners)))
                     yield Cpu({Work.EMIT: len(part)})
             yield from drop(file)
 
@@ -102,8 +102,8 @@ def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int
     sums = np.cumsum(of_pages)
     ends = [0]
     while ends[-1] < len(sums) and len(ends) <= most + 1:
-        begun = sums[ends[-1]] - of_pages[ends[-1]]
-        ends.append(max(ends[-1] + 1, int(np.searchsorted(sums, begun + capacity, side="right"))))
+        before = sums[ends[-1]] - of_pages[ends[-1]]
+        ends.append(max(ends[-1] + 1, int(np.searchsorted(sums, before + capacity, side="right"))))
     if len(ends) > most + 1:
         return (sums - of_pages) * most // sums[-1], most
     return np.searchsorted(ends[1:], np.arange(len(sums)), side="right"), max(1, len(ends) - 1)

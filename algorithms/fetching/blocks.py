@@ -33,14 +33,14 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     folder, _ = folders("blocks", cache.r, cache.s)
     table = File(f"{folder}/instructions", instructions(cache.r, cache.r.tuples, cache.s.tuples))
     output = Output([table], memory - LEAST_FRAMES, page_io=parameters.page_io)
-    needed = np.zeros(cache.r.pages, np.bool_)
+    is_joined = np.zeros(cache.r.pages, np.bool_)
     while (entries := (yield from index.next())) is not None:
-        needed[cache.pages_of(entries.r_rows, entries.s_rows)[0]] = True
+        is_joined[cache.pages_of(entries.r_rows, entries.s_rows)[0]] = True
         yield from output.append(keyed(entries.r_rows, entries.s_rows))
     yield from output.finish()
     reading = max(1, memory // _READING)
     cache.resize(memory - reading)
-    loop = _BlockNestedLoop(cache, (np.cumsum(needed) - 1) // (cache.frames - 1), np.flatnonzero(needed))
+    loop = _BlockNestedLoop(cache, (np.cumsum(is_joined) - 1) // (cache.frames - 1), np.flatnonzero(is_joined))
     layout = instructions(cache.r, (cache.r.pages // (cache.frames - 1) + 1) * cache.s.tuples, cache.r.tuples)
     by_block = IndexSort(f"{folder}/by-block", layout, memory - LEAST_FRAMES, page_io=parameters.page_io)
     for first, pages in spans(table.pages, LEAST_FRAMES):
@@ -61,8 +61,8 @@ class _BlockNestedLoop:
         The pages of R that are, ascending.
     """
 
-    def __init__(self, cache: PageCache, block_of: Integers, needed: Integers) -> None:
-        self._cache, self._block_of, self._needed = cache, block_of, needed
+    def __init__(self, cache: PageCache, block_of: Integers, pages: Integers) -> None:
+        self._cache, self._block_of, self._pages = cache, block_of, pages
         self._block = self._last = NONE
 
     def by_block(self, entries: Tuples) -> Tuples:
@@ -80,17 +80,17 @@ class _BlockNestedLoop:
     def _enter(self, block: int) -> Integers:
         """The pages of R to fetch: none, if the block goes on, or its own, once all others have left."""
         if block == self._block:
-            return self._needed[:0]
+            return self._pages[:0]
         self._cache.resize(self._cache.frames, np.flatnonzero(self._cache.resident()))
         self._block, self._last = block, NONE
         size = self._cache.frames - 1
-        return self._needed[block * size : (block + 1) * size]
+        return self._pages[block * size : (block + 1) * size]
 
     def _meet(self, outer: Integers, r_rows: Integers, s_rows: Integers) -> Algorithm:
         """Fetch pages of R, and then past them, through one frame, the pages of these rows of S."""
         _, pages = self._cache.pages_of(r_rows, s_rows)
         others = np.diff(pages, prepend=self._last) != 0
         chain = np.concatenate([[self._last], pages[others]])
-        fetched, victims = np.concatenate([outer, chain[1:]]), np.concatenate([np.full(len(outer), NONE), chain[:-1]])
+        chain_pages, victims = np.concatenate([outer, chain[1:]]), np.concatenate([np.full(len(outer), NONE), chain[:-1]])
         self._last = int(chain[-1])
-        yield from self._cache.follow(Schedule(fetched, victims, r_rows, s_rows, len(outer) + np.cumsum(others)))
+        yield from self._cache.follow(Schedule(chain_pages, victims, r_rows, s_rows, len(outer) + np.cumsum(others)))

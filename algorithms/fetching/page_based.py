@@ -18,7 +18,7 @@ from flashsim.execution.requests import Algorithm, rename_phases
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples, keyed
 
-#: What joins the rows that were put aside: the sort-merge join of the paper.
+#: Join of the rows that were put aside: the sort-merge join of the paper.
 JOIN = "external-sort-merge"
 #: Entries are numbered below this.
 _MOST = 1 << 62
@@ -63,8 +63,8 @@ def _put_aside(table: IndexSort, cache: PageCache, file: File, reading: int, *, 
     output = Output([file], 1, page_io=page_io)
 
     def take(instructions: Tuples, _: Integers) -> Algorithm:
-        found = yield from cache.collect(instructions.keys, of_s=of_s)
-        yield from output.append(keyed(instructions.rows, found))
+        rows = yield from cache.collect(instructions.keys, of_s=of_s)
+        yield from output.append(keyed(instructions.rows, rows))
 
     yield from table.merged(reading, take)
     yield from output.finish()

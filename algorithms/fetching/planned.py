@@ -43,7 +43,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
         memory, each = memory - math.ceil(memory * ENTRY_BYTES / (ENTRY_BYTES + _EDGE_BYTES)), _EDGE_BYTES
     most = max(1, memory * cache.r.page_size // each)
     entries = yield from gathering.next(most)
-    if entries is not None and gathering.ended:
+    if entries is not None and gathering.at_end:
         yield from planning.whole(entries, gathering, most if sorts else 0)
     elif entries is not None and sorts:
         yield from _Sorted(planning).fetch(entries, gathering, most)
@@ -60,7 +60,7 @@ class _Planning:
         self.cache, self.parameters = cache, parameters
         self.sides = Sides(cache)
         #: Pages of memory that plans leave to others.
-        self.taken = 0
+        self.index_pages = 0
 
     def cost(self, plan: FetchPlan) -> float:
         """See `reading_cost`."""
@@ -69,16 +69,16 @@ class _Planning:
     def plan(self, entries: Entries) -> FetchPlan:
         cache, page = self.cache, self.cache.r.page_size
         graph = PageGraph.of(*cache.pages_of(entries.r_rows, entries.s_rows), cache.pages)
-        spare = self.parameters.memory - self.taken - -(-ENTRY_BYTES * len(entries) // page)
-        chosen = in_blocks(graph, max(LEAST_FRAMES, spare), of_lower=not self.sides.swapped)  # its fetches follow from the entries
+        spare = self.parameters.memory - self.index_pages - -(-ENTRY_BYTES * len(entries) // page)
+        block_plan = in_blocks(graph, max(LEAST_FRAMES, spare), of_lower=not self.sides.swapped)  # its fetches follow from the entries
         if _EDGE_BYTES * graph.edges > spare * page:
-            return chosen
+            return block_plan
         fetches, frames = graph.needed_pages, spare
         while True:
             frames = max(LEAST_FRAMES, min(frames, spare - -(-_FETCH_BYTES * fetches // page)))
             best = min(_plans(graph, frames), key=self.cost)
             if frames == LEAST_FRAMES or frames + -(-_FETCH_BYTES * best.fetches // page) <= spare:
-                return min(best, chosen, key=self.cost)
+                return min(best, block_plan, key=self.cost)
             fetches = best.fetches
 
     def follow(self, entries: Entries, plan: FetchPlan) -> Algorithm:
@@ -93,13 +93,13 @@ class _Planning:
         entries = self.sides.entries(outer, inner)
         yield Cpu({Work.COMPARE: int(len(order) * np.log2(max(2, len(order))))})
         free = self.parameters.memory - -(-ENTRY_BYTES * len(order) // self.cache.r.page_size)
-        parts, plan, planned = self._parts(entries, free)
+        parts, plan, plan_cost = self._parts(entries, free)
         aside = PutAside(self.sides, inner, free, page_io=self.parameters.page_io)
-        put = aside.cost(outer, inner, self.parameters.latency_ratio) if aside.possible else math.inf
-        if most and _Sorted(self).cost(entries) < min(planned, put):
-            self.taken = 0
+        aside_cost = aside.cost(outer, inner, self.parameters.latency_ratio) if aside.possible else math.inf
+        if most and _Sorted(self).cost(entries) < min(plan_cost, aside_cost):
+            self.index_pages = 0
             yield from _Sorted(self).fetch(entries, gathering, most)
-        elif put < planned:
+        elif aside_cost < plan_cost:
             self.cache.resize(LEAST_FRAMES)
             yield from aside.put(outer, inner)
             yield from aside.join()
@@ -113,21 +113,21 @@ class _Planning:
         ends = self._ends(entries, max(1, free * self.cache.r.page_size // _EDGE_BYTES))
         if len(ends) > 1:
             ranges = [Entries(entries.r_rows[begin:end], entries.s_rows[begin:end]) for begin, end in pairwise([0, *ends])]
-            self.taken = self.parameters.memory - free
+            self.index_pages = self.parameters.memory - free
             first = self.plan(ranges[0])
             cost = self.cost(first) * len(entries) / len(ranges[0])
             if cost < self.cost(plan):
                 return ranges, first, cost
-            self.taken = 0
+            self.index_pages = 0
         return [entries], plan, self.cost(plan)
 
     def _ends(self, entries: Entries, edges: int) -> list[int]:
-        """Where entries that ascend by outer rows are cut into ranges of so many edges."""
+        """Ends of ranges of so many edges into which entries that ascend by outer rows are cut."""
         r_pages, s_pages = self.cache.pages_of(entries.r_rows, entries.s_rows)
         first = np.zeros(len(entries), np.bool_)
         first[np.unique(r_pages * self.cache.pages + s_pages, return_index=True)[1]] = True
-        counted = np.cumsum(first)
-        return np.append(np.searchsorted(counted, np.arange(edges, counted[-1], edges), side="right"), len(entries)).tolist()
+        distinct = np.cumsum(first)
+        return np.append(np.searchsorted(distinct, np.arange(edges, distinct[-1], edges), side="right"), len(entries)).tolist()
 
 
 class _Sorted:
@@ -151,12 +151,12 @@ class _Sorted:
         sides, planning = self._sides, self._planning
         self._count(entries)
         index = -(-len(entries) // cells(self._layout))
-        planning.taken = self._reading(-(-index // self._room))
+        planning.index_pages = self._reading(-(-index // self._room))
         outer = int(np.count_nonzero(self._of_pages[0]))
-        frames = (self._room - planning.taken) / (1 + ENTRY_BYTES * len(entries) / self._cache.r.page_size / max(1, outer))
+        frames = (self._room - planning.index_pages) / (1 + ENTRY_BYTES * len(entries) / self._cache.r.page_size / max(1, outer))
         graph = PageGraph.of(*self._cache.pages_of(entries.r_rows, entries.s_rows), self._cache.pages)
         blocks = in_blocks(graph, max(LEAST_FRAMES, int(frames) + 1), of_lower=not sides.swapped)
-        return min(planning.cost(blocks), self._aside_cost(self._divided())) + 2 * index * (index > planning.taken)
+        return min(planning.cost(blocks), self._aside_cost(self._divided())) + 2 * index * (index > planning.index_pages)
 
     def fetch(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
         by_outer = IndexSort(f"{self._folder}/by-page", self._layout, self._room, page_io=self._page_io)
@@ -167,7 +167,7 @@ class _Sorted:
             some = yield from gathering.next(most)
         reading = self._reading(len(by_outer.runs) + 1)
         yield from by_outer.settle(self._room, reading, reading)
-        self._planning.taken = reading
+        self._planning.index_pages = reading
         yield from by_outer.merged(reading, self._take)
         yield from self._fetch_ranges(end=True)
         if self._aside is not None:
@@ -192,7 +192,7 @@ class _Sorted:
     def _fetch_ranges(self, *, end: bool) -> Algorithm:
         tuples, self._waiting = gathered(self._waiting), []
         keys, rows = tuples.keys, tuples.rows
-        limit = self._room - self._planning.taken
+        limit = self._room - self._planning.index_pages
         while len(keys):
             pages = np.searchsorted(self._sides.outer.first_rows, keys, side="right")
             size = np.cumsum(np.diff(pages, prepend=-1) != 0) + ENTRY_BYTES / self._cache.r.page_size * np.arange(1, len(keys) + 1)
@@ -215,15 +215,15 @@ class _Sorted:
         else:
             yield from self._aside.take(tuples, np.zeros(0, np.int64))
 
-    def _decide(self, planned: float) -> None:
+    def _decide(self, plan_cost: float) -> None:
         """Put tuples aside if that should cost less than plans."""
         aside, self._decided = self._divided(), True
-        if self._aside_cost(aside) < planned:
+        if self._aside_cost(aside) < plan_cost:
             self._aside = aside
             self._cache.resize(LEAST_FRAMES)
 
     def _divided(self) -> DividedRows:
-        most = self._room - self._planning.taken
+        most = self._room - self._planning.index_pages
         of_s = self._sides.swapped
         return DividedRows(self._cache, self._folder, self._of_pages[1], self._room, most, of_s=of_s, page_io=self._page_io)
 
@@ -239,35 +239,35 @@ def _plans(graph: PageGraph, frames: int) -> Iterator[FetchPlan]:
         yield in_windows(plan(graph, frames - frames // 2), frames // 2)
 
 
-def _schedule(entries: Entries, chosen: FetchPlan, cache: PageCache) -> Schedule:
-    graph = chosen.graph
+def _schedule(entries: Entries, plan: FetchPlan, cache: PageCache) -> Schedule:
+    graph = plan.graph
     r_pages, s_pages = cache.pages_of(entries.r_rows, entries.s_rows)
     edges = np.searchsorted(graph.first.astype(np.int64) * cache.pages + graph.second, r_pages * cache.pages + s_pages)
     after = np.empty(graph.edges, np.int64)
-    after[chosen.edges] = chosen.after
-    due = after[edges]
-    order = np.argsort(due, kind="stable")
-    return Schedule(chosen.pages, chosen.victims, entries.r_rows[order], entries.s_rows[order], due[order])
+    after[plan.edges] = plan.after
+    times = after[edges]
+    order = np.argsort(times, kind="stable")
+    return Schedule(plan.pages, plan.victims, entries.r_rows[order], entries.s_rows[order], times[order])
 
 
 class _Gathering:
-    """A join index, so many entries at a time; `ended` once there are no more."""
+    """A join index, so many entries at a time; `at_end` once there are no more."""
 
     def __init__(self, index: JoinIndex) -> None:
         self._index = index
         self._waiting: list[Entries] = []
-        self.ended = False
+        self.at_end = False
 
     def next(self, most: int) -> EntryStream:
         """The next entries, or None at the end."""
-        while not self.ended and sum(len(each) for each in self._waiting) <= most:
+        while not self.at_end and sum(len(each) for each in self._waiting) <= most:
             entries = yield from self._index.next()
-            self.ended = entries is None
+            self.at_end = entries is None
             self._waiting += [entries] if entries else []
         if not self._waiting:
             return None
         r_rows = np.concatenate([each.r_rows for each in self._waiting])
         s_rows = np.concatenate([each.s_rows for each in self._waiting])
         self._waiting = [Entries(r_rows[most:], s_rows[most:])] if len(r_rows) > most else []
-        self.ended = self.ended and not self._waiting
+        self.at_end = self.at_end and not self._waiting
         return Entries(r_rows[:most], s_rows[:most])

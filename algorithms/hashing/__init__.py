@@ -1,1 +1,1 @@
-"""What joins by hashing are made of: the table in memory, and buckets on disk."""
+"""Parts of joins by hashing: the table in memory, and buckets on disk."""

@@ -28,13 +28,13 @@ from models.allocation.nested_loops import nested_loops
 
 #: The upper half of a hash is below this.
 _RANGE = 1 << 32
-#: How far below the expected need memory is emptied: enough for chance, so that skew alone makes it overflow again.
+#: Share of memory that expected tuples fill after it overflowed: the rest is for chance, so that skew alone makes it overflow again.
 _SLACK = 0.98
 
 
 @dataclass(frozen=True)
 class SecondPhase:
-    """How buckets are joined.
+    """Join of buckets.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def partition_both(
     """Distribute R and then S over buckets in folders of theirs; returns the files of the buckets of each."""
     buffers, buckets = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), []
     for file, folder, layout in zip(files, folders, bucket_layouts(files, buffers, parameters), strict=True):
-        expected = math.ceil(file.pages / allocation.buckets) * (file.page_size // layout.page_size)
-        buckets.append(temporary_files(folder, "bucket", allocation.buckets, layout, expected))
+        bucket_pages = math.ceil(file.pages / allocation.buckets) * (file.page_size // layout.page_size)
+        buckets.append(temporary_files(folder, "bucket", allocation.buckets, layout, bucket_pages))
         yield from partition(file, buckets[-1], level, buffers, parameters)
     return buckets
 
@@ -154,7 +154,7 @@ class Resident:
         return sum(len(part) for part in self._tuples)
 
     def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Whether keys belong in memory, given their hashes."""
+        """Mask of the hashes whose keys belong in memory."""
         return hashes >> np.uint64(32) < self._threshold
 
     def admit(self, tuples: Tuples, hashes: Hashes) -> None:
@@ -163,28 +163,28 @@ class Resident:
         self._bytes += int(self._layout.cell_sizes(tuples).sum())
 
     @property
-    def filled(self) -> float:
+    def fill_level(self) -> float:
         return self._bytes / self._capacity
 
     @property
     def overfull(self) -> bool:
-        """Whether there are more tuples than memory holds."""
+        """True if there are more tuples than memory holds."""
         return self._bytes > self._capacity
 
-    def demote(self, done: float) -> tuple[Tuples, Hashes]:
-        """Lower the threshold so that what is kept will fit at the end of R; returns the tuples that must go, and their hashes.
+    def demote(self, share: float) -> tuple[Tuples, Hashes]:
+        """Lower the threshold so that the tuples below it will fit at the end of R; returns the tuples that must go, and their hashes.
 
         Parameters
         ----------
-        done
-            The part of R that has been seen.
+        share
+            The part of R that has been read.
         """
         tuples, hashes = self.tuples()
         choices = hashes >> np.uint64(32)
         order = np.argsort(choices, kind="stable")
         sizes = np.cumsum(self._layout.cell_sizes(tuples)[order])
-        kept = int(np.searchsorted(sizes, self._capacity * done * self._slack, side="right"))
-        self._threshold = choices[order[kept]]
+        rank = int(np.searchsorted(sizes, self._capacity * share * self._slack, side="right"))
+        self._threshold = choices[order[rank]]
         stays = self.holds(hashes)
         self._tuples, self._hashes, self._bytes = [], [], 0
         self.admit(tuples.chosen(stays), hashes[stays])
@@ -196,7 +196,7 @@ class Resident:
 
 @dataclass(frozen=True)
 class Pass:
-    """How a pass reads and writes: its buffers, the level of its hash function, and how what does not stay is partitioned."""
+    """Buffers of a pass over a relation, the level of its hash function, and the method that partitions tuples that do not stay."""
 
     buffers: PartitionBuffers
     level: int
@@ -205,24 +205,24 @@ class Pass:
 
 def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
-    seen = 0
+    pages_read = 0
     latch = Latch("what stays in memory") if how.partitioning.strands > 1 else None  # a driver of one strand knows none
 
     def route(tuples: Tuples, pages: int, put: Put) -> Algorithm:
-        nonlocal seen
+        nonlocal pages_read
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, how.level)
         if latch is not None:
             yield Acquire(latch)
-        seen += pages
+        pages_read += pages
         stays = resident.holds(hashes)
         resident.admit(tuples.chosen(stays), hashes[stays])
-        gone = resident.demote(seen / r.pages) if resident.overfull else None
+        surplus = resident.demote(pages_read / r.pages) if resident.overfull else None
         if latch is not None:
             yield Release(latch)
         yield from put(tuples.chosen(~stays), bucket_numbers(hashes[~stays], len(files)))
-        if gone is not None:
-            yield from put(gone[0], bucket_numbers(gone[1], len(files)))
+        if surplus is not None:
+            yield from put(surplus[0], bucket_numbers(surplus[1], len(files)))
 
     yield from distribute(r, files, how.buffers, route, how.partitioning)
 

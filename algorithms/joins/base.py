@@ -1,4 +1,4 @@
-"""What a join is: a generator over two files that yields requests and emits pairs of row ids.
+"""Contract of joins: a join is a generator over two files that yields requests and emits pairs of row ids.
 
 A member defines the functions of `Join`.  `plan` chooses roles: its result rows come in the caller's order.
 """
@@ -25,7 +25,7 @@ Division = TypeVar("Division", bound=Allocation)
 
 @dataclass(frozen=True)
 class JoinParameters:
-    """What a join is told besides its relations.
+    """Parameters of a join besides its relations.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ class JoinParameters:
 
     @property
     def partitioning(self) -> PartitionParameters:
-        """How buckets are made."""
+        """Parameters of the partition method."""
         return PartitionParameters(self.partition, self.page_io, self.sub_buffer, self.strands)
 
-    def wanted(self, side: str) -> tuple[str, ...] | None:
-        """The columns that the result wants of a relation, ``"R"`` or ``"S"``; None: all.
+    def columns_of(self, side: str) -> tuple[str, ...] | None:
+        """Columns of the result that come from a relation, ``"R"`` or ``"S"``; None: all.
 
         Raises
         ------
@@ -97,22 +97,22 @@ class JoinParameters:
 
     def swapped(self) -> JoinParameters:
         """The same, when R and S change roles."""
-        columns = {side: [f"{other}.{name}" for name in self.wanted(side) or ()] for side, other in (("R", "S"), ("S", "R"))}
+        columns = {side: [f"{other}.{name}" for name in self.columns_of(side) or ()] for side, other in (("R", "S"), ("S", "R"))}
         return self if self.columns is None else replace(self, columns=(*columns["S"], *columns["R"]))
 
 
 class Join(Protocol):
     """A member of the family."""
 
-    #: The page format that its relations need; any if empty.
+    #: Page format that the join's relations need; any if empty.
     PAGE_FORMAT: str = ""
-    #: Its formula: a member of `models.join_costs`, or the path of a Python file, from the folder of the join's own file; none if empty.
+    #: Formula: a member of `models.join_costs`, or the path of a Python file, from the folder of the join's own file; none if empty.
     FORMULA: str = ""
-    #: Pages that its last phase, the only one that emits, can do with; 0 if it needs all of memory.
+    #: Least pages of the last phase, the only one that emits; 0 if that phase needs all of memory.
     STREAMS_IN: int = 0
-    #: Whether it fetches rows from base relations by their ids, and so cannot join digests.
+    #: True if the join fetches rows from base relations by their ids, and so cannot join digests.
     FETCHES: bool = False
-    #: Which of `JoinParameters` it takes that not all joins do.
+    #: Fields of `JoinParameters` that the join takes and not all joins do.
     OPTIONS: tuple[str, ...] = ()
     __file__: str
 
@@ -121,7 +121,7 @@ class Join(Protocol):
 
     @optional
     def check(self, parameters: JoinParameters) -> None:
-        """Refuse what it is told, as far as that does not depend on the relations; before any data are read."""
+        """Refuse parameters as far as they do not depend on the relations, before any data are read."""
 
     def join(self, r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
         """Join R with S; R is the smaller.
@@ -141,16 +141,16 @@ def settle(
     r: File,
     s: File,
     parameters: JoinParameters,
-    given: Allocation | None,
+    allocation: Allocation | None,
     kind: type[Division],
     default: Callable[[int, int, JoinParameters], Division],
 ) -> Division:
-    """The allocation to use: the given one, if it is of the right kind and fits the memory, or else the default.
+    """The allocation to use: the argument, if it is of the right kind and fits the memory, or else the default.
 
     Raises
     ------
     InvalidParameterError
-        Memory for less than a page of R with its table and a page of S, or less than the default needs; a given allocation that is
+        Memory for less than a page of R with its table and a page of S, or less than the default needs; an allocation that is
         another algorithm's or needs more memory; relations whose page sizes differ.
     """
     least = math.ceil(exact(parameters.fudge)) + 1
@@ -158,12 +158,12 @@ def settle(
         raise InvalidParameterError("memory", f"{parameters.memory} pages", f"a join needs at least {least}")
     if r.page_size != s.page_size:
         raise InvalidParameterError("page size", f"{r.page_size} B and {s.page_size} B", "both relations need the same")
-    if given is None:
-        given = default(r.pages, s.pages, parameters)
-    elif not isinstance(given, kind):
-        raise InvalidParameterError("allocation", type(given).__name__, f"this join needs a {kind.__name__}")
-    check(given, parameters.memory)
-    return given
+    if allocation is None:
+        allocation = default(r.pages, s.pages, parameters)
+    elif not isinstance(allocation, kind):
+        raise InvalidParameterError("allocation", type(allocation).__name__, f"this join needs a {kind.__name__}")
+    check(allocation, parameters.memory)
+    return allocation
 
 
 def page_format(*names: str) -> str:
@@ -172,7 +172,7 @@ def page_format(*names: str) -> str:
 
 
 def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
-    """What the names of temporary files of R and of S begin with; a relation may be joined with itself.
+    """Prefixes of the names of temporary files of R and of S; a relation may be joined with itself.
 
     Examples
     --------

@@ -23,10 +23,10 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     Reads NB = ceil(F |R| / M_R) chunks of R in one I/O block each, and S as often in blocks of M_S pages: NB (1 + ceil(|S| / M_S))
     blocks of |R| + NB |S| pages (Haas et al., section 3).
     """
-    chosen = settle(r, s, parameters, allocation, NestedLoopsAllocation, allocate)
-    if chosen.outer < parameters.fudge:
-        raise InvalidParameterError("outer", f"{chosen.outer} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
-    return _join(r, s, parameters, chosen)
+    buffers = settle(r, s, parameters, allocation, NestedLoopsAllocation, allocate)
+    if buffers.outer < parameters.fudge:
+        raise InvalidParameterError("outer", f"{buffers.outer} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
+    return _join(r, s, parameters, buffers)
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: NestedLoopsAllocation) -> Algorithm:

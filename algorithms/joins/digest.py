@@ -27,16 +27,16 @@ from models.allocation.buffers import Allocation, DigestAllocation
 
 #: In `models.join_costs`.
 FORMULA = "digest"
-#: It fetches rows of base relations, so it is no first phase of its own.
+#: The join fetches rows of base relations, so it cannot be the first phase of another digest join.
 FETCHES = True
 OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "policy", "digests_stored")
 
-#: Where rows are fetched, and where join-index entries are written and read.
+#: Phases in which rows are fetched, and in which join-index entries are written and read.
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
 
 
 class _Settings(NamedTuple):
-    """What the phases are told: the first join, whether its entries go to the strategy as they come, unwritten, and the strategy."""
+    """Parameters of the phases: the first join, whether its entries go to the strategy as they come, unwritten, and the strategy."""
 
     first: JoinParameters
     streams: bool
@@ -44,7 +44,7 @@ class _Settings(NamedTuple):
 
 
 def _settings(parameters: JoinParameters) -> _Settings:
-    """How memory is divided: a page is the join index's, unless the first join's last phase leaves room for a cache."""
+    """Division of memory: a page is the join index's, unless the first join's last phase leaves room for a cache."""
     first, memory = JOINS.load(parameters.first), parameters.memory
     if first.FETCHES:
         raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
@@ -76,7 +76,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     What the first join emits is written as a join index and read back page by page, or, where that join's last phase can do with a few
     pages, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
     """
-    chosen = settle(r, s, parameters, allocation, DigestAllocation, allocate)
+    shares = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
         raise InvalidParameterError("relation", r.name, "rows are fetched from base relations")
     settings = _settings(parameters)
@@ -89,7 +89,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     except InvalidParameterError as problem:
         least = f"its {settings.first.memory} pages of memory do not do for the digests ({problem})"
         raise InvalidParameterError("first", parameters.first, least) from None
-    return _join(r, s, parameters, chosen, settings)
+    return _join(r, s, parameters, shares, settings)
 
 
 def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestAllocation, settings: _Settings) -> Algorithm:
@@ -106,14 +106,14 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestA
             yield from project(file, digests[-1], buffers.input, buffers.output, page_io=page_io)
     joining = _Joining(parameters.first, digests, settings)
     index: JoinIndex = joining
-    stored = File("digest/join-index", Layout(join_index_rows(r.tuples, s.tuples), r.page_size, r.layout.page_format))
+    index_file = File("digest/join-index", Layout(join_index_rows(r.tuples, s.tuples), r.page_size, r.layout.page_format))
     if not settings.streams:
-        yield from _store(joining, stored, page_io=page_io)
-        index = _StoredIndex(stored)
+        yield from _store(joining, index_file, page_io=page_io)
+        index = _StoredIndex(index_file)
         yield _FETCH
     cache = PageCache(r, s, settings.fetching.memory)
     yield from FETCHING.load(parameters.fetch).fetch(index, cache, settings.fetching)
-    yield from drop(stored)
+    yield from drop(index_file)
 
 
 class _Joining:

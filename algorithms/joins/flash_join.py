@@ -25,7 +25,7 @@ allocate = late_allocation
 
 def check(parameters: JoinParameters) -> None:
     """Refuse a kernel that there is not or that does not join keys, and columns of neither relation."""
-    parameters.wanted("R")
+    parameters.columns_of("R")
     if JOINS.load(parameters.kernel).FETCHES:
         raise InvalidParameterError("kernel", parameters.kernel, "it fetches rows of base relations, and a kernel has only keys")
 

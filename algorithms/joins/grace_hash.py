@@ -25,9 +25,9 @@ def check(parameters: JoinParameters) -> None:
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller."""
-    chosen = settle(r, s, parameters, allocation, GraceAllocation, allocate)
-    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output, chosen.buckets), parameters.partitioning)
-    return _join(r, s, parameters, chosen)
+    shares = settle(r, s, parameters, allocation, GraceAllocation, allocate)
+    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), parameters.partitioning)
+    return _join(r, s, parameters, shares)
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: GraceAllocation) -> Algorithm:

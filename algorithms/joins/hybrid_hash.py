@@ -29,12 +29,12 @@ def check(parameters: JoinParameters) -> None:
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller."""
-    chosen = settle(r, s, parameters, allocation, HybridAllocation, allocate)
+    shares = settle(r, s, parameters, allocation, HybridAllocation, allocate)
     table = math.ceil(r.pages * exact(parameters.fudge))
-    if chosen.buckets == 0 and chosen.workspace < table:
-        raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"without buckets on disk all of R must fit: F |R| = {table}")
-    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output, chosen.buckets), parameters.partitioning)
-    return _join(r, s, parameters, chosen)
+    if shares.buckets == 0 and shares.workspace < table:
+        raise InvalidParameterError("workspace", f"{shares.workspace} pages", f"without buckets on disk all of R must fit: F |R| = {table}")
+    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), parameters.partitioning)
+    return _join(r, s, parameters, shares)
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAllocation) -> Algorithm:

@@ -28,7 +28,7 @@ allocate = late_allocation
 
 def check(parameters: JoinParameters) -> None:
     """Refuse columns of neither relation."""
-    parameters.wanted("R")
+    parameters.columns_of("R")
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:

@@ -28,10 +28,10 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SimpleHa
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller."""
-    chosen = settle(r, s, parameters, allocation, SimpleHashAllocation, allocate)
-    if chosen.workspace < parameters.fudge:
-        raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
-    return _join(r, s, parameters, chosen)
+    shares = settle(r, s, parameters, allocation, SimpleHashAllocation, allocate)
+    if shares.workspace < parameters.fudge:
+        raise InvalidParameterError("workspace", f"{shares.workspace} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
+    return _join(r, s, parameters, shares)
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAllocation) -> Algorithm:
@@ -45,19 +45,19 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
         if number == 1:
             yield Phase("further")
         share = min(1.0, room / r.pages)
-        passed = [
+        overflow = [
             File(f"{name}/pass-{number:03}", file.layout, expected_pages=round((1 - share) * file.pages))
             for name, file in zip(names, (r, s), strict=True)
         ]
         resident = Resident(r.layout, room * r.layout.room, 1.0 if share == 1 else share * chance, slack=1.0)
         how = Pass(PartitionBuffers(allocation.input, allocation.output, 1), number, PartitionParameters(page_io=parameters.page_io))
-        yield from keep(r, passed[:1], resident, how)
-        yield from meet(s, passed[1:] if passed[0].pages else [], resident, how)
+        yield from keep(r, overflow[:1], resident, how)
+        yield from meet(s, overflow[1:] if overflow[0].pages else [], resident, how)
         for file in (r, s):
             yield from drop(file)
-        r, s = passed
+        r, s = overflow
         number += 1
-        if resident.filled < _LEAST_FILLED and s.pages:
+        if resident.fill_level < _LEAST_FILLED and s.pages:
             loops = nested_loops(r.pages, s.pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
             yield from nested_blocks(r, s, loops.chunks(r.pages, parameters.fudge), loops.inner, page_io=parameters.page_io)
             break

@@ -1,1 +1,1 @@
-"""What joins that fetch rows afterwards are made of: digests and keys that are read alone, the join index, and the fetch."""
+"""Parts of joins that fetch rows afterwards: digests and keys that are read alone, the join index, and the fetch."""

@@ -25,7 +25,7 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 
 
 def digest_layout(file: File, padding: int = 0) -> Layout:
-    """How the digests of a file lie on pages: of the same size and format, a key code of 8 bytes and a row id of 4 or 8.
+    """Layout of the digests of a file on pages of the same size and format: a key code of 8 bytes and a row id of 4 or 8.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def stored_digests(file: HeapFile) -> TupleFile:
     return file.digests
 
 
-#: What a read of this kind asks for, and what it returns.
+#: Requests of a read of columns, and the tuples that it returns.
 Scan = Generator[Request, Answer, Tuples]
 
 
-#: Which bytes of every page are read; whole pages without it.
+#: Byte ranges that are read of every page; whole pages without any.
 Parts = tuple[tuple[int, int], ...]
 #: Takes pairs of row ids.
 Taker = Callable[[Integers, Integers], Algorithm]
@@ -133,7 +133,7 @@ class Scanned(File, ABC):
 
     @abstractmethod
     def scan(self, request: Read) -> Scan:
-        """What is asked for in place of a read of this file, and the tuples that it gets."""
+        """Requests in place of a read of this file, and the tuples that come of them."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -163,19 +163,19 @@ class KeyColumn(Scanned):
     page_io: bool
 
     def scan(self, request: Read) -> Scan:
-        firsts, chosen, base = self.firsts[request.starts], self.selection, self.base
+        firsts, selection, base = self.firsts[request.starts], self.selection, self.base
         pages = ranges(firsts, self.firsts[request.starts + request.counts] - firsts)
-        if chosen is not None and chosen.first and len(pages):
-            parts = base.layout.parts((), chosen.columns)
-            yield Read(base, *extents_of(pages, page_io=self.page_io), parts=parts, columns=(), attributes=chosen.columns)
-            before = np.concatenate([[0], np.cumsum(chosen.rows)])[base.first_rows]
+        if selection is not None and selection.first and len(pages):
+            parts = base.layout.parts((), selection.columns)
+            yield Read(base, *extents_of(pages, page_io=self.page_io), parts=parts, columns=(), attributes=selection.columns)
+            before = np.concatenate([[0], np.cumsum(selection.rows)])[base.first_rows]
             pages = pages[before[pages + 1] > before[pages]]
         if not len(pages):
             return gathered([])
         tuples = yield Read(base, *extents_of(pages, page_io=self.page_io), parts=self.parts, columns=("key",), attributes=self.attributes)
         assert isinstance(tuples, Tuples)
-        found = keyed(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
-        return found if chosen is None else found.chosen(chosen.rows[found.rows])
+        rows = keyed(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
+        return rows if selection is None else rows.chosen(selection.rows[rows.rows])
 
 
 def key_column(

@@ -27,7 +27,7 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, Tuples, keyed
 from models.allocation.buffers import Allocation, LateAllocation
 
-#: In which columns lie apart.
+#: The format in which columns lie apart.
 PAGE_FORMAT = "pax"
 #: Pages for joining keys, at least: a table, and a buffer of each side.
 _LEAST = 3
@@ -57,11 +57,11 @@ class Side:
     file: HeapFile
     attributes: tuple[str, ...] | None = None
     parts: Parts | None = field(init=False)
-    needed: npt.NDArray[np.bool_] = field(init=False, repr=False)
+    page_mask: npt.NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.parts = None if self.attributes is None else self.file.layout.parts((), self.attributes)
-        self.needed = np.zeros(self.file.pages, np.bool_)
+        self.page_mask = np.zeros(self.file.pages, np.bool_)
 
     @property
     def page_bytes(self) -> int:
@@ -114,11 +114,11 @@ class LateFetch:
         combined = math.prod(max(1, side.file.tuples) for side in sides)
         if combined > _MOST_COMBINED:
             raise CapacityError(f"rows: {combined} combinations of them, but a join index tells {_MOST_COMBINED}")
-        self._wanted = [number for number, side in enumerate(sides) if side.page_bytes]
+        self._fetching = [number for number, side in enumerate(sides) if side.page_bytes]
         # A relation that fits in memory as a whole need not be sorted by.
-        large = [number for number in self._wanted if sides[number].file.pages * sides[number].page_bytes > memory * self._page_size // 2]
-        self._at = (large or self._wanted[-1:] or [0])[0]
-        self._layout(self._at, sorted(self._wanted, key=lambda number: sides[number].width)[1:])  # the widest that may be written
+        large = [number for number in self._fetching if sides[number].file.pages * sides[number].page_bytes > memory * self._page_size // 2]
+        self._at = (large or self._fetching[-1:] or [0])[0]
+        self._layout(self._at, sorted(self._fetching, key=lambda number: sides[number].width)[1:])  # the widest that may be written
         self._index = IndexSort(f"{folder}/index", self._layout(self._at, ()), index_pages, page_io=page_io)
 
     @property
@@ -127,12 +127,12 @@ class LateFetch:
 
     def append(self, *ids: Integers) -> Algorithm:
         """Take entries: row ids of every relation, shape (n,) each."""
-        for number in self._wanted:
-            self._sides[number].needed[self._sides[number].pages_of(ids[number])] = True
-        if self._wanted:
+        for number in self._fetching:
+            self._sides[number].page_mask[self._sides[number].pages_of(ids[number])] = True
+        if self._fetching:
             yield from self._index.append(self._entries(ids, self._at))
         else:
-            yield from self._joined(ids)
+            yield from self._emit(ids)
 
     def finish(self, *, sort_again: bool) -> Algorithm:
         """Fetch and emit.
@@ -142,8 +142,8 @@ class LateFetch:
         sort_again
             As FlashJoin does where pages do not fit, rather than distribute entries, as RARE-join does, which takes two relations.
         """
-        index, at, others = self._index, self._at, [number for number in self._wanted if number != self._at]
-        fetched: list[int] = []
+        index, at, others = self._index, self._at, [number for number in self._fetching if number != self._at]
+        previous: list[int] = []
         while True:
             side = self._sides[at]
             yield Phase(f"fetch {side.label}")
@@ -151,24 +151,24 @@ class LateFetch:
             free = self._memory - 1 - (len(index.runs) or index.pages_held)
             if sum(map(self._needed_bytes, others)) <= free * self._page_size:
                 break
-            fetched.append(at)
+            previous.append(at)
             following = max(others, key=self._needed_bytes)
             other, rest = self._sides[following], self._memory - 1 - self._fan_in
             if not sort_again:
                 # As many pages as fit beside one of a file of entries.
-                ranges = (np.cumsum(other.needed) - 1) // ((self._memory - 1) * self._page_size // other.page_bytes)
+                ranges = (np.cumsum(other.page_mask) - 1) // ((self._memory - 1) * self._page_size // other.page_bytes)
                 stream = self._by(index, at, following, self._fan_in)
                 yield from self._distribute(stream, other, ranges, 0, int(ranges[-1]) + 1, rest, f"{self._folder}/by-{other.label}")
                 return
-            again = IndexSort(f"{self._folder}/by-{other.label}", self._layout(following, fetched), rest, page_io=self._page_io)
+            again = IndexSort(f"{self._folder}/by-{other.label}", self._layout(following, previous), rest, page_io=self._page_io)
             yield from self._by(index, at, following, self._fan_in)(again.append)
             others.remove(following)
             index, at = again, following
         for number in others:
             yield Phase(f"fetch {self._sides[number].label}")
-            yield from self._sides[number].read(np.flatnonzero(self._sides[number].needed), page_io=self._page_io)
+            yield from self._sides[number].read(np.flatnonzero(self._sides[number].page_mask), page_io=self._page_io)
         yield Phase(f"fetch {side.label}")
-        yield from self._by(index, at, at, len(index.runs))(lambda entries: self._joined(self._ids(entries, at)))
+        yield from self._by(index, at, at, len(index.runs))(lambda entries: self._emit(self._ids(entries, at)))
 
     @property
     def _fan_in(self) -> int:
@@ -184,7 +184,7 @@ class LateFetch:
         """
         side, last = self._sides[at], -1
 
-        def fetched(entries: Tuples, take: Callable[[Tuples], Algorithm]) -> Algorithm:
+        def fetch_pages(entries: Tuples, take: Callable[[Tuples], Algorithm]) -> Algorithm:
             nonlocal last
             fresh = np.unique(side.pages_of(entries.keys))
             fresh = fresh[fresh > last]
@@ -194,7 +194,7 @@ class LateFetch:
             yield Cpu({Work.READ_TUPLE: len(entries)})
             yield from take(self._entries(self._ids(entries, at), to))
 
-        return lambda take: index.merged(pages, lambda entries, _: fetched(entries, take))
+        return lambda take: index.merged(pages, lambda entries, _: fetch_pages(entries, take))
 
     def _distribute(self, stream: Stream, side: Side, numbers: Integers, first: int, end: int, most: int, folder: str) -> Algorithm:
         """Distribute entries, with what was fetched, over files by ranges of pages of the relation to fetch next, and go on with each file.
@@ -220,12 +220,12 @@ class LateFetch:
         yield Phase(f"fetch {side.label}")
         for file, begin, behind in zip(output.files, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             if behind - begin > 1:
-                yield from self._distribute(self._stored(file), side, numbers, begin, behind, self._memory - 1, file.name)
+                yield from self._distribute(self._read_back(file), side, numbers, begin, behind, self._memory - 1, file.name)
             else:
-                yield from side.read(np.flatnonzero(side.needed & (numbers == begin)), page_io=self._page_io)
-                yield from self._stored(file)(lambda entries: self._joined(self._ids(entries, 1 - at)))
+                yield from side.read(np.flatnonzero(side.page_mask & (numbers == begin)), page_io=self._page_io)
+                yield from self._read_back(file)(lambda entries: self._emit(self._ids(entries, 1 - at)))
 
-    def _stored(self, file: File) -> Stream:
+    def _read_back(self, file: File) -> Stream:
         def stream(take: Callable[[Tuples], Algorithm]) -> Algorithm:
             for first, pages in spans(file.pages, 1):
                 yield from take((yield from read_block(file, first, pages, self._page_io)))
@@ -233,7 +233,7 @@ class LateFetch:
 
         return stream
 
-    def _joined(self, ids: Ids) -> Algorithm:
+    def _emit(self, ids: Ids) -> Algorithm:
         yield Emit(ids[0], ids[1], ids[2:])
         yield Cpu({Work.EMIT: len(ids[0])})
 
@@ -252,20 +252,20 @@ class LateFetch:
                 others, ids[number] = np.divmod(others, max(1, self._sides[number].file.tuples))
         return tuple(ids)
 
-    def _layout(self, at: int, fetched: Sequence[int]) -> Layout:
-        """Layout of entries by the row ids of one relation, with what was fetched of some."""
+    def _layout(self, at: int, numbers: Sequence[int]) -> Layout:
+        """Layout of entries by the row ids of one relation, with columns of the relations of some numbers."""
         rows = [max(1, side.file.tuples) for side in self._sides]
         widths = {"key": width_of(rows[at]), "row": width_of(math.prod(rows) // rows[at])}
-        padding = sum(self._sides[number].width for number in fetched)
+        padding = sum(self._sides[number].width for number in numbers)
         return Layout(FixedRows("join index", widths, padding), self._page_size, self._sides[0].file.layout.page_format)
 
     def _needed_bytes(self, number: int) -> int:
-        return int(self._sides[number].needed.sum()) * self._sides[number].page_bytes
+        return int(self._sides[number].page_mask.sum()) * self._sides[number].page_bytes
 
 
 @dataclass(frozen=True)
 class LateJoin:
-    """What a join of keys works with that fetches late: keys as files of digests, memory for joining them, and the fetch."""
+    """Parts of a join that fetches late: keys as files of digests, memory for joining them, and the fetch."""
 
     r: KeyColumn
     s: KeyColumn
@@ -283,16 +283,16 @@ def late_join(
     name: str, r: File, s: File, parameters: JoinParameters, allocation: Allocation | None, where: Sequence[Selection | None] = (None, None)
 ) -> LateJoin:
     """Check what a join is given, and make ready what it needs."""
-    chosen = settle(r, s, parameters, allocation, LateAllocation, late_allocation)
-    if chosen.join < _LEAST:
+    shares = settle(r, s, parameters, allocation, LateAllocation, late_allocation)
+    if shares.join < _LEAST:
         raise InvalidParameterError("memory", f"{parameters.memory} pages", f"{name} needs {_LEAST} to join keys and 1 for the join index")
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
         raise InvalidParameterError("relation", r.name, "columns are fetched from base relations")
     for file in (r, s):
         check_columns_apart(file, f"{name} reads columns alone")
-    sides = [Side(label, file, parameters.wanted(label)) for label, file in (("R", r), ("S", s))]
+    sides = [Side(label, file, parameters.columns_of(label)) for label, file in (("R", r), ("S", s))]
     keys = [key_column(file, page_io=parameters.page_io, selection=selection) for file, selection in zip((r, s), where, strict=True)]
-    return LateJoin(keys[0], keys[1], chosen.join, LateFetch(name, sides, parameters.memory, chosen.index, page_io=parameters.page_io))
+    return LateJoin(keys[0], keys[1], shares.join, LateFetch(name, sides, parameters.memory, shares.index, page_io=parameters.page_io))
 
 
 def check_columns_apart(file: HeapFile, why: str) -> None:

@@ -31,7 +31,7 @@ _LEAST = 5
 
 @dataclass(frozen=True)
 class Onward:
-    """How the rows of S that joined meet T.
+    """Join of T with the rows of S that joined.
 
     Parameters
     ----------
@@ -130,20 +130,20 @@ class _Between:
         layout = Layout(rows, r.page_size, r.layout.page_format)
         self._file, self._room, self._a_page = File(f"pipeline/{r.name}+{s_name}", layout), room, layout.room // cell_size(layout)
         self._output = Output([self._file], room, page_io=page_io)
-        self._held: list[Tuples] = []
+        self._buffer: list[Tuples] = []
 
     def append(self, keys: Integers, rows: Integers) -> Algorithm:
-        self._held.append(keyed(keys, rows).joinable())
-        if self._file.pages or sum(map(len, self._held)) > self._room * self._a_page:
-            for part in self._held:
+        self._buffer.append(keyed(keys, rows).joinable())
+        if self._file.pages or sum(map(len, self._buffer)) > self._room * self._a_page:
+            for part in self._buffer:
                 yield from self._output.append(part)
-            self._held = []
+            self._buffer = []
 
     def finish(self) -> Generator[Request, Answer, File]:
         if self._file.pages:
             yield from self._output.finish()
             return self._file
-        return _Held(self._file.name, self._file.layout, gathered(self._held), self._a_page)
+        return _Held(self._file.name, self._file.layout, gathered(self._buffer), self._a_page)
 
 
 class _Held(Scanned):

@@ -26,8 +26,8 @@ def general(pages: int = 500, density: float = 0.05, seed: int = 0) -> PageGraph
     _share("density", density)
     _count("pages", pages, _MOST_DRAWN)
     first, second = np.triu_indices(pages, 1)
-    drawn = generator(seed, "general").random(len(first)) < density
-    return PageGraph.of(first[drawn], second[drawn], pages)
+    is_edge = generator(seed, "general").random(len(first)) < density
+    return PageGraph.of(first[is_edge], second[is_edge], pages)
 
 
 def geometric(pages: int = 500, degree: float = 25.0, seed: int = 0) -> PageGraph:
@@ -77,8 +77,8 @@ def join_graph(pages: int = 8192, tuples: int = 25, selectivity: float = 0.5, *,
     random = generator(seed, "join graph")
     rows = np.arange(pages * tuples)
     other = rows if same_order else random.permutation(rows)
-    drawn = random.random(len(rows)) < selectivity
-    return PageGraph.of(rows[drawn] // tuples, pages + other[drawn] // tuples, 2 * pages)
+    is_edge = random.random(len(rows)) < selectivity
+    return PageGraph.of(rows[is_edge] // tuples, pages + other[is_edge] // tuples, 2 * pages)
 
 
 #: All families by name.
@@ -91,7 +91,7 @@ FAMILIES: dict[str, Callable[..., PageGraph]] = {
 }
 
 
-def named(text: str, **given: Any) -> PageGraph:
+def named(text: str, **values: Any) -> PageGraph:
     """An instance of a family by its name, which parameters may follow: ``join:pages=100,selectivity=0.1``.
 
     Parameters
@@ -107,15 +107,15 @@ def named(text: str, **given: Any) -> PageGraph:
     name, _, rest = text.partition(":")
     if name not in FAMILIES:
         raise UnknownNameError("graph", name, FAMILIES)
-    known = inspect.signature(FAMILIES[name]).parameters
+    accepted = inspect.signature(FAMILIES[name]).parameters
     pairs = [part.partition("=")[::2] for part in rest.split(",") if part]
     check_once(name, (parameter for parameter, _ in pairs))
-    chosen = {}
-    for parameter, value in (dict(pairs) | given).items():
-        if parameter not in known:
-            raise UnknownNameError(f"parameter of {name}", parameter, known)
-        chosen[parameter] = _value(parameter, value, type(known[parameter].default))
-    return FAMILIES[name](**chosen)
+    arguments = {}
+    for parameter, value in (dict(pairs) | values).items():
+        if parameter not in accepted:
+            raise UnknownNameError(f"parameter of {name}", parameter, accepted)
+        arguments[parameter] = _value(parameter, value, type(accepted[parameter].default))
+    return FAMILIES[name](**arguments)
 
 
 def _value(parameter: str, value: Any, kind: type[Any]) -> Any:
@@ -127,8 +127,8 @@ def _value(parameter: str, value: Any, kind: type[Any]) -> Any:
             return float(value)
         return int(value) if isinstance(value, str) else index(value)
     except (KeyError, ValueError, TypeError, OverflowError):
-        needed = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-        raise InvalidParameterError(parameter, repr(value), f"{needed} is needed") from None
+        kind_of_value = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise InvalidParameterError(parameter, repr(value), f"{kind_of_value} is needed") from None
 
 
 def _share(what: str, value: float) -> None:

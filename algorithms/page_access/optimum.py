@@ -42,24 +42,24 @@ def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> in
     number = count()
     begin = (0, (1 << len(edges)) - 1)
     waiting = [(graph.needed_pages, 0, next(number), begin)]
-    seen = {begin: 0}
+    costs = {begin: 0}
     while waiting:
-        bound, _, _, (resident, left) = heapq.heappop(waiting)
-        fetches = seen[resident, left]
-        if not left:
+        bound, _, _, (resident, pending) = heapq.heappop(waiting)
+        fetches = costs[resident, pending]
+        if not pending:
             return fetches
-        if bound > fetches + _least(edges, left, resident, frames):
+        if bound > fetches + _least(edges, pending, resident, frames):
             continue  # reached by fewer fetches since
-        for page in _bits(_still_needed(edges, left, resident)):
+        for page in _bits(_missing(edges, pending, resident)):
             for victim in _bits(resident) if resident.bit_count() == frames else [0]:
                 memory = resident ^ victim | page
-                after = sum(1 << edge for edge in _numbers(left) if edges[edge] & ~memory)
-                needed = _useful(edges, after)
-                state = (memory & needed, after)  # a page that is done with is as good as a free frame
+                after = sum(1 << edge for edge in _numbers(pending) if edges[edge] & ~memory)
+                useful = _useful(edges, after)
+                state = (memory & useful, after)  # a page that is done with is as good as a free frame
                 cost = fetches + 1
                 least = cost + _least(edges, after, memory, frames)
-                if (most is None or least <= most) and cost < seen.get(state, 1 << 62):
-                    seen[state] = cost
+                if (most is None or least <= most) and cost < costs.get(state, 1 << 62):
+                    costs[state] = cost
                     heapq.heappush(waiting, (least, -cost, next(number), state))
     return None
 
@@ -95,17 +95,17 @@ def _numbers(number: int) -> list[int]:
     return [bit.bit_length() - 1 for bit in _bits(number)]
 
 
-def _useful(edges: list[int], left: int) -> int:
+def _useful(edges: list[int], pending: int) -> int:
     pages = 0
-    for edge in _numbers(left):
+    for edge in _numbers(pending):
         pages |= edges[edge]
     return pages
 
 
-def _least(edges: list[int], left: int, resident: int, frames: int) -> int:
-    """At least so many fetches are to come: one a page that is not there, and each lets at most ``frames - 1`` pairs meet."""
-    return max(_still_needed(edges, left, resident).bit_count(), -(-left.bit_count() // (frames - 1)))
+def _least(edges: list[int], pending: int, resident: int, frames: int) -> int:
+    """Least fetches to come: one a page that is not resident, and one for each ``frames - 1`` pairs that meet."""
+    return max(_missing(edges, pending, resident).bit_count(), -(-pending.bit_count() // (frames - 1)))
 
 
-def _still_needed(edges: list[int], left: int, resident: int) -> int:
-    return _useful(edges, left) & ~resident
+def _missing(edges: list[int], pending: int, resident: int) -> int:
+    return _useful(edges, pending) & ~resident

@@ -1,4 +1,4 @@
-"""How a join divides its buffer pages among its inputs, its outputs and its workspace.
+"""Division of a join's buffer pages among its inputs, its outputs and its workspace.
 
 The closed forms are those of Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-Madison TR 1148 (1993), here
 *TR*, as listed in table 1 of Do and Patel, "Join Processing for Flash SSDs", DaMoN 2009, here *do2009*; where the printed square

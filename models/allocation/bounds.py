@@ -1,4 +1,4 @@
-"""What all divisions of memory refuse, and how they round."""
+"""Bounds and rounding that all divisions of memory share."""
 
 import math
 from fractions import Fraction

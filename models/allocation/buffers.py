@@ -1,4 +1,4 @@
-"""How the buffers of each join are named, and whether a division of memory is possible."""
+"""Buffers of each join by name, and the check that a division of memory is possible."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How the textbook's sort-merge divides its buffers."""
+"""Division of the textbook's sort-merge's buffers."""
 
 from models.allocation.bounds import too_small
 from models.allocation.buffers import ExternalSortMergeAllocation

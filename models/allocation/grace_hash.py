@@ -1,4 +1,4 @@
-"""How Grace hash divides its buffers."""
+"""Division of Grace hash's buffers."""
 
 import math
 

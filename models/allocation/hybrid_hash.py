@@ -1,4 +1,4 @@
-"""How hybrid hash divides its buffers."""
+"""Division of hybrid hash's buffers."""
 
 import math
 from typing import Literal

@@ -1,4 +1,4 @@
-"""How block nested loops divides its buffers."""
+"""Division of the buffers of block nested loops."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""How simple hash divides its buffers."""
+"""Division of simple hash's buffers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How sort-merge divides its buffers."""
+"""Division of sort-merge's buffers."""
 
 import math
 
@@ -31,8 +31,8 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
         return SortMergeAllocation(total - 2 * buffer, buffer, buffer)
 
     def two_passes(total: int, buffer: int) -> bool:
-        made = division(total, buffer)
-        return made.workspace >= 1 and made.runs(r, fudge) + made.runs(s, fudge) <= total
+        shares = division(total, buffer)
+        return shares.workspace >= 1 and shares.runs(r, fudge) + shares.runs(s, fudge) <= total
 
     root = ceil_sqrt(exact(fudge) * max(r, s))
     if memory <= root:

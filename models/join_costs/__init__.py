@@ -1,1 +1,1 @@
-"""What each join reads and writes, by formula: a file a join."""
+"""Formulas of each join's reads and writes: a file a join."""

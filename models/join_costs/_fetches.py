@@ -1,4 +1,4 @@
-"""What joins that fetch rows late have in common: scans of keys, files that chance fills, and fetches by a join index.
+"""Parts of the formulas of joins that fetch rows late: scans of keys, files that chance fills, and fetches by a join index.
 
 RARE-join and FlashJoin are counted by bytes of minipages: a scan of keys, what their join writes and reads again, the join index where it
 does not fit in memory, and each page that is needed once; how many those are is the expected number that random rows lie on (Yao).
@@ -21,7 +21,7 @@ _DEVIATIONS = 8
 
 
 def late_of(sizes: Sizes) -> Late:
-    """What a formula is told of late fetching."""
+    """Parameters of late fetching, which a formula must have."""
     if sizes.late is None:
         raise InvalidParameterError("sizes", "no rows", "this formula needs rows, digests and results of the join beside pages")
     return sizes.late
@@ -29,7 +29,7 @@ def late_of(sizes: Sizes) -> Late:
 
 def pages_with_joined(pages: int, side: LateSide) -> float:
     """Expected pages of a relation that have a row which joins, if these lie anywhere."""
-    return yao(side.rows, side.rows / pages, side.joined) if pages and side.rows else 0.0
+    return yao(side.rows, side.rows / pages, side.matches) if pages and side.rows else 0.0
 
 
 def pages_by_chance(tuples: int, a_page: int, share: float = 1.0) -> Iterator[tuple[int, float]]:
@@ -77,8 +77,8 @@ def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[lis
     more = first.reads.pages - keys.r - scans * keys.s
     again = Traffic(0, math.ceil(first.reads.requests * more / max(1, first.reads.pages)), more)
     scanned = parts_read(sizes.r, late.r.keys, 1) + parts_read(scans * sizes.s, late.s.keys, scans)
-    kept = buffers.workspace / exact(sizes.fudge) if isinstance(buffers, HybridAllocation | SimpleHashAllocation) else 0
-    return [PhaseCounts(first.name, scanned + again, first.writes), *rest], float(kept) / max(1, keys.r)
+    resident = buffers.workspace / exact(sizes.fudge) if isinstance(buffers, HybridAllocation | SimpleHashAllocation) else 0
+    return [PhaseCounts(first.name, scanned + again, first.writes), *rest], float(resident) / max(1, keys.r)
 
 
 def with_fetches(
@@ -95,20 +95,20 @@ def with_fetches(
     """
     late, memory = late_of(sizes), sizes.memory
     sides = {"R": (sizes.r, late.r), "S": (sizes.s, late.s)}
-    wanted = [label for label, (_, side) in sides.items() if side.wanted.share]
-    if not wanted:
+    labels = [label for label, (_, side) in sides.items() if side.columns.share]
+    if not labels:
         return tuple(phases)
-    at = next((label for label in wanted if sides[label][0] * sides[label][1].wanted.share > memory / 2), wanted[-1])
-    other = next((label for label in wanted if label != at), None)
-    needed = {label: math.ceil(pages_with_joined(*sides[label])) for label in wanted}
-    fetches = {label: parts_read(needed[label], sides[label][1].wanted, needed[label]) for label in wanted}
+    at = next((label for label in labels if sides[label][0] * sides[label][1].columns.share > memory / 2), labels[-1])
+    other = next((label for label in labels if label != at), None)
+    pages = {label: math.ceil(pages_with_joined(*sides[label])) for label in labels}
+    fetches = {label: parts_read(pages[label], sides[label][1].columns, pages[label]) for label in labels}
     fan_in = (memory - 1) // 2
     index = _SortedRuns(late.index, a.index)
     phases = _with_index(phases, found_first, index)
     settled = index.settled(memory, fan_in)
     free = memory - 1 - (len(index.runs) or late.index)
-    if other is None or needed[other] * sides[other][1].wanted.share <= free:
-        rest = [PhaseCounts(f"fetch {other}", _neighbours(fetches[other], needed[other], *sides[other]))] if other else []
+    if other is None or pages[other] * sides[other][1].columns.share <= free:
+        rest = [PhaseCounts(f"fetch {other}", _neighbours(fetches[other], pages[other], *sides[other]))] if other else []
         here = PhaseCounts(f"fetch {at}", fetches[at] + settled.reads + index.read(1), settled.writes)
         return (*phases, *rest, here)
     here = PhaseCounts(f"fetch {at}", fetches[at] + settled.reads + index.read(fan_in), settled.writes)
@@ -118,11 +118,11 @@ def with_fetches(
         here = PhaseCounts(here.name, here.reads, here.writes + again.written_early)
         settled = again.settled(memory, fan_in)
         return (*phases, here, PhaseCounts(f"fetch {other}", fetches[other] + settled.reads + again.read(1), settled.writes))
-    ranges = ceil_div(needed[other], max(1, math.floor((memory - 1) / sides[other][1].wanted.share + 1e-9)))
-    put, taken, aside = _distributed(late.results, carried, ranges, room, memory - 1, ranges)
-    here = PhaseCounts(here.name, here.reads, here.writes + _by_page(put))
-    there = _neighbours(fetches[other], needed[other], *sides[other], ranges)
-    return (*phases, here, PhaseCounts(f"fetch {other}", there + _by_page(taken), _by_page(aside)))
+    ranges = ceil_div(pages[other], max(1, math.floor((memory - 1) / sides[other][1].columns.share + 1e-9)))
+    writes, reads, aside = _distributed(late.results, carried, ranges, room, memory - 1, ranges)
+    here = PhaseCounts(here.name, here.reads, here.writes + _by_page(writes))
+    there = _neighbours(fetches[other], pages[other], *sides[other], ranges)
+    return (*phases, here, PhaseCounts(f"fetch {other}", there + _by_page(reads), _by_page(aside)))
 
 
 class _SortedRuns:
@@ -170,19 +170,19 @@ def _with_index(phases: list[PhaseCounts], found_first: float, index: _SortedRun
     """Phases that find results write runs of the join index."""
     early = index.written_early
     share = found_first if len(phases) > 1 else 0.0
-    begun = int(share * sum(index.runs) / index.runs[0]) if index.runs else 0
-    first = Traffic(begun, begun, begun * max(index.runs, default=0))
-    last = Traffic(early.seeks - begun, early.requests - begun, early.pages - first.pages)
+    head = int(share * sum(index.runs) / index.runs[0]) if index.runs else 0
+    first = Traffic(head, head, head * max(index.runs, default=0))
+    last = Traffic(early.seeks - head, early.requests - head, early.pages - first.pages)
     added = {0: first} if len(phases) > 1 else {}
     added[len(phases) - 1] = last
     return [PhaseCounts(phase.name, phase.reads, phase.writes + added.get(number, Traffic())) for number, phase in enumerate(phases)]
 
 
-def _neighbours(fetches: Traffic, needed: int, pages: int, side: LateSide, ranges: int = 1) -> Traffic:
+def _neighbours(fetches: Traffic, fetch_pages: int, pages: int, side: LateSide, ranges: int = 1) -> Traffic:
     """Pages that are fetched in order, range by range; a request reads those that follow one another, if they are read whole."""
-    if not side.wanted.whole or not needed:
+    if not side.columns.whole or not fetch_pages:
         return fetches
-    requests = round(needed - max(0, needed - ranges) * needed / pages)
+    requests = round(fetch_pages - max(0, fetch_pages - ranges) * fetch_pages / pages)
     return Traffic(requests, requests, fetches.pages, fetches.spared)
 
 
@@ -199,16 +199,16 @@ def _distributed(entries: int, a_page: int, ranges: int, most: int, later: int, 
         Files at a time, and whenever a file is divided again.
     """
     files = min(ranges, most)
-    put = taken = again = 0.0
+    writes = reads = rewrites = 0.0
     whole, rest = divmod(ranges, max(1, files))
     for size, count in ((whole, files - rest), (whole + 1, rest)):
         if count:
             pages = file_pages(entries, a_page, size / all_ranges)
-            put, taken = put + count * pages, taken + count * pages
+            writes, reads = writes + count * pages, reads + count * pages
             if size > 1:
                 below = _distributed(entries, a_page, size, later, later, all_ranges)
-                taken, again = taken + count * below[1], again + count * (below[0] + below[2])
-    return put, taken, again
+                reads, rewrites = reads + count * below[1], rewrites + count * (below[0] + below[2])
+    return writes, reads, rewrites
 
 
 def _by_page(pages: float) -> Traffic:

@@ -1,4 +1,4 @@
-"""What the hash joins that partition read and write."""
+"""Reads and writes of the hash joins that partition."""
 
 from models.allocation.buffers import HybridAllocation, exact
 from models.allocation.sub_buffers import sub_buffer_pages
@@ -14,10 +14,10 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     base = Traffic(2, ceil_div(sizes.r, a.input) + ceil_div(sizes.s, a.input), sizes.r + sizes.s)
     if a.buckets == 0:
         return (PhaseCounts("partition", base),)
-    kept = min(sizes.r, a.workspace // exact(sizes.fudge))
-    r = written(sizes.r - kept, sizes.r, sizes.r_temporary)
-    s = written(sizes.r - kept, sizes.r, sizes.s_temporary)
-    share = (sizes.r - kept) / sizes.r if sizes.r else 0.0
+    resident = min(sizes.r, a.workspace // exact(sizes.fudge))
+    r = written(sizes.r - resident, sizes.r, sizes.r_temporary)
+    s = written(sizes.r - resident, sizes.r, sizes.s_temporary)
+    share = (sizes.r - resident) / sizes.r if sizes.r else 0.0
     tuples = (sizes.partitioned.r_tuples, sizes.partitioned.s_tuples) if sizes.partitioned else (0, 0)
     writes = _written(sizes, a, r, tuples[0] * share) + _written(sizes, a, s, tuples[1] * share)
     loads, seeks_of_s = min(a.buckets, r), min(a.buckets, s)
@@ -34,9 +34,9 @@ def _written(sizes: Sizes, a: HybridAllocation, pages: int, tuples: float) -> Tr
         requests = in_parts(pages, a.output, a.buckets)
         return Traffic(requests, requests, pages)
     part = min(a.output, how.sub_buffer / how.page_size or published_part(a.output, how.page_size))
-    made = n_hash(a.buckets, max(1, round(a.output / part)), max(1.0, tuples / pages * part), tuples)
-    requests = round(made.requests + made.last)
-    return Traffic(requests, requests, pages, together=max(0, requests - made.calls - 1))
+    flushes = n_hash(a.buckets, max(1, round(a.output / part)), max(1.0, tuples / pages * part), tuples)
+    requests = round(flushes.requests + flushes.last)
+    return Traffic(requests, requests, pages, together=max(0, requests - flushes.calls - 1))
 
 
 def published_part(output: int, page_size: int) -> float:

@@ -1,4 +1,4 @@
-"""What a formula of a join's cost is: seeks, requests and pages of each phase.
+"""Contract of formulas of a join's cost: seeks, requests and pages of each phase.
 
 A member follows `JoinFormula`.  TR's quotients are taken as they stand, except that a run or bucket which is not empty takes one request at
 least.
@@ -47,7 +47,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class PhaseCounts:
-    """What one phase of a join reads and writes."""
+    """Reads and writes of one phase of a join."""
 
     name: str
     reads: Traffic = Traffic()
@@ -70,7 +70,7 @@ class PhaseCounts:
 
 @dataclass(frozen=True)
 class Parts:
-    """What is read of a page: so many requests, for a share of its bytes; of `whole` pages a request may read several."""
+    """Parts of a page that are read: so many requests, for a share of its bytes; of `whole` pages a request may read several."""
 
     requests: int = 1
     share: float = 1.0
@@ -97,11 +97,11 @@ class LateSide:
 
     rows: int
     keyed: int
-    joined: int
+    matches: int
     digests_a_page: int
     key_pages: int = 0
     keys: Parts = Parts()
-    wanted: Parts = Parts()
+    columns: Parts = Parts()
     carried_a_page: int = 1
 
     @property
@@ -112,7 +112,7 @@ class LateSide:
 
 @dataclass(frozen=True)
 class Late:
-    """What the cost of fetching late depends on beside pages.
+    """Figures beside pages on which the cost of fetching late depends.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Late:
 
 @dataclass(frozen=True)
 class Partitioned:
-    """How buckets are made otherwise than traditionally, and of how many tuples.
+    """Partition method other than the traditional one, and the numbers of tuples.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class JoinFormula(Protocol):
     ALLOCATION: type[Any] = object
 
     def counts(self, sizes: Sizes, a: Any) -> tuple[PhaseCounts, ...]:
-        """What each phase of the join reads and writes with an allocation of the kind above, in requests that move whole buffers."""
+        """Reads and writes of each phase of the join with an allocation of the kind above, in requests that move whole buffers."""
 
     @optional
     def allocate(self, sizes: Sizes, latency_ratio: float, access_ratio: float) -> Allocation:

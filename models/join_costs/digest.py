@@ -39,8 +39,8 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     digests = Sizes(small, large, small, large, memory, sizes.fudge, last_phase)
     first = FORMULAS.load(late.first)
     buffers = first.allocate(digests, late.latency_ratio, late.access_ratio)
-    joined = first.counts(digests, buffers)
-    phases = [*projected, *(replace(phase, name=f"digest {late.title}: {phase.name}") for phase in joined)]
+    phase_counts = first.counts(digests, buffers)
+    phases = [*projected, *(replace(phase, name=f"digest {late.title}: {phase.name}") for phase in phase_counts)]
     if not late.streams_in:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))
@@ -61,26 +61,26 @@ def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> flo
     frames = sizes.memory - (late.streams_in or 1)
     sides = sorted(((sizes.r, late.r), (sizes.s, late.s)), key=lambda side: side[1].digests)
     (pages, hashed), (scanned_pages, scanned) = sides
-    each, often = hashed.rows / max(1, pages), late.results / max(1, hashed.joined)
+    each, often = hashed.rows / max(1, pages), late.results / max(1, hashed.matches)
     match buffers:
         case NestedLoopsAllocation():
             chunks = max(1, buffers.chunks(digests.r, digests.fudge))
-            found = pages / chunks, each, hashed.joined / chunks, often
-            return chunks * least_recently_used([found], frames, cardenas(scanned_pages, scanned.joined / chunks))
+            file = pages / chunks, each, hashed.matches / chunks, often
+            return chunks * least_recently_used([file], frames, cardenas(scanned_pages, scanned.matches / chunks))
         case GraceAllocation():
             shares = [1 / buffers.buckets] * buffers.buckets
         case HybridAllocation():
-            kept = min(1.0, buffers.workspace / digests.fudge / max(1, digests.r)) if buffers.buckets else 1.0
-            shares = [kept, *[(1 - kept) / max(1, buffers.buckets)] * buffers.buckets]
+            resident = min(1.0, buffers.workspace / digests.fudge / max(1, digests.r)) if buffers.buckets else 1.0
+            shares = [resident, *[(1 - resident) / max(1, buffers.buckets)] * buffers.buckets]
         case SimpleHashAllocation():
             scans = max(1, math.ceil(digests.r * exact(digests.fudge) / buffers.workspace))
             shares = [1 / scans] * scans
         case _:
             return least_recently_used(
-                [(pages, each, hashed.joined), (scanned_pages, scanned.rows / max(1, scanned_pages), scanned.joined)], frames
+                [(pages, each, hashed.matches), (scanned_pages, scanned.rows / max(1, scanned_pages), scanned.matches)], frames
             )
     return least_recently_used(
-        [(pages, each, hashed.joined, often)], frames, sum(cardenas(scanned_pages, scanned.joined * share) for share in shares)
+        [(pages, each, hashed.matches, often)], frames, sum(cardenas(scanned_pages, scanned.matches * share) for share in shares)
     )
 
 
@@ -90,5 +90,5 @@ def _fetches(sizes: Sizes, late: Late) -> float:
     if late.fetch == "blocks":
         blocks = max(1, math.ceil(r_pages / max(1, frames - 2)))
         return r_pages + blocks * cardenas(sizes.s, late.results / blocks)
-    needed, pairs = math.ceil(r_pages + s_pages), math.floor(cardenas(max(1.0, r_pages * s_pages), late.results))
-    return max(r_pages + s_pages, least_fetches(needed, pairs, frames, needed))
+    pages, pairs = math.ceil(r_pages + s_pages), math.floor(cardenas(max(1.0, r_pages * s_pages), late.results))
+    return max(r_pages + s_pages, least_fetches(pages, pairs, frames, pages))

@@ -26,8 +26,8 @@ def counts(sizes: Sizes, a: LateAllocation) -> tuple[PhaseCounts, ...]:
         keys = [PhaseCounts("scan", scans[0]), PhaseCounts("join", scans[1])]
     else:
         buckets = _Buckets(a.join, sizes.fudge, late.latency_ratio, (late.r.digests_a_page, late.s.digests_a_page))
-        written, joined = buckets.made((late.r.keyed, late.s.keyed), (late.r.key_pages, late.s.key_pages))
-        keys = [PhaseCounts("partition", scans[0] + scans[1], written), joined]
+        written, join = buckets.partition((late.r.keyed, late.s.keyed), (late.r.key_pages, late.s.key_pages))
+        keys = [PhaseCounts("partition", scans[0] + scans[1], written), join]
     return with_fetches(keys, 0.0, sizes, a, sort_again=False)
 
 
@@ -48,18 +48,18 @@ class _Buckets:
     latency_ratio: float
     a_page: tuple[int, int]
 
-    def made(self, tuples: tuple[int, int], pages: tuple[int, int]) -> tuple[Traffic, PhaseCounts]:
-        """What is written of both relations, of so many pages that are read, and what joining all buckets moves."""
+    def partition(self, tuples: tuple[int, int], pages: tuple[int, int]) -> tuple[Traffic, PhaseCounts]:
+        """Writes of both relations, of which so many pages are read, and the counts of joining all buckets."""
         a = self._division(*pages)
         share, written = 1 / a.buckets, Traffic()
         for count, each in zip(tuples, self.a_page, strict=True):
             moved = round(a.buckets * file_pages(count, each, share))
             requests = round(a.buckets * file_pages(count, each * a.output, share))
             written += Traffic(requests, requests, moved)
-        return written, self._joined(a.buckets, tuples)
+        return written, self._join(a.buckets, tuples)
 
-    def _joined(self, buckets: int, tuples: tuple[int, int]) -> PhaseCounts:
-        """What joining all buckets moves; a bucket of R has so many pages only by chance."""
+    def _join(self, buckets: int, tuples: tuple[int, int]) -> PhaseCounts:
+        """Counts of joining all buckets; a bucket of R has so many pages only by chance."""
         (r_tuples, s_tuples), (r_page, s_page) = tuples, self.a_page
         s, total = file_pages(s_tuples, s_page, 1 / buckets), buckets * file_pages(r_tuples, r_page, 1 / buckets)
         moved = np.zeros(3)
@@ -78,9 +78,9 @@ class _Buckets:
         if not spreads or r + chunks * s <= 3 * (r + s):
             return chunks * (1 + ceil_div(s, loops.inner)), r + chunks * s, 0
         a = self._division(r, s)
-        written, joined = self.made((r * self.a_page[0], s * self.a_page[1]), (r, s))
-        requests = ceil_div(r, a.input) + ceil_div(s, a.input) + joined.reads.requests
-        return requests, r + s + joined.reads.pages, written.pages + joined.writes.pages
+        written, join = self.partition((r * self.a_page[0], s * self.a_page[1]), (r, s))
+        requests = ceil_div(r, a.input) + ceil_div(s, a.input) + join.reads.requests
+        return requests, r + s + join.reads.pages, written.pages + join.writes.pages
 
     def _division(self, r: int, s: int) -> GraceAllocation:
         """Grace hash's buffers, or as many buckets as possible where those would overflow."""

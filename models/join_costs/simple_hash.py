@@ -27,8 +27,8 @@ def counts(sizes: Sizes, a: SimpleHashAllocation) -> tuple[PhaseCounts, ...]:
     shares = [(sizes.r - i * kept_r, sizes.s - i * kept_s) for i in range(iterations)]
     first, further = (PhaseCounts(name) for name in ("first", "further"))
     for i, (r, s) in enumerate(shares):
-        left = [r, s] if i == 0 else [written(r, sizes.r, sizes.r_temporary), written(s, sizes.s, sizes.s_temporary)]
-        reads, writes = Traffic(2, sum(ceil_div(pages, a.input) for pages in left), sum(left)), Traffic()
+        remainders = [r, s] if i == 0 else [written(r, sizes.r, sizes.r_temporary), written(s, sizes.s, sizes.s_temporary)]
+        reads, writes = Traffic(2, sum(ceil_div(pages, a.input) for pages in remainders), sum(remainders)), Traffic()
         if i + 1 < iterations:
             r, s = shares[i + 1]
             passed = [written(r, sizes.r, sizes.r_temporary), written(s, sizes.s, sizes.s_temporary)]

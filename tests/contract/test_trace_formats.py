@@ -304,7 +304,7 @@ def test_labels_that_a_format_does_not_hold_are_told(name: str, tmp_path: Path) 
 
 def test_operations_that_a_file_does_not_tell_stay_unknown(examples: dict[str, Path], tmp_path: Path) -> None:
     kept, lost = tmp_path / "kept.parquet", tmp_path / "lost"
-    assert convert(examples["oracle-general"], kept, "parquet").filled == {}
+    assert convert(examples["oracle-general"], kept, "parquet").fill_values == {}
     assert "operation is not known of all requests: spc holds reads there" in convert(kept, lost, "spc").lines("spc")
     for path in (examples["oracle-general"], kept):
         assert describe(path)["unknown"] == ["operation"] and describe(path)["read_share"] is None

@@ -41,7 +41,7 @@ class Conversion:
     left_out: str = ""
     labels_lost: int = 0
     label_lost: str = ""
-    filled: dict[str, str] = field(default_factory=dict)
+    fill_values: dict[str, str] = field(default_factory=dict)
 
     def lines(self, to: str) -> list[str]:
         """The losses on the way to a format, one line each."""
@@ -50,7 +50,7 @@ class Conversion:
             lines.append(f"{to} does not hold: {', '.join(self.dropped)}")
         if self.labels_lost:
             lines.append(f"{to} does not hold the labels of {self.labels_lost:,} requests, such as {self.label_lost!r}")
-        lines += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.filled.items()]
+        lines += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.fill_values.items()]
         return lines + ([f"{to} holds coarser times: they were rounded down"] if self.rounded else [])
 
 
@@ -69,13 +69,13 @@ def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, p
         for name in SCHEMA.names:
             values = batch.column(name)
             if name in member.FILLS and values.null_count:
-                conversion.filled[name] = member.FILLS[name]
+                conversion.fill_values[name] = member.FILLS[name]
             if name == "label" and name in member.CARRIES:
                 _note_labels(values, member.LABELS, conversion)
             elif name != "id" and name not in member.CARRIES | {*conversion.dropped} and _has_content(name, values):
                 conversion.dropped.append(name)
         if "operation" in unknown_columns(batch.schema) & member.CARRIES and not member.KEEPS_UNKNOWN:
-            conversion.filled["operation"] = "reads"
+            conversion.fill_values["operation"] = "reads"
         times = batch.column("arrival").drop_null().to_numpy(zero_copy_only=False)
         conversion.rounded |= member.RESOLUTION > 1 and bool(np.any(times % member.RESOLUTION))
         conversion.requests += batch.num_rows
@@ -85,7 +85,7 @@ def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, p
 
 
 def _has_content(name: str, values: pa.Array) -> bool:
-    """Whether a column has more than what stands where nothing is known."""
+    """True if a column has more than the value of unknown rows."""
     if values.null_count == len(values):
         return False
     plain, empty = (values.cast("string"), "") if name == "label" else (values, default(name))

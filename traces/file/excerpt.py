@@ -15,7 +15,7 @@ from flashsim.core.request import Integers
 from traces.file.schema import SCHEMA, Batches, make_batch, unknown_columns
 from traces.format.base import read_trace, recognise
 
-#: How far before a request the one that it waits for may be, where requests in between are left out.
+#: Most requests from one that a request waits for to that request, where requests in between are left out.
 _BACK = 1 << 20
 _SLOWEST, _FASTEST = 1e-6, 1e6
 
@@ -123,25 +123,25 @@ class _Cutting:
         self._origin: int | None = None
         self._latest = 0
         self._numbers = np.zeros(0, np.int64)  # new numbers of the last requests, -1 of those that were left out
-        self._seen = self._kept = 0
+        self._rows_read = self._count = 0
         self._devices: set[int] = set()
 
     def cut(self, batches: Batches) -> Batches:
         for batch in batches:
-            rows = self._chosen(batch) if batch.num_rows else np.zeros(0, np.int64)
+            rows = self._matching_rows(batch) if batch.num_rows else np.zeros(0, np.int64)
             columns: dict[str, Any] = {name: batch.column(name).take(pa.array(rows)) for name in SCHEMA.names}
             if not self._excerpt.whole:
                 columns |= self._waits(batch, rows)
             if self._excerpt.speed != 1:
                 columns |= self._faster(columns)
             if len(rows):
-                yield make_batch(columns, self._kept, columns["label"], unknown_columns(batch.schema))
-            self._seen += batch.num_rows
-            self._kept += len(rows)
-        if not self._kept and self._seen:
+                yield make_batch(columns, self._count, columns["label"], unknown_columns(batch.schema))
+            self._rows_read += batch.num_rows
+            self._count += len(rows)
+        if not self._count and self._rows_read:
             devices = f"{', '.join(map(str, sorted(self._devices)[:20]))}{' and more' if len(self._devices) > 20 else ''}"
             there = f"the trace is of {devices}" if self._excerpt.devices else f"the last comes at {units.format_duration(self._latest)}"
-            raise errors.InvalidParameterError("excerpt", self._name(), f"none of {self._seen:,} requests is in it; {there}")
+            raise errors.InvalidParameterError("excerpt", self._name(), f"none of {self._rows_read:,} requests is in it; {there}")
 
     def _name(self) -> str:
         parts = [f"device {', '.join(map(str, sorted(self._excerpt.devices)))}"] if self._excerpt.devices else []
@@ -150,13 +150,13 @@ class _Cutting:
             parts.append(f"from {units.format_duration(self._excerpt.start)} to {until}")
         return " ".join(parts)
 
-    def _chosen(self, batch: pa.RecordBatch) -> Integers:
+    def _matching_rows(self, batch: pa.RecordBatch) -> Integers:
         """The rows that are wanted; a request whose time is not known counts with the latest before it."""
-        chosen = np.ones(batch.num_rows, np.bool_)
+        matches = np.ones(batch.num_rows, np.bool_)
         if self._excerpt.devices:
             device = batch.column("device").to_numpy()
             self._devices.update(np.unique(device).tolist())
-            chosen &= np.isin(device, list(self._excerpt.devices))
+            matches &= np.isin(device, list(self._excerpt.devices))
         arrival = batch.column("arrival")
         if self._origin is None:
             if self._excerpt.timed and not arrival[0].is_valid:
@@ -167,22 +167,22 @@ class _Cutting:
             if arrival.null_count:
                 latest = np.maximum(np.maximum.accumulate(since), self._latest)
                 since = np.where(_valid(arrival), since, latest)
-            chosen &= (since >= self._excerpt.start) & (since < self._end)
+            matches &= (since >= self._excerpt.start) & (since < self._end)
             self._latest = max(self._latest, int(since.max()))
-        return np.flatnonzero(chosen)
+        return np.flatnonzero(matches)
 
     def _waits(self, batch: pa.RecordBatch, rows: Integers) -> dict[str, Any]:
         numbers = np.full(batch.num_rows, -1)
-        numbers[rows] = np.arange(self._kept, self._kept + len(rows))
-        known, begin = np.concatenate([self._numbers, numbers]), self._seen - len(self._numbers)
-        self._numbers = known[-_BACK:]
+        numbers[rows] = np.arange(self._count, self._count + len(rows))
+        both, begin = np.concatenate([self._numbers, numbers]), self._rows_read - len(self._numbers)
+        self._numbers = both[-_BACK:]
         dependency = batch.column("dependency").to_numpy()[rows]
         far = (dependency >= 0) & (dependency < begin)
         if far.any():
             row = int(np.argmax(far))
-            waits = f"request {self._seen + rows[row]} waits for {dependency[row]}"
+            waits = f"request {self._rows_read + rows[row]} waits for {dependency[row]}"
             raise errors.InvalidParameterError("dependency", waits, f"in an excerpt it may be {_BACK} back at most")
-        dependency = np.where(dependency >= 0, known[np.maximum(dependency - begin, 0)], -1)
+        dependency = np.where(dependency >= 0, both[np.maximum(dependency - begin, 0)], -1)
         return {"dependency": dependency, "think": np.where(dependency >= 0, batch.column("think").to_numpy()[rows], 0)}
 
     def _faster(self, columns: dict[str, Any]) -> dict[str, Any]:

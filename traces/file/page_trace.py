@@ -124,16 +124,16 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
 
 def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
     """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are."""
-    written = 0
+    count = 0
 
-    def counted() -> ReferenceBatches:
-        nonlocal written
+    def counting() -> ReferenceBatches:
+        nonlocal count
         for batch in batches:
             yield batch
-            written += len(batch.pages)
+            count += len(batch.pages)
             if progress:
-                progress(written, written)
+                progress(count, count)
 
     with complete_file(Path(path)) as partial:
-        PAGE_FORMATS.load(to).write(counted(), partial)
-    return written
+        PAGE_FORMATS.load(to).write(counting(), partial)
+    return count

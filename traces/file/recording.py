@@ -16,7 +16,7 @@ from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Integers, Requests
 from traces.file import schema
 
-#: How far before a request the one that it waits for may be: twice as far is what a replay takes (`traces.replay.base.BACK`).
+#: Most requests from one that a request waits for to that request: half of what a replay takes (`traces.replay.base.BACK`).
 _BACK = 1 << 15
 #: Requests held before they are written as one row group.
 _ROW_GROUP = 1 << 18
@@ -166,7 +166,7 @@ class CausedRequests:
     def __init__(self, writer: ParquetWriter, labels: Sequence[str], devices: Sequence[int]) -> None:
         self._writer, self._has_label, self._devices = writer, np.array([bool(label) for label in labels]), np.array(devices)
         self._names = pa.array(labels, pa.string())
-        self._written = 0
+        self._count = 0
         self._numbers = self._completed = np.zeros(0, np.int64)  # of the last requests
 
     def take(self, first: int, rows: Integers) -> None:
@@ -196,12 +196,12 @@ class CausedRequests:
             ends = np.where(self._completed < 0, units.NEVER, self._completed)
             order = np.argsort(ends, kind="stable")
             place[far] = np.append(-1, order)[np.searchsorted(ends[order], arrival[far], "right")]
-        oldest = self._written - (len(self._numbers) - len(numbers))
+        oldest = self._count - (len(self._numbers) - len(numbers))
         columns: dict[str, Any] = {"arrival": arrival, "device": self._devices[device], "operation": operation, "offset": offset}
         columns |= {"length": length, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
         columns["dependency"] = np.where(place >= 0, place + oldest, -1)
         columns["think"] = np.where(place >= 0, arrival - self._completed[place], 0)
         label = pa.DictionaryArray.from_arrays(pa.array(device.astype(np.int32)), self._names)
-        self._writer.write(schema.make_batch(columns, self._written, label))
-        self._written += len(rows)
+        self._writer.write(schema.make_batch(columns, self._count, label))
+        self._count += len(rows)
         self._numbers, self._completed = self._numbers[-_BACK:], self._completed[-_BACK:]

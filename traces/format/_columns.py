@@ -161,8 +161,8 @@ def _whole(lines: _text.Lines, column: Column) -> Integers:
 def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
     """A column of times in ns, and which of them are known."""
     values = lines.table.column(column.name)
-    filled = _text.Lines(lines.path, lines.first, pa.table({column.name: pc.fill_null(values, 0)}))
-    scale = filled.times if column.decimals else filled.scaled
+    rows = _text.Lines(lines.path, lines.first, pa.table({column.name: pc.fill_null(values, 0)}))
+    scale = rows.times if column.decimals else rows.scaled
     return scale(column.name, column.unit), values.is_valid().to_numpy()
 
 
@@ -220,9 +220,9 @@ class ColumnsOfText(WritableFormat):
 
     def write(self, batches: Batches, path: Path) -> None:
         """See `traces.format.base.WritableFormat.write`."""
-        _text.write_lines(path, batches, lambda batch: [self._written(batch, column) for column in self._columns], self._separator)
+        _text.write_lines(path, batches, lambda batch: [self._values_of(batch, column) for column in self._columns], self._separator)
 
-    def _written(self, batch: pa.RecordBatch, column: Column) -> Any:
+    def _values_of(self, batch: pa.RecordBatch, column: Column) -> Any:
         match column.holds:
             case "operation":
                 return _text.operations(batch, self._words, self._name)
@@ -242,11 +242,11 @@ class ColumnsOfText(WritableFormat):
 
     def _labels(self, batch: pa.RecordBatch) -> pa.Array:
         label = pc.fill_null(batch.column("label").cast(pa.string()), "")
-        named = pc.not_equal(label, "")
-        for text in pc.unique(label.filter(named)).to_pylist():
+        has_label = pc.not_equal(label, "")
+        for text in pc.unique(label.filter(has_label)).to_pylist():
             if not re.fullmatch(self.LABELS, text):
                 raise errors.InvalidParameterError("label", repr(text), f"{self._name} holds only labels that fit {self.LABELS!r}")
-        return pc.if_else(named, label, self._table.get("label", batch.column("device").cast(pa.string())))
+        return pc.if_else(has_label, label, self._table.get("label", batch.column("device").cast(pa.string())))
 
 
 def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> Column:

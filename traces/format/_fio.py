@@ -86,7 +86,7 @@ class IOLog(WritableFormat):
         The file of a request is its label, where that is a path, or else ``deviceN``.  Times are rounded down to microseconds; of a trace
         without times they are 0, and in version 2 there are no waits.
         """
-        known: dict[str, None] = {}
+        entries: dict[str, None] = {}
         now, is_begun = 0, False
         with path.open("wb") as file:
             file.write(self._title + b"\n")
@@ -98,8 +98,8 @@ class IOLog(WritableFormat):
                 for entry in pc.unique(files).to_pylist():
                     if re.search(r"\s", entry):
                         raise errors.InvalidParameterError("label", repr(entry), f"{self._name} holds no file names with blanks")
-                    if entry not in known:
-                        known[entry] = None
+                    if entry not in entries:
+                        entries[entry] = None
                         file.write(f"{stamp}{entry} add\n{stamp}{entry} open\n".encode())
                 columns = [files, _text.operations(batch, _NAMES, self._name), batch.column("offset"), batch.column("length")]
                 is_timed = batch.column("arrival").null_count < batch.num_rows
@@ -113,7 +113,7 @@ class IOLog(WritableFormat):
                 now = int(times[-1]) if is_timed or (self._is_stamped and batch.num_rows) else now
                 _text.write_table(file, columns, " ")
             stamp = f"{now} " if self._is_stamped else ""
-            file.writelines(f"{stamp}{entry} close\n".encode() for entry in known)
+            file.writelines(f"{stamp}{entry} close\n".encode() for entry in entries)
 
 
 def _files(lines: _text.Lines, numbers: dict[str, int]) -> tuple[Integers, pa.DictionaryArray]:

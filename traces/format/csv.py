@@ -76,9 +76,9 @@ def configured(options: str) -> Format:
 
 def _with_unit(role: str, name: str, unit: str) -> Column:
     if role == "operation":
-        given = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
-        wrong = f"is no operation ({'/'.join(given or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
-        by_word = (lambda word: given.get(word.strip(), -1)) if given else (lambda word: _WORDS.get(word.strip().lower(), -1))
+        operations = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
+        wrong = f"is no operation ({'/'.join(operations or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
+        by_word = (lambda word: operations.get(word.strip(), -1)) if operations else (lambda word: _WORDS.get(word.strip().lower(), -1))
         return Column(name, role, operation=by_word, wrong=wrong)
     if role in ("device", "label"):
         return Column(name, role)
@@ -114,7 +114,7 @@ class _NamedColumns(Format):
     GENERIC = True
 
     def __init__(self, columns: Mapping[str, Column] | None = None) -> None:
-        self.TITLE, self.LEAVES_OUT, self._given = TITLE, LEAVES_OUT, dict(columns or {})
+        self.TITLE, self.LEAVES_OUT, self._roles_by_option = TITLE, LEAVES_OUT, dict(columns or {})
 
     def recognise(self, path: Path) -> bool:
         return recognise(path)
@@ -144,15 +144,15 @@ class _NamedColumns(Format):
         """The column of each role: as it was given, or as the only one whose name says so."""
         if len(set(names)) < len(names):
             raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
-        for role, column in self._given.items():
+        for role, column in self._roles_by_option.items():
             if column.name not in names:
                 raise InvalidParameterError("columns", f"{role}={column.name[:60]}", f"{path} has {', '.join(names)[:200]}")
-        columns, taken = dict(self._given), {column.name for column in self._given.values()}
+        columns, columns_in_use = dict(self._roles_by_option), {column.name for column in self._roles_by_option.values()}
         for role in _NAMES.keys() - columns.keys():
-            guesses = [(name, unit) for name in names if name not in taken for of, unit in [_guess(name)] if of == role]
+            guesses = [(name, unit) for name in names if name not in columns_in_use for of, unit in [_guess(name)] if of == role]
             if len(guesses) > 1:
-                named = " or ".join(name for name, _ in guesses)
-                raise DamagedFileError(f"trace: {path}, line 1: {named} could be the {role}; name one with --columns {role}=NAME:UNIT")
+                choice = " or ".join(name for name, _ in guesses)
+                raise DamagedFileError(f"trace: {path}, line 1: {choice} could be the {role}; name one with --columns {role}=NAME:UNIT")
             for name, unit in guesses:
                 if not unit and role in ("time", "completed", "latency"):
                     raise DamagedFileError(f"trace: {path}, line 1: {name} has no unit; name one with --columns {role}={name}:ms")

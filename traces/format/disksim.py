@@ -21,7 +21,7 @@ CARRIES = frozenset({"operation", "offset", "length", "tag", "dependency", "thin
 LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, the think time after the last request"
 RESOLUTION = 1
 
-#: What the drive did, by `tag`.
+#: The drive's answers, by `tag`.
 KINDS = ["Hit", "Miss", "Doub", "Trip"]
 _COLUMNS = {"operation": pa.string(), "cache": pa.string(), "lbn": pa.int64(), "blocks": pa.int64()}
 _COLUMNS |= {"response": _text.DECIMAL, "think": _text.DECIMAL}

@@ -18,7 +18,7 @@ CARRIES = frozenset(SCHEMA.names)
 RESOLUTION = 1
 KEEPS_UNKNOWN = True
 
-#: Where the values of a column end; they begin at 0.
+#: Ends of the ranges of columns' values, which begin at 0.
 _BOUNDS = {"operation": len(OPERATIONS), "device": 1 << 15}
 _BOUNDS |= dict.fromkeys(("offset", "length", "think", "arrival", "started", "completed"), units.NEVER)
 
@@ -65,8 +65,8 @@ def _refuse(path: Path, batch: pa.RecordBatch, first: int, name: str, bad: Bools
 
 def write(batches: Batches, path: Path) -> None:
     """Write everything, with where the trace came from, if the first batch says so."""
-    begun = next(batches, None)
-    schema = SCHEMA if begun is None else begun.schema
+    first = next(batches, None)
+    schema = SCHEMA if first is None else first.schema
     with ParquetWriter(path, provenance_of(schema), unknown_columns(schema)) as writer:
-        for batch in chain([] if begun is None else [begun], batches):
+        for batch in chain([] if first is None else [first], batches):
             writer.write(batch)

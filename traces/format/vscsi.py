@@ -60,8 +60,8 @@ def _version(path: Path) -> int:
         begin = file.read(_JUDGED * _RECORDS[2].itemsize)
     for version, kind in _RECORDS.items():
         records = np.frombuffer(begin, kind, min(_JUDGED, len(begin) // kind.itemsize))
-        known = _operations(records) >= 0
-        if len(records) and (records["version"] >> 8 == version).all() and 2 * known.sum() >= len(records):
+        is_operation = _operations(records) >= 0
+        if len(records) and (records["version"] >> 8 == version).all() and 2 * is_operation.sum() >= len(records):
             return version
     return 0
 
@@ -84,12 +84,12 @@ def read(path: Path) -> Batches:
 
 def _requests(path: Path, records: _records.Records, at: int, first: int) -> pa.RecordBatch:
     operation, timed = _operations(records), records.dtype == _RECORDS[2]
-    chosen = (operation >= 0) & ((records["length"] > 0) | (operation == FLUSH))
+    usable = (operation >= 0) & ((records["length"] > 0) | (operation == FLUSH))
     late = records["time"] >= units.NEVER // 4000
     late |= records["response"] >= units.NEVER // 4000 if timed else False
-    _records.refuse(path, at, records, chosen & (records["block"] >= (units.NEVER - (1 << 32)) // SECTOR), "its block is beyond any device")
-    _records.refuse(path, at, records, chosen & late, "its time is too large")
-    records, operation = records[chosen], operation[chosen]
+    _records.refuse(path, at, records, usable & (records["block"] >= (units.NEVER - (1 << 32)) // SECTOR), "its block is beyond any device")
+    _records.refuse(path, at, records, usable & late, "its time is too large")
+    records, operation = records[usable], operation[usable]
     moves = operation != FLUSH
     columns = {"operation": operation, "arrival": records["time"].astype(np.int64) * units.MICROSECONDS}
     columns["length"] = np.where(moves, records["length"], 0).astype(np.int64)

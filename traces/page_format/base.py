@@ -41,7 +41,7 @@ class PageFormat(Protocol):
     GENERIC: bool = False  # it is only recognised where no other format fits
 
     def recognise(self, path: Path) -> bool:
-        """Whether the file has this format, judged by its first bytes."""
+        """True if the file has this format, judged by its first bytes."""
 
     def references(self, path: Path) -> ReferenceBatches:
         """The file's references, in its order.
@@ -124,11 +124,11 @@ class Parser:
 
     def blank(self, lines: _text.Lines) -> _text.Bools:
         column = lines.table.column(self._column).combine_chunks()
-        return ~_found(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
+        return ~_matching(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
 
     def broken(self, lines: _text.Lines) -> _text.Bools:
         column = lines.table.column(self._column).combine_chunks()
-        return _found(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
+        return _matching(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
 
     def ids(self, lines: _text.Lines) -> Integers:
         """The ids of lines, 0 of those that are blank."""
@@ -158,5 +158,5 @@ def _hashed(column: pa.Array) -> Integers:
     return ids
 
 
-def _found(words: pa.DictionaryArray, pattern: str) -> _text.Bools:
+def _matching(words: pa.DictionaryArray, pattern: str) -> _text.Bools:
     return pc.match_substring_regex(words.dictionary, pattern).to_numpy(zero_copy_only=False)[words.indices.to_numpy()]

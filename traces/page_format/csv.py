@@ -21,7 +21,7 @@ EXAMPLE = PageExample(
     b"time,key,op\n1,alpha,get\n2,12,SET\n3,alpha,get\n", [3353919139673093786, 12, 3353919139673093786], [False, True, False]
 )
 
-#: What a column of ids may be called, the first that is there; and one that tells writes.
+#: Names of a column of ids, of which the first that the file has is read, and of a column that marks writes.
 _IDS = ("page", "page_id", "id", "key", "object", "object_id", "obj_id")
 _OPERATIONS = ("write", "is_write", "operation", "op", "rw", "type")
 _READS = "r read get gets scan select 0 false no"
@@ -31,12 +31,12 @@ _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), T
 
 def configured(options: str) -> PageFormat:
     """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
-    given = [option.strip().partition("=")[::2] for option in options.split(",")]
-    columns = dict(given)
+    pairs = [option.strip().partition("=")[::2] for option in options.split(",")]
+    columns = dict(pairs)
     name, _, words = columns.get("write", "").partition(":")
     if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
         raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")
-    if len(columns) < len(given) or columns["page"] == name:
+    if len(columns) < len(pairs) or columns["page"] == name:
         raise InvalidParameterError("columns", repr(options[:60]), "page and write are named once each, and are two columns")
     means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
     return _NamedColumns(columns["page"], name, means)

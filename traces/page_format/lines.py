@@ -14,7 +14,7 @@ TITLE = "an id a line (LIRS)"
 GENERIC = True
 EXAMPLE = PageExample(b"7\n\n*\n-12\n7\n18446744073709551615\n0x10\n", [7, -12, 7, -1, 16])
 
-#: What some programs put before a text in UTF-8.
+#: Mark that some programs put before a text in UTF-8.
 _MARK = b"\xef\xbb\xbf"
 _STARS = re.compile(rb"(?m)^[ \t]*\*.*$")
 

@@ -86,7 +86,7 @@ class GeneratedTrace:
         return self.stream.batches()
 
 
-def generated(text: str, **given: Any) -> GeneratedTrace:
+def generated(text: str, **values: Any) -> GeneratedTrace:
     """References as they are asked for: a member's name, or a Python file, and its parameters behind a colon.
 
     Parameters
@@ -108,23 +108,23 @@ def generated(text: str, **given: Any) -> GeneratedTrace:
     >>> next(generated("loop:pages=3,references=7").batches()).pages.tolist()
     [0, 1, 2, 0, 1, 2, 0]
     """
-    return GeneratedTrace(text, parsed(text, GENERATORS.load(text.partition(":")[0]).Stream, given))
+    return GeneratedTrace(text, parsed(text, GENERATORS.load(text.partition(":")[0]).Stream, values))
 
 
-def parsed(text: str, declared: type[Declared], given: Mapping[str, Any]) -> Declared:
+def parsed(text: str, declared: type[Declared], arguments: Mapping[str, Any]) -> Declared:
     """Declared parameters from ``NAME:PARAMETER=VALUE,...`` and others; see `generated`."""
     name, _, rest = text.partition(":")
-    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
-    values = {field.name: given[field.name] for field in known.values() if field.name in given}
+    fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
+    values = {field.name: arguments[field.name] for field in fields.values() if field.name in arguments}
     parts = [part.strip() for part in rest.split(",") if part.strip()]
     parameters.check_once(name, (part.partition("=")[0].strip() for part in parts))
     for part in parts:
         parameter, equals, value = (each.strip() for each in part.partition("="))
         if not equals:
-            raise errors.InvalidParameterError(name, repr(part), f"parameters are given as NAME=VALUE; it has {', '.join(known)}")
-        if parameter not in known:
-            raise errors.UnknownNameError(f"parameter of {name}", parameter, known)
-        field = known[parameter]
+            raise errors.InvalidParameterError(name, repr(part), f"parameters are given as NAME=VALUE; it has {', '.join(fields)}")
+        if parameter not in fields:
+            raise errors.UnknownNameError(f"parameter of {name}", parameter, fields)
+        field = fields[parameter]
         values[field.name] = _value(parameter, value, field.metadata)
     return parameters.build(declared, values)
 
@@ -137,8 +137,8 @@ def _value(parameter: str, text: str, declared: Mapping[str, Any]) -> Any:
     try:
         return _TRUE[text.lower()] if declared["type"] is bool else float(text)
     except (KeyError, ValueError):
-        needed = "yes or no" if declared["type"] is bool else "a number"
-        raise errors.InvalidParameterError(parameter, repr(text), f"{needed} is needed: {declared['meaning']}") from None
+        kind_of_value = "yes or no" if declared["type"] is bool else "a number"
+        raise errors.InvalidParameterError(parameter, repr(text), f"{kind_of_value} is needed: {declared['meaning']}") from None
 
 
 def pieces(batch: References) -> Iterator[References]:
@@ -193,17 +193,17 @@ class Zipf:
         self._sure = 2 - float(self._inverse(self._integral(np.asarray(2.5)) - 2.0**-skew))
 
     def draw(self, size: int, random: np.random.Generator) -> Integers:
-        ranks, left = np.empty(size, np.int64), np.arange(size)
-        while len(left):
-            last, most = (each if each.ndim == 0 else each[left] for each in (self._last, self._ranks))
-            under = last + random.random(len(left)) * (self._first - last)
+        ranks, pending = np.empty(size, np.int64), np.arange(size)
+        while len(pending):
+            last, most = (each if each.ndim == 0 else each[pending] for each in (self._last, self._ranks))
+            under = last + random.random(len(pending)) * (self._first - last)
             place = self._inverse(under)
             nearest = np.clip(np.floor(place + 0.5), 1, most)
             unsure = np.flatnonzero(nearest - place > self._sure)
             at = nearest[unsure]
             refused = unsure[under[unsure] < self._integral(at + 0.5) - at**-self._skew]
-            ranks[left] = nearest
-            left = left[refused]
+            ranks[pending] = nearest
+            pending = pending[refused]
         return ranks
 
     def _integral(self, place: Floats) -> Floats:

@@ -27,10 +27,10 @@ class Stream(Independent):
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
         length = self.length or self.pages
         scan, place = np.divmod(np.arange(first, first + size), length)
-        return place + self._begins(int(scan[0]), int(scan[-1]) + 1, self.pages - length + 1)[scan - scan[0]]
+        return place + self._first_pages(int(scan[0]), int(scan[-1]) + 1, self.pages - length + 1)[scan - scan[0]]
 
-    def _begins(self, first: int, last: int, places: int) -> Integers:
-        """Where scans begin, numbers `first` to `last` without that, shape (n,)."""
+    def _first_pages(self, first: int, last: int, places: int) -> Integers:
+        """First pages of scans `first` to `last`, without the last, shape (n,)."""
         parts = range(first // _TOGETHER, (last - 1) // _TOGETHER + 1)
-        drawn = np.concatenate([rng.generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
-        return drawn[first - parts[0] * _TOGETHER : last - parts[0] * _TOGETHER]
+        draws = np.concatenate([rng.generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
+        return draws[first - parts[0] * _TOGETHER : last - parts[0] * _TOGETHER]

@@ -40,7 +40,7 @@ _SUPPLIERS = 4
 
 
 class _Table(NamedTuple):
-    """Where a table and its index lie."""
+    """Places of a table and of its index."""
 
     rows: int
     page_rows: int
@@ -80,11 +80,11 @@ class Stream(Generated):
         return max(table.end for table in self.tables.values())
 
     def batches(self) -> ReferenceBatches:
-        left, part = self.references, 0
-        while left > 0:
-            pages = np.concatenate(self._lookups(rng.generator(self.seed, "lookups", part)), axis=1).ravel()[:left]
+        pending, part = self.references, 0
+        while pending > 0:
+            pages = np.concatenate(self._lookups(rng.generator(self.seed, "lookups", part)), axis=1).ravel()[:pending]
             yield from pieces(References(pages))
-            left, part = left - len(pages), part + 1
+            pending, part = pending - len(pages), part + 1
 
     def _lookups(self, random: np.random.Generator) -> list[Integers]:
         """The pages of lookups in each table, shape (n, levels and 1)."""
@@ -119,8 +119,8 @@ def _mixed(keys: Integers) -> Integers:
 
 def _orders_of_lineitems(rows: int, count: int, random: np.random.Generator) -> Integers:
     """Orders, each in proportion to its lineitems, of which it has 1 to 7, shape (count,)."""
-    orders, left = np.empty(count, np.int64), np.arange(count)
-    while len(left):
-        orders[left] = random.integers(0, rows, len(left))
-        left = left[random.integers(0, _MOST_LINEITEMS, len(left)) > _mixed(orders[left]) % _MOST_LINEITEMS]
+    orders, pending = np.empty(count, np.int64), np.arange(count)
+    while len(pending):
+        orders[pending] = random.integers(0, rows, len(pending))
+        pending = pending[random.integers(0, _MOST_LINEITEMS, len(pending)) > _mixed(orders[pending]) % _MOST_LINEITEMS]
     return orders

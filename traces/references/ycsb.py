@@ -22,7 +22,7 @@ from traces.references.base import MOST_PAGES, Generated, Zipf, expanded
 TITLE = "YCSB's core workloads A to F"
 
 READ, UPDATE, INSERT, SCAN, READ_MODIFY_WRITE = range(5)
-#: Of each workload: shares of operations, as numbered above, and how records are chosen.
+#: Shares of operations of each workload, as numbered above, and the distribution of records.
 WORKLOADS = {
     "a": ((0.5, 0.5, 0, 0, 0), "zipfian"),
     "b": ((0.95, 0.05, 0, 0, 0), "zipfian"),
@@ -69,37 +69,37 @@ class Stream(Generated):
 
     def batches(self) -> ReferenceBatches:
         shares = np.cumsum(self._shares)
-        records, left, part = self.records, self.references, 0
-        while left > 0:
+        records, pending, part = self.records, self.references, 0
+        while pending > 0:
             random = rng.generator(self.seed, "operations", part)
             kinds = np.searchsorted(shares, random.random(_TOGETHER), side="right")
             inserts = kinds == INSERT
-            known = records + np.cumsum(inserts) - inserts
-            first = np.where(inserts, known, self._chosen(known, random))
-            last = np.where(kinds == SCAN, np.minimum(first + random.integers(0, _LONGEST_SCAN, _TOGETHER), known - 1), first)
+            counts = records + np.cumsum(inserts) - inserts
+            first = np.where(inserts, counts, self._records(counts, random))
+            last = np.where(kinds == SCAN, np.minimum(first + random.integers(0, _LONGEST_SCAN, _TOGETHER), counts - 1), first)
             twice = np.where(kinds == READ_MODIFY_WRITE, 2, 1)
             operation = np.repeat(np.arange(_TOGETHER), twice)
             writes = (kinds == UPDATE) | inserts
             writes = writes[operation] | (np.diff(operation, prepend=-1) == 0)
             begin, end = (each[operation] // self.records_per_page for each in (first, last))
             for pages, runs in expanded(begin, end - begin + 1):
-                yield References(pages[:left], writes[runs[:left]])
-                left -= len(pages)
-                if left <= 0:
+                yield References(pages[:pending], writes[runs[:pending]])
+                pending -= len(pages)
+                if pending <= 0:
                     return
-            records, part = int(known[-1] + inserts[-1]), part + 1
+            records, part = int(counts[-1] + inserts[-1]), part + 1
 
-    def _chosen(self, known: Integers, random: np.random.Generator) -> Integers:
+    def _records(self, counts: Integers, random: np.random.Generator) -> Integers:
         distribution = self.distribution or WORKLOADS[self.workload.lower()][1]
         if distribution == "uniform":
-            return random.integers(0, known)
+            return random.integers(0, counts)
         if distribution == "latest":
-            return known - Zipf(known, _SKEW).draw(len(known), random)
-        chosen, left = np.empty(len(known), np.int64), np.arange(len(known))
-        while len(left):
-            chosen[left] = _hashed(_ALL.draw(len(left), random) - 1) % self._items
-            left = left[chosen[left] >= known[left]]
-        return chosen
+            return counts - Zipf(counts, _SKEW).draw(len(counts), random)
+        records, pending = np.empty(len(counts), np.int64), np.arange(len(counts))
+        while len(pending):
+            records[pending] = _hashed(_ALL.draw(len(pending), random) - 1) % self._items
+            pending = pending[records[pending] >= counts[pending]]
+        return records
 
     @property
     def _items(self) -> int:

@@ -16,7 +16,7 @@ from flashsim.core.request import COMPLETION, Completions, Integers
 from flashsim.device.file import RealDevice
 from traces.file.schema import Batches, column, make_batch
 
-#: How far before a request the one that it waits for may be.
+#: Most requests from one that a request waits for to that request.
 BACK = 1 << 16
 
 

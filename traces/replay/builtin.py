@@ -21,7 +21,7 @@ from traces.replay.base import BACK, Observer, replayed
 TITLE = "one process, past the page cache, a batch submitted at once and waited for"
 PACES = ("asap", "timed", "think")
 
-#: How often progress is told, ns.
+#: Interval of progress messages, ns.
 _TELL = 100 * units.MILLISECONDS
 #: Halves of memory are whole multiples of it, so that the whole lies on huge pages (`aligned_buffer`).
 _UNIT = units.MIB
@@ -50,7 +50,7 @@ class _Run:
     def __init__(self, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None) -> None:
         self.device, self.pace, self.depth, self.observe, self.progress = device, pace, depth, observe, progress
         self._memory, self._half = aligned_buffer(0), 0
-        self._done, self._next_tell = 0, 0
+        self._completed, self._next_tell = 0, 0
         self._begin: int | None = None  # ns of the device's clock
         self._origin = 0  # arrival of the first request in the trace
         self._last = np.zeros(0, np.int64)  # completion times of the last requests
@@ -70,8 +70,8 @@ class _Run:
         submitted, completed = self.device.serve(work, loop, self.depth if self.pace == "asap" else 1)
         submitted, completed = submitted - self._begin, completed - self._begin
         arrival = submitted if self.pace == "asap" else np.minimum(due - zero, submitted)
-        self.observe(*replayed(batch, self._done, arrival, submitted, completed))
-        self._done += len(completed)
+        self.observe(*replayed(batch, self._completed, arrival, submitted, completed))
+        self._completed += len(completed)
         self._last = np.concatenate([self._last, completed])[-BACK:]
 
     def _loop(self, batch: pa.RecordBatch, due: Integers, zero: int) -> Callable[..., None]:
@@ -80,15 +80,15 @@ class _Run:
         if self.pace == "timed":
             return partial(timed, due=due)
         dependency, think = column(batch, "dependency"), column(batch, "think")
-        before = (dependency >= 0) & (dependency < self._done)
-        due[before] = self._last[dependency[before] - (self._done - len(self._last))] + think[before] + zero
-        within = np.where(dependency >= self._done, dependency - self._done, -1)
+        before = (dependency >= 0) & (dependency < self._completed)
+        due[before] = self._last[dependency[before] - (self._completed - len(self._last))] + think[before] + zero
+        within = np.where(dependency >= self._completed, dependency - self._completed, -1)
         return partial(thinking, dependency=within, think=think, due=due)
 
     def _look(self, work: Batch) -> None:
         if self.progress and perf_counter_ns() >= self._next_tell:
             self._next_tell = perf_counter_ns() + _TELL
-            self.progress(self._done + work.completed, 0)
+            self.progress(self._completed + work.completed, 0)
 
     def _make_room(self, longest: int) -> None:
         """Memory whose first half takes what is read, and whose second half holds what is written."""

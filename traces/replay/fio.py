@@ -34,7 +34,7 @@ PACES = ("asap", "timed")
 #: fio keeps memory for as many requests as may be outstanding, each as large as the largest: so much at most.
 _MEMORY = 4 * GIB
 _BLOCK = 4 * MIB
-#: Of the I/O log, whose names of files are paths.
+#: Bytes of a line of the I/O log, at most, whose names of files are paths.
 _LONGEST_LINE = 16 * KIB
 #: fio's memory lies on huge pages, as that of the engine of our own (`aligned_buffer`): all that is allocated is one piece that grows by
 #: huge pages, and the first of them, which may be a rest of small ones, is left out (``iomem_align`` says by how much).

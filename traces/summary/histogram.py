@@ -51,7 +51,7 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """Their mean; 0 of none."""
+        """Mean of the values; 0 if there are none."""
         return self._sum / self.count if self.count else 0.0
 
     def percentile(self, share: float) -> int:

@@ -117,11 +117,11 @@ class _Summary:
         self._ends[device[last]] = end[last]
 
     def _time(self, batch: pa.RecordBatch, operation: Integers) -> None:
-        known = batch.column("arrival").is_valid().to_numpy(zero_copy_only=False)
-        if not known.any():
+        has_arrival = batch.column("arrival").is_valid().to_numpy(zero_copy_only=False)
+        if not has_arrival.any():
             return
         arrival = batch.column("arrival").fill_null(0).to_numpy()
-        times = arrival[known]
+        times = arrival[has_arrival]
         self.clock.add(times)
         steps = np.diff(times, prepend=times[0] if self._last is None else self._last)[1 if self._last is None else 0 :]
         self.between.add(np.maximum(steps, 0))
@@ -129,14 +129,14 @@ class _Summary:
         self._last = int(times[-1])
         self._begin = int(times.min()) if self._begin is None else min(self._begin, int(times.min()))
         self._end = max(self._end, int(times.max()))
-        timed = known & batch.column("completed").is_valid().to_numpy(zero_copy_only=False)
-        if timed.any():
+        has_both = has_arrival & batch.column("completed").is_valid().to_numpy(zero_copy_only=False)
+        if has_both.any():
             completed = batch.column("completed").fill_null(0).to_numpy()
-            self._end = max(self._end, int(completed[timed].max()))
-            self.outstanding.add(arrival[timed], completed[timed])
-            for kind in np.unique(operation[timed]).tolist():
-                chosen = timed & (operation == kind)
-                self.operations[kind].latency.add(np.maximum(completed - arrival, 0)[chosen])
+            self._end = max(self._end, int(completed[has_both].max()))
+            self.outstanding.add(arrival[has_both], completed[has_both])
+            for kind in np.unique(operation[has_both]).tolist():
+                rows = has_both & (operation == kind)
+                self.operations[kind].latency.add(np.maximum(completed - arrival, 0)[rows])
 
     def as_dict(self) -> dict[str, Any]:
         operations = {OPERATIONS[kind]: self.operations[kind].as_dict() for kind in sorted(self.operations)}
@@ -179,7 +179,7 @@ _MOST_PAGES = 1 << 22
 
 
 class Locality:
-    """How soon a trace comes back to the pages that it touched: reuse distances, and so what caches of any size would serve.
+    """Reuse distances of a trace's pages, and so the hits of caches of any size.
 
     Pages are of 4 KiB.  Distances are exact (`traces.summary.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose
     hash is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ...
@@ -196,13 +196,13 @@ class Locality:
 
     def __init__(self, most_pages: int = _MOST_PAGES) -> None:
         self.references = self._first = 0
-        self._distances, self._known = Histogram(), SampledDistances(most_pages=most_pages, even=False)
+        self._distances, self._sample = Histogram(), SampledDistances(most_pages=most_pages, even=False)
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
         """Take requests, in their order, shape (n,); what has no length touches nothing."""
         for pages, _ in expanded(*pages_touched(device, offset, np.minimum(length, _LONGEST), PAGE)):
             self.references += len(pages)
-            for sample in self._known.add(pages):
+            for sample in self._sample.add(pages):
                 weight, again = round(sample.scale), sample.distances[sample.distances != FIRST]
                 self._distances.add(again * weight, weight)
                 self._first += weight * (len(sample.distances) - len(again))
@@ -219,14 +219,14 @@ class Locality:
             return {}
         again = self._distances.count
         values, shares = self._distances.distribution()
-        largest = round(self._known.distinct / self._known.rate)
+        largest = round(self._sample.distinct / self._sample.rate)
         pages = [1 << power for power in range(max(1, largest - 1).bit_length() + 1)]
         below = np.append(0.0, shares)[np.searchsorted(values, pages)]  # exact: a bucket of the histogram begins at each power of two
         return {
             "page": PAGE,
             "references": self.references,
             "first": self._first,
-            "rate": self._known.rate,
+            "rate": self._sample.rate,
             "distance": {f"p{share}": self._distances.percentile(share) * PAGE for share in (50, 90, 99)} if again else None,
             "distances": (values * PAGE).tolist(),
             "shares": shares.tolist(),

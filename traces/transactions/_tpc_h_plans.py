@@ -29,7 +29,7 @@ _MONTH, _QUARTER, _YEAR = 30.4 / _DAYS, 91.3 / _DAYS, 365.25 / _DAYS
 
 
 class Reach(NamedTuple):
-    """How a query comes to rows of a relation.
+    """Access path of a query to rows of a relation.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _of_orders(orders: int, between: float = 1.0) -> Reach:
     return Reach("lineitem", 1.0, 4 * orders, "l_orderkey", orders, min(1.0, between + 121 / _DAYS))
 
 
-#: What each query reaches, in the order of its joins; the numbers are of a unit of scale.
+#: Access paths of each query, in the order of its joins; the numbers are of a unit of scale.
 QUERIES: dict[int, tuple[Reach, ...]] = {
     1: (Reach("lineitem", 0.985),),  # shipped up to 60 to 120 days before the last
     2: (*_whole("part", "supplier"), Reach("partsupp", 1.0, 800)),  # a size of 50, a third word of 5

@@ -53,9 +53,9 @@ class Metric(NamedTuple):
     share: float
     period: int
 
-    def of(self, counted: float, duration: int) -> float:
+    def of(self, count: float, duration: int) -> float:
         """From the number of transactions of that kind in a duration in ns."""
-        return counted * self.period / duration
+        return count * self.period / duration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class TransactionWorkload(ABC):
 
     #: The parameters that grow with the database; rates and clients stay when a system is scaled.
     SCALES: ClassVar[tuple[str, ...]]
-    #: What the benchmark reports, if it counts transactions.
+    #: Metric of the benchmark, if it counts transactions.
     METRIC: ClassVar[Metric | None] = None
 
     seed: int = parameters.count("of all that is drawn", least=0, default=0)
@@ -125,7 +125,7 @@ class _Cut:
     page_size: int = parameters.size("of the pages that recorded requests are split into", least=512, default=PAGE)
 
 
-def workload(text: str, **given: Any) -> TransactionStream:
+def workload(text: str, **values: Any) -> TransactionStream:
     """Transactions as they are asked for: a member's name, a generator of references, or a path, and parameters behind a colon.
 
     Parameters
@@ -153,7 +153,7 @@ def workload(text: str, **given: Any) -> TransactionStream:
     name = text.partition(":")[0]
     own_file = Path(name) if name.endswith(".py") else None
     if name in WORKLOADS.names() or (own_file is not None and WORKLOADS.is_defined_in(own_file)):
-        return parsed(text, WORKLOADS.load(name).Workload, given)
+        return parsed(text, WORKLOADS.load(name).Workload, values)
     names = {field.name.replace("_", "-") for field in dataclasses.fields(_Cut)}
     parts = [part.strip() for part in text.partition(":")[2].split(",") if part.strip()]
     cutting = [part for part in parts if part.partition("=")[0].strip() in names]
@@ -163,10 +163,10 @@ def workload(text: str, **given: Any) -> TransactionStream:
             raise errors.UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
         if other := rest.partition(":")[2]:
             raise errors.UnknownNameError("parameter of a recorded trace", other.partition("=")[0], ["each", "batch", "page-size"])
-        cut = parsed(mine, _Cut, given)
+        cut = parsed(mine, _Cut, values)
         return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
-    cut, declared = parsed(mine, _Cut, given), GENERATORS.load(name).Stream
-    once, endless = parsed(rest, declared, given), parsed(rest, declared, {"references": _ENDLESS} | given)
+    cut, declared = parsed(mine, _Cut, values), GENERATORS.load(name).Stream
+    once, endless = parsed(rest, declared, values), parsed(rest, declared, {"references": _ENDLESS} | values)
     if endless.most_pages is None or once.most_pages is None:
         return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)
     # Where pages grow with the references, there are only as many as the text or the generator says.
@@ -206,7 +206,7 @@ def cut(references: Integers, each: int, kind: int) -> Transactions:
 
 
 class ReferenceSource(Protocol):
-    """Where references come from."""
+    """Source of page references."""
 
     def batches(self) -> ReferenceBatches:
         """All of them, from the first; each call begins anew."""
@@ -240,19 +240,19 @@ class CutReferences:
 
     def batches(self) -> Iterator[Transactions]:
         """See `flashsim.core.transactions.TransactionStream`."""
-        left, most = np.empty((0, 3), np.int64), self.each * self.batch
+        rest, most = np.empty((0, 3), np.int64), self.each * self.batch
         for batch in self.source.batches():
-            whole = len(left) + len(batch.pages)
+            whole = len(rest) + len(batch.pages)
             references = np.empty((whole, 3), np.int64)
-            references[: len(left)], new = left, references[len(left) :]
+            references[: len(rest)], new = rest, references[len(rest) :]
             new[:, FIRST], new[:, COUNT] = batch.pages, 1
             new[:, MARKS] = 0 if batch.writes is None else batch.writes * WRITES
             until = whole - whole % self.each
             for begin in range(0, until, most):
                 yield cut(references[begin : min(begin + most, until)], self.each, 0)
-            left = references[until:]
-        if len(left):
-            yield cut(left, self.each, 0)
+            rest = references[until:]
+        if len(rest):
+            yield cut(rest, self.each, 0)
 
 
 @dataclass(frozen=True)
@@ -315,19 +315,19 @@ def working_set(stream: TransactionStream, transactions: int = 100_000, shares: 
     >>> working_set(workload("loop:pages=10,each=5"), 20, [0.5])
     WorkingSet(transactions=20, references=100, written=0.0, pages=10, hottest={0.5: 5})
     """
-    changes, written, left = np.zeros(stream.pages + 1, np.int64), 0, transactions
+    changes, written, pending = np.zeros(stream.pages + 1, np.int64), 0, transactions
     for batch in stream.batches():
-        taken = min(left, len(batch.ends))
-        references = batch.references[: batch.ends[taken - 1]]
+        part = min(pending, len(batch.ends))
+        references = batch.references[: batch.ends[part - 1]]
         np.add.at(changes, references[:, FIRST], 1)
         np.subtract.at(changes, references[:, FIRST] + references[:, COUNT], 1)
         written += int(references[references[:, MARKS] & WRITES > 0, COUNT].sum())
-        left -= taken
-        if not left:
+        pending -= part
+        if not pending:
             break
     counts = np.cumsum(changes[:-1])
     counts = np.sort(counts[counts > 0])[::-1]
     until = np.cumsum(counts)
     total = int(until[-1]) if len(until) else 0
     hottest = {share: int(np.searchsorted(until, share * total)) + 1 for share in shares}
-    return WorkingSet(transactions - left, total, written / max(1, total), len(counts), hottest)
+    return WorkingSet(transactions - pending, total, written / max(1, total), len(counts), hottest)

@@ -111,8 +111,8 @@ class Workload(TransactionWorkload):
     def customer_odds(self) -> np.ndarray:
         """The logarithm of the chance that a new order is not of a customer, shape (customers,)."""
         most, customers = self.constants.customers, self.layout.customers
-        drawn = np.bitwise_or.outer(np.arange(most + 1), np.arange(1, customers + 1)) + self.constants.customer_shift
-        chances = np.bincount(drawn.ravel() % customers, minlength=customers) / drawn.size
+        draws = np.bitwise_or.outer(np.arange(most + 1), np.arange(1, customers + 1)) + self.constants.customer_shift
+        chances = np.bincount(draws.ravel() % customers, minlength=customers) / draws.size
         return np.log1p(-np.clip(chances, 1e-12, 1 - 1e-12))
 
     def parts(self) -> Iterator[Transactions]:
@@ -123,10 +123,10 @@ class Workload(TransactionWorkload):
             words, first = rng.generator(self.seed, "transactions", part).integers(0, 1 << 32, (_TOGETHER, profiles.WORDS)), 0
             while first < _TOGETHER:
                 references, ends, kinds = np.empty((_ROOM, 3), np.int64), np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.int64)
-                made, paid = profiles.make(database, words, first, references, ends, kinds, paid)
-                ends, kinds = ends[: made - first], kinds[: made - first]
+                end, paid = profiles.make(database, words, first, references, ends, kinds, paid)
+                ends, kinds = ends[: end - first], kinds[: end - first]
                 yield Transactions(references[: ends[-1]], ends, kinds)
-                first = made
+                first = end
             part += 1
 
 

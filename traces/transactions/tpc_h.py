@@ -59,7 +59,7 @@ _LEAST_TIME = 0.01
 
 
 class _Relation(NamedTuple):
-    """Where a relation lies."""
+    """Place of a relation."""
 
     first: int
     pages: int
@@ -74,7 +74,7 @@ class _Piece(NamedTuple):
     requests: int
     begin: int
     marks: int
-    drawn: tuple[object, ...]
+    key: tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,34 +125,34 @@ class Workload(TransactionWorkload):
 
     def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
         """See `TransactionWorkload.figures`: power, throughput and QphH at this size, as far as tests were run."""
-        figures, begun = dict[str, float](), 0.0
+        figures, start = dict[str, float](), 0.0
         if self.test != THROUGHPUT:
             ends = [ended[kind] for kind in (_REFRESHES[0], *(f"q{query}" for query in ORDERS[0]), _REFRESHES[1])]
             rf1, *queries, rf2 = np.diff([0.0, *ends]).tolist()
-            figures["power"], begun = power(self.scale, queries, [rf1, rf2]), ends[-1]
+            figures["power"], start = power(self.scale, queries, [rf1, rf2]), ends[-1]
         if self.test != POWER:
             last = max(ended[kind] for kind in self.kinds[_IN_POWER:])
-            figures["throughput"] = throughput(self.scale, self.streams, last - begun)
+            figures["throughput"] = throughput(self.scale, self.streams, last - start)
         if self.test == BOTH:
             figures["QphH"] = queries_per_hour(figures["power"], figures["throughput"])
         return figures
 
-    def _pieces(self, reach: Reach, kind: int, drawn: tuple[object, ...]) -> list[_Piece]:
+    def _pieces(self, reach: Reach, kind: int, key: tuple[object, ...]) -> list[_Piece]:
         """The lookups, or the scan, that a query comes to rows by."""
         first, pages = self.relations[reach.relation]
         rows = round(reach.rows * self.scale)
         part = max(1, round(pages * reach.part))
         if 0 < rows < self.dense * part:
             near = max(1, round(pages * reach.within))
-            begin = first + int(generator(self.seed, "part", *drawn, reach.relation).integers(0, pages - near + 1))
-            pieces = [_Piece(kind, begin, near, _distinct(rows, near), -1, 0, (*drawn, reach.relation))]
+            begin = first + int(generator(self.seed, "part", *key, reach.relation).integers(0, pages - near + 1))
+            pieces = [_Piece(kind, begin, near, _distinct(rows, near), -1, 0, (*key, reach.relation))]
             if reach.leaves:
                 leaves = self.relations[reach.leaves]
                 seeks = _distinct(round(reach.seeks * self.scale), leaves.pages)
-                pieces.insert(0, _Piece(kind, *leaves, seeks, -1, 0, (*drawn, reach.leaves)))
+                pieces.insert(0, _Piece(kind, *leaves, seeks, -1, 0, (*key, reach.leaves)))
             return pieces
-        first += int(generator(self.seed, "part", *drawn, reach.relation).integers(0, (pages - part) // _EXTENT + 1)) * _EXTENT
-        return [_Piece(kind, first, part, -(-part // _EXTENT), 0, SCANS, drawn)]
+        first += int(generator(self.seed, "part", *key, reach.relation).integers(0, (pages - part) // _EXTENT + 1)) * _EXTENT
+        return [_Piece(kind, first, part, -(-part // _EXTENT), 0, SCANS, key)]
 
     def _refresh(self, function: int, pair: int, kind: int | None = None) -> list[_Piece]:
         """A refresh function: what is in the order of dates or parts changes anywhere, what is in that of orders in a row."""
@@ -170,7 +170,7 @@ class Workload(TransactionWorkload):
     def _requests(self, piece: _Piece) -> Integers:
         """References of a piece, shape (requests, 3)."""
         if piece.begin < 0:
-            random = generator(self.seed, "rows", *piece.drawn)
+            random = generator(self.seed, "rows", *piece.key)
             pages = piece.first + random.choice(piece.pages, piece.requests, replace=False)
         elif piece.marks & SCANS:
             pages = piece.first + (np.arange(piece.requests) + piece.begin) % piece.requests * _EXTENT
@@ -181,36 +181,36 @@ class Workload(TransactionWorkload):
 
     def _at_once(self) -> Iterator[Transactions]:
         """The throughput test: every stream comes on by one request after the other, and the refreshes are spread over its time."""
-        streams, kind = self._planned(), _IN_POWER + self.streams
+        streams, kind = self._plan(), _IN_POWER + self.streams
         refreshes = [piece for pair in range(1, self.streams + 1) for function in range(2) for piece in self._refresh(function, pair, kind)]
         length = max(sum(piece.requests for piece in pieces) for pieces in streams)
         rates = [*[1.0] * self.streams, sum(piece.requests for piece in refreshes) / length]
         sources = []
         for pieces, rate in zip([*streams, refreshes], rates, strict=True):
             numbers = [round((begin + _TOGETHER) * rate) - round(begin * rate) for begin in range(0, length, _TOGETHER)]
-            sources.append(_taken(map(self._requests, pieces), numbers))
+            sources.append(_cut_pieces(map(self._requests, pieces), numbers))
         for requests in zip(*sources, strict=True):
             places = [(np.arange(len(each)) + 0.5) / rate for each, rate in zip(requests, rates, strict=True)]
             order = np.argsort(np.concatenate(places), kind="stable")
             kinds = np.repeat(range(_IN_POWER, kind + 1), [len(each) for each in requests])
             yield _alone(np.concatenate(requests)[order], kinds[order])
 
-    def _planned(self) -> list[list[_Piece]]:
-        begun = dict[str, tuple[int, _Piece]]()
+    def _plan(self) -> list[list[_Piece]]:
+        positions = dict[str, tuple[int, _Piece]]()
         streams: list[list[_Piece]] = [[] for _ in range(self.streams)]
         orders = enumerate(ORDERS[1 : self.streams + 1], 1)
         reaches = [[(reach, (stream, query)) for query in order for reach in QUERIES[query]] for stream, order in orders]
         turns = [(0, stream, 0) for stream in range(self.streams)]
         while turns:
             now, stream, place = heapq.heappop(turns)
-            reach, drawn = reaches[stream][place]
-            for piece in self._pieces(reach, _IN_POWER + stream, drawn):
-                since, other = begun.get(reach.relation, (now, piece))
+            reach, key = reaches[stream][place]
+            for piece in self._pieces(reach, _IN_POWER + stream, key):
+                since, other = positions.get(reach.relation, (now, piece))
                 if piece.marks & SCANS and self.shared:
                     ahead = (other.first - piece.first) // _EXTENT + (other.begin + now - since) % other.requests
                     if now < since + other.requests and 0 <= ahead < piece.requests:
                         piece = piece._replace(begin=ahead)
-                    begun[reach.relation] = now, piece
+                    positions[reach.relation] = now, piece
                 streams[stream].append(piece)
                 now += piece.requests
             if place + 1 < len(reaches[stream]):
@@ -218,14 +218,14 @@ class Workload(TransactionWorkload):
         return streams
 
 
-def _taken(pieces: Iterator[Integers], numbers: Sequence[int]) -> Iterator[Integers]:
+def _cut_pieces(pieces: Iterator[Integers], numbers: Sequence[int]) -> Iterator[Integers]:
     """References of one piece after the other, so many at a time, as long as there are any."""
-    left = np.empty((0, 3), np.int64)
+    rest = np.empty((0, 3), np.int64)
     for most in numbers:
-        parts, left = [left[:most]], left[most:]
+        parts, rest = [rest[:most]], rest[most:]
         while (missing := most - sum(map(len, parts))) and (piece := next(pieces, None)) is not None:
             parts.append(piece[:missing])
-            left = piece[missing:]
+            rest = piece[missing:]
         yield np.concatenate(parts)
 
 

@@ -24,7 +24,7 @@ _LEAST_AREA = 128
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how much.
+    """Space and amount of a workload's requests.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where the requests of one process go (formulas of uFLIP, section 3).
+    """Offsets of the requests of one process (formulas of uFLIP, section 3).
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Run:
 
     @property
     def writes(self) -> bool:
-        """Whether the run changes the device's state."""
+        """True if the run changes the device's state."""
         return any(pattern.operation == WRITE for pattern in self.patterns)
 
     def requests(self, seed: int) -> Requests:

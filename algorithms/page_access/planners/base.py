@@ -1,4 +1,4 @@
-"""What a planner of page accesses is: it says in which order a page graph's pairs meet in few frames; the fewest fetches are best (OPAS2).
+"""Contract of planners of page accesses: an order in which a page graph's pairs meet in few frames; the fewest fetches are best (OPAS2).
 
 The optimum is NP-complete (Merrett, Kambayashi and Yasuura, VLDB 1981), so members are heuristics; `algorithms.page_access.optimum` finds
 it for small graphs.

@@ -74,7 +74,7 @@ def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: Jo
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
     if "columns" in JOINS.load(algorithm).OPTIONS:
-        r, s = (_by_column(side, file, parameters.wanted(label)) for side, file, label in zip((r, s), files, "RS", strict=True))
+        r, s = (_by_column(side, file, parameters.columns_of(label)) for side, file, label in zip((r, s), files, "RS", strict=True))
     least = JOINS.load(parameters.first).STREAMS_IN
     return Late(
         r,
@@ -114,7 +114,7 @@ def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None) -
     keys, fetched = key_column(file, page_io=False), Side("", file, wanted)
     scan = Parts(len(keys.parts), part_bytes(keys.parts) / file.page_size)
     fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size, fetched.parts is None)
-    return replace(side, key_pages=keys.pages, keys=scan, wanted=fetch, carried_a_page=_entries_a_page(file, fetched.width))
+    return replace(side, key_pages=keys.pages, keys=scan, columns=fetch, carried_a_page=_entries_a_page(file, fetched.width))
 
 
 def formula_of(algorithm: str) -> str:

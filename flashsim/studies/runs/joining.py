@@ -191,7 +191,7 @@ def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -
     if setting.columns == ():
         raise InvalidParameterError("columns", "none", "a result has one at least")
     parameters = setting.parameters()
-    columns = parameters.wanted("R"), parameters.wanted("S")
+    columns = parameters.columns_of("R"), parameters.columns_of("S")
     for own, relation in zip(columns, relations, strict=True):
         for name in own or ():
             if name not in relation.records.names:
