@@ -28,7 +28,7 @@ from flashsim.studies.runs.jobs import Job, Results, Settings
 
 
 class Verdict(Enum):
-    """What became of a claim."""
+    """Verdict on a claim."""
 
     REPRODUCED = "reproduced"  # inside the tolerance
     FITTED = "fitted"  # inside, but a parameter was chosen with these very cells in view
@@ -36,7 +36,7 @@ class Verdict(Enum):
     NOT_ATTEMPTED = "not attempted"
 
 
-#: What is said of a claim that differs below scale 1.
+#: Word for a claim that differs below scale 1.
 OUTSIDE = "outside"
 
 
@@ -76,7 +76,7 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """With its paper: ``do2009/table1``."""
+        """Name of paper and claim: ``do2009/table1``."""
         return f"{self.paper}/{self.id}"
 
 
@@ -108,7 +108,7 @@ class Tally:
         return f"{self.inside} of {self.numbers}" if self.numbers else "-"
 
 
-def _told(cell: Cell) -> str:
+def _text_of(cell: Cell) -> str:
     if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
         return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
     return cell.name
@@ -144,7 +144,7 @@ class Judgement:
 
     def outside(self) -> list[str]:
         """The cells outside the tolerance, each with both numbers if it has them."""
-        return [_told(cell) for cell in self.cells if cell.inside is False]
+        return [_text_of(cell) for cell in self.cells if cell.inside is False]
 
     def kind_at(self, scale: float) -> str:
         """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it tells nothing of the paper."""
@@ -156,7 +156,7 @@ class Judgement:
         return f"{self.kind_at(scale)} at {scale:g}" if judged and self._is_miniature(scale) else self.verdict.value
 
     def note_at(self, scale: float) -> str:
-        """What is to be said of the verdict: which parameter was fitted, or why the claim differs at scale 1, where that was found."""
+        """Note on the verdict: the fitted parameter, or the known reason why the claim differs at scale 1."""
         match self.verdict:
             case Verdict.DIFFERS:
                 cause = self.claim.cause
@@ -202,7 +202,7 @@ class Exhibit(Protocol):
         raise FlashsimError(f"claim {claim.name}: its exhibit {claim.exhibit} judges no claims")
 
     def sections(self, results: Results) -> list[Section]:
-        """What the report shows; runs may be missing that only other claims need, or that could not be made."""
+        """Sections of the report; runs may be missing that only other claims need, or that failed."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Paper:
         return f"scale {settings.scale:g} ({self.scaled})" if self.scaled else settings.scale_in_words
 
     def is_run(self, exhibit: str, scale: float) -> bool:
-        """Whether an exhibit is run at a scale."""
+        """True if an exhibit is run at a scale."""
         return scale >= self.least_scales.get(exhibit, 0.0)
 
 
@@ -309,9 +309,9 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
         return [(paper, list(paper.claims)) for paper in map(load, PAPERS.names())]
     name, slash, claim = target.partition("/")
     paper = load(name)
-    known = [each.id for each in paper.claims]
-    if slash and claim not in known:
-        raise UnknownNameError(f"claim of {name}", claim, known)
+    ids = [each.id for each in paper.claims]
+    if slash and claim not in ids:
+        raise UnknownNameError(f"claim of {name}", claim, ids)
     return [(paper, [each for each in paper.claims if not slash or each.id == claim])]
 
 

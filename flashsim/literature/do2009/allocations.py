@@ -1,4 +1,4 @@
-"""What the paper left open: whether the best buffers on flash differ from a disk's, on every device that there is a preset of.
+"""The paper's open question: whether the best buffers on flash differ from a disk's, on every device that there is a preset of.
 
 Every number is an execution in virtual time, at a twentieth of the other exhibits' scale, with the files in several places of the drive.
 """
@@ -44,60 +44,60 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def _job(settings: Settings, join: str, memory: int) -> Job:
     scale = settings.scale * SHARE
-    wanted: dict[Allocation, dict[str, None]] = {}
+    rules: dict[Allocation, dict[str, None]] = {}
     for name, divisions in _divisions(join, memory, scale, settings.seed, tuple(presets.names())).items():
         for cost in () if isinstance(divisions, str) else divisions.values():
-            wanted.setdefault(cost.allocation, {})[name] = None
-    given = [(asdict(allocation), list(names)) for allocation, names in wanted.items()]
+            rules.setdefault(cost.allocation, {})[name] = None
+    with_rules = [(asdict(allocation), list(names)) for allocation, names in rules.items()]
     label = f"{join}, {memory} MB, best buffers on every device"
-    return Job.of(with_divisions, label, join=join, memory=memory, divisions=given, scale=scale, seed=settings.seed)
+    return Job.of(with_divisions, label, join=join, memory=memory, divisions=with_rules, scale=scale, seed=settings.seed)
 
 
 @cache
 def _divisions(join: str, memory: int, scale: float, seed: int, names: Sequence[str]) -> dict[str, str | dict[str, DetailedCost]]:
     """By device: the division of Haas et al. (``haas``) and the model's best (``best``) with what the model says, or why it cannot run."""
     files, setting = laid_out(Setup(join, memory), scale, seed)
-    found: dict[str, str | dict[str, DetailedCost]] = {}
+    divisions: dict[str, str | dict[str, DetailedCost]] = {}
     for name in names:
         try:
-            found[name] = _divided(join, files, setting.memory, presets.load(name))
+            divisions[name] = _divided(join, files, setting.memory, presets.load(name))
         except InvalidParameterError as problem:
-            found[name] = too_small(problem)
-    return found
+            divisions[name] = too_small(problem)
+    return divisions
 
 
 def _divided(join: str, files: tuple[HeapFile, HeapFile], memory: int, preset: presets.Preset) -> str | dict[str, DetailedCost]:
     sizes = sizes_of(files, memory)
     span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE
     problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
-    needed = bytes_needed(files)
-    if preset.capacity < needed:
-        return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {needed / MB:,.0f} MB"
+    size = bytes_needed(files)
+    if preset.capacity < size:
+        return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
     disk = disk_of(preset, PAGE_SIZE)
     haas = allocate(join, sizes.r, sizes.s, memory, disk.latency_ratio, disk.access_ratio)
     return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
 
 
 def cell(results: Results, join: str, memory: int) -> dict[str, Any]:
-    """What was found of a join with a buffer pool, by device; empty if it was not run.
+    """Results of a join with a buffer pool, by device; empty if it was not run.
 
     A device has its ``problem``, or by the division's name ``seconds`` (a place each), ``model`` (the model's seconds) and ``buffers``.
     """
     settings = results.settings
-    made = results.get(_job(settings, join, memory))
-    if made is None:
+    times = results.get(_job(settings, join, memory))
+    if times is None:
         return {}
     divisions = _divisions(join, memory, settings.scale * SHARE, settings.seed, tuple(presets.names()))
-    order = list(dict.fromkeys(cost.allocation for told in divisions.values() if not isinstance(told, str) for cost in told.values()))
-    seconds = dict(zip(order, made, strict=True))
+    order = list(dict.fromkeys(cost.allocation for costs in divisions.values() if not isinstance(costs, str) for cost in costs.values()))
+    seconds = dict(zip(order, times, strict=True))
     return {
-        name: {"problem": told}
-        if isinstance(told, str)
+        name: {"problem": costs}
+        if isinstance(costs, str)
         else {
             kind: {"seconds": seconds[cost.allocation][name], "model": cost.seconds, "buffers": asdict(cost.allocation)}
-            for kind, cost in told.items()
+            for kind, cost in costs.items()
         }
-        for name, told in divisions.items()
+        for name, costs in divisions.items()
     }
 
 
@@ -109,18 +109,18 @@ def gains(cell: Mapping[str, Any]) -> list[float]:
 
 
 def gain(cell: Mapping[str, Any]) -> float | None:
-    found = gains(cell)
-    return fmean(found) if found else None
+    values = gains(cell)
+    return fmean(values) if values else None
 
 
 def noise(cell: Mapping[str, Any]) -> float:
-    found = gains(cell)
-    return 2 * stdev(found) / math.sqrt(len(found))
+    values = gains(cell)
+    return 2 * stdev(values) / math.sqrt(len(values))
 
 
 def sections(results: Results) -> list[Section]:
     cells = {(join, memory): cell(results, join, memory) for join in JOINS for memory in MEMORY}
-    names = [name for name in presets.names() if any(gain(found.get(name, {})) is not None for found in cells.values())]
+    names = [name for name in presets.names() if any(gain(results_of_cell.get(name, {})) is not None for results_of_cell in cells.values())]
     scale = results.settings.scale * SHARE
     text = (
         f"I/O seconds of every join, executed at scale {scale:g} on new drives (those that merge blocks: full), with the buffers that Haas "
@@ -151,14 +151,14 @@ def _gains(cells: Cells, names: Sequence[str]) -> Table:
 
 def slower(cells: Cells, names: Sequence[str]) -> list[tuple[str, str, int, float]]:
     """Device, join, memory and loss in % of each case in which the best division is slower by more than the noise and what is allowed."""
-    found = []
+    slower_joins = []
     for name in names:
         for (join, memory), by_device in cells.items():
             cell = by_device.get(name, {})
             gained = gain(cell)
             if gained is not None and gained < -max(ALLOWED, noise(cell)):
-                found.append((name, join, memory, -gained))
-    return found
+                slower_joins.append((name, join, memory, -gained))
+    return slower_joins
 
 
 def _slower(cells: Cells, names: Sequence[str]) -> Table:
@@ -175,8 +175,8 @@ def _seconds(cells: Cells, names: Sequence[str]) -> Table:
             cell = by_device.get(name, {})
             if gain(cell) is not None:
                 buffers = ", ".join(f"{part.replace('_', ' ')} {pages:,}" for part, pages in cell["best"]["buffers"].items())
-                told = [told for kind in ("haas", "best") for told in (fmean(cell[kind]["seconds"]), cell[kind]["model"])]
-                rows.append([name, LABELS[join], memory, *told, gain(cell), noise(cell), buffers])
+                seconds = [seconds for kind in ("haas", "best") for seconds in (fmean(cell[kind]["seconds"]), cell[kind]["model"])]
+                rows.append([name, LABELS[join], memory, *seconds, gain(cell), noise(cell), buffers])
     header = ["device", "join", "MB", "Haas: I/O s", "model", "best: I/O s", "model", "gain %", "noise %", "best buffers, pages"]
     return Table(header, rows, "allocations", digits=2)
 
@@ -194,19 +194,19 @@ def _not_run(cells: Cells) -> Table:
 def figure(cells: Cells, names: Sequence[str]) -> Figure:
     """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
     kinds = {kind: [name for name in names if presets.load(name).kind == kind] for kind in ("hdd", "ssd")}
-    with panels(4.4, 2, 2, sharex=True) as (drawn, grid):
+    with panels(4.4, 2, 2, sharex=True) as (picture, grid):
         for axes, join in zip(grid.flat, JOINS, strict=True):
             for (colour, marker), (kind, members) in zip(LINES, kinds.items(), strict=False):
                 gains = [[gain(cells[join, memory].get(name, {})) for name in members] for memory in MEMORY]
-                known = [(memory, [g for g in row if g is not None]) for memory, row in zip(MEMORY, gains, strict=True)]
-                known = [(memory, row) for memory, row in known if row]
-                pools = [memory for memory, _ in known]
+                points = [(memory, [g for g in row if g is not None]) for memory, row in zip(MEMORY, gains, strict=True)]
+                points = [(memory, row) for memory, row in points if row]
+                pools = [memory for memory, _ in points]
                 label = {"hdd": "disks", "ssd": "flash drives"}[kind]
-                axes.plot(pools, [np.median(row) for _, row in known], color=colour, marker=marker, label=label)
-                axes.fill_between(pools, [min(row) for _, row in known], [max(row) for _, row in known], color=colour, alpha=0.15, lw=0)
+                axes.plot(pools, [np.median(row) for _, row in points], color=colour, marker=marker, label=label)
+                axes.fill_between(pools, [min(row) for _, row in points], [max(row) for _, row in points], color=colour, alpha=0.15, lw=0)
             axes.axhline(0, color="#7f7f7f", lw=0.6)
             axes.set_title(LABELS[join], fontsize=10)
-        drawn.supxlabel("buffer pool, MB", fontsize=9)
-        drawn.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
-        legend(drawn, drawn.axes[0])
-    return drawn
+        picture.supxlabel("buffer pool, MB", fontsize=9)
+        picture.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
+        legend(picture, picture.axes[0])
+    return picture

@@ -35,7 +35,7 @@ def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, 
     setup = Setup(join, memory)
     files, setting = laid_out(setup, scale, seed)
     model = ShipsModel(scale) if ships_model else None
-    usual = {machine: found[0].in_model(model) for machine, found in states(DEVICES, 1, seed).items()}
+    usual = {machine: by_state[0].in_model(model) for machine, by_state in states(DEVICES, 1, seed).items()}
     drives = {"HDD": usual["HDD"]}
     for name in PLACEMENTS[placement]:
         parameters, history = VARIANTS[name]

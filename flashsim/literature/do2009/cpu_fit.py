@@ -36,7 +36,7 @@ _HDD = Disk.from_rates(12, 5.56, PAGE_SIZE, 34 * MIB)
 DEVICES = {"HDD": "hdd", "SSD": "ssd"}
 #: User prices lie in this range, ns: from some thirty cycles at 3.2 GHz to ten microseconds.
 _LEAST, _MOST = 10.0, 10_000.0
-#: What a price that is e times the common mean weighs, as a relative error of a cell.
+#: Weight of a price that is e times the common mean, as a relative error of a cell.
 _DIVISION = 0.01
 
 Floats = npt.NDArray[np.float64]
@@ -49,8 +49,8 @@ class Kernel:
     per_request: float
     per_byte: float
 
-    def seconds(self, counted: Counted) -> float:
-        return (self.per_request * counted.commands + self.per_byte * counted.bytes) / SECONDS
+    def seconds(self, work: Counted) -> float:
+        return (self.per_request * work.commands + self.per_byte * work.bytes) / SECONDS
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,20 @@ def _published(claim: str, row: str, places: tuple[int, ...], all_places: tuple[
     return [float(values[all_places.index(place)]) for place in places]
 
 
-def _counted() -> dict[tuple[str, int], Counted]:
-    told = cpu_work.committed()
-    return {(join, memory): Counted.from_dict(told[join][str(memory)]) for join in JOINS for memory in CALIBRATION_MEMORY}
+def _work_of_runs() -> dict[tuple[str, int], Counted]:
+    committed = cpu_work.committed()
+    return {(join, memory): Counted.from_dict(committed[join][str(memory)]) for join in JOINS for memory in CALIBRATION_MEMORY}
 
 
-def page_sized(counted: Counted, kilobytes: int) -> Counted:
+def page_sized(work: Counted, kilobytes: int) -> Counted:
     """The work of a join that only reads, with pages of another size and a request a page."""
-    pages = counted.bytes // (kilobytes * KIB)
-    return replace(counted, work={**counted.work, Work.PAGE: pages}, commands=pages)
+    pages = work.bytes // (kilobytes * KIB)
+    return replace(work, work={**work.work, Work.PAGE: pages}, commands=pages)
 
 
 def fit_kernel() -> dict[str, Kernel]:
     """Prices by device, from two rows of table 5 each."""
-    runs = [page_sized(_counted()["bnl", 500], kilobytes) for kilobytes in CALIBRATION_ROWS]
+    runs = [page_sized(_work_of_runs()["bnl", 500], kilobytes) for kilobytes in CALIBRATION_ROWS]
     counts = np.array([[run.commands, run.bytes] for run in runs], np.float64)
     return {
         device: Kernel(*(np.linalg.solve(counts, _published("table5", f"{device}, kernel", CALIBRATION_ROWS, ROWS)) * SECONDS).tolist())
@@ -105,25 +105,25 @@ def fit_kernel() -> dict[str, Kernel]:
 
 def cells(kernel: Mapping[str, Kernel]) -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
-    counted = _counted()
-    found = []
+    runs = _work_of_runs()
+    values = []
     for join in JOINS:
         io = _published("table3-io", join, CALIBRATION_MEMORY, MEMORY)
         total = _published("table3-join", join, CALIBRATION_MEMORY, MEMORY)
         for memory, io_speedup, speedup in zip(CALIBRATION_MEMORY, io, total, strict=True):
-            run = counted[join, memory]
+            run = runs[join, memory]
             hdd = _hdd_seconds(join, memory)
             times = (hdd + kernel["HDD"].seconds(run), hdd / io_speedup + kernel["SSD"].seconds(run))
-            found.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
+            values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
     for device in DEVICES:
         for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user", CALIBRATION_ROWS, ROWS), strict=True):
-            run = page_sized(counted["bnl", 500], kilobytes)
-            found.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(run)))
-    return found
+            run = page_sized(runs["bnl", 500], kilobytes)
+            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(run)))
+    return values
 
 
-def _in_order(counted: Counted) -> Floats:
-    return np.array([counted.work.get(kind, 0) for kind in Work], np.float64)
+def _in_order(work: Counted) -> Floats:
+    return np.array([work.work.get(kind, 0) for kind in Work], np.float64)
 
 
 def _hdd_seconds(join: str, memory: int) -> float:
@@ -133,28 +133,28 @@ def _hdd_seconds(join: str, memory: int) -> float:
     return cost(join, r, s, pool, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
-def fit_user(given: list[FittedValue]) -> Floats:
+def fit_user(values: list[FittedValue]) -> Floats:
     """Prices in the order of `Work`, ns."""
     per_tuple = np.array([kind is not Work.PAGE for kind in Work])
 
     def residuals(logs: Floats) -> Floats:
         prices = np.exp(logs)
-        errors = [cell.value(prices) / cell.published - 1 for cell in given]
+        errors = [cell.value(prices) / cell.published - 1 for cell in values]
         apart = logs[per_tuple] - logs[per_tuple].mean()
         return np.concatenate([errors, _DIVISION * apart])
 
     start = np.full(len(Work), np.log(500.0))
-    found = least_squares(residuals, start, bounds=(np.log(_LEAST), np.log(_MOST)), xtol=1e-12, ftol=1e-12, gtol=1e-12)
-    prices: Floats = np.exp(found.x)
+    solution = least_squares(residuals, start, bounds=(np.log(_LEAST), np.log(_MOST)), xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    prices: Floats = np.exp(solution.x)
     return prices
 
 
 def fitted() -> tuple[CpuModel, list[str]]:
     """The preset, its prices rounded, and what is said above them."""
     kernel = fit_kernel()
-    given = cells(kernel)
-    prices = fit_user(given)
-    without = np.array([fit_user(given[:left] + given[left + 1 :]) for left in range(len(given))])
+    values = cells(kernel)
+    prices = fit_user(values)
+    without = np.array([fit_user(values[:omitted] + values[omitted + 1 :]) for omitted in range(len(values))])
     sources = {
         f"user.{kind.value}": f"fitted: do2009, tables 3 and 5; {low:.0f} to {high:.0f} with any one of the cells left out"
         for kind, low, high in zip(Work, without.min(axis=0), without.max(axis=0), strict=True)
@@ -173,7 +173,7 @@ def fitted() -> tuple[CpuModel, list[str]]:
         sources,
         cores={HOST: _CORES},
     )
-    return model, [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in given)]
+    return model, [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in values)]
 
 
 _CORES = 2  # "a dual-core Pentium"

@@ -31,7 +31,7 @@ FILE = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True)
 class Counted:
-    """What one run asks of the CPU.
+    """CPU work of one run.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Counted:
 
     @classmethod
     def from_dict(cls, counts: Mapping[str, int]) -> Counted:
-        """What `as_dict` gave."""
+        """The inverse of `as_dict`."""
         return cls(
             {Work(name): count for name, count in counts.items() if name not in ("commands", "bytes")}, counts["commands"], counts["bytes"]
         )

@@ -18,7 +18,7 @@ SHARE = 0.05
 #: Files lie packed: what a file system adds is the same for any division.
 PLACEMENT = "packed"
 #: Files lie in so many places of a drive, at whole MiB: anywhere on a disk, and within the first 64 MiB of flash, whose blocks are smaller.
-#: Where the platter stands when a disk's next piece comes depends on the pieces' and the tracks' lengths, so that a join can be lucky.
+#: Places of the files: the platter's angle at a disk's next piece depends on the lengths of pieces and tracks, so that a join can be lucky.
 PLACES, FLASH_PLACES = 5, 64 * MIB
 #: The lessons are tried with the buffer pool of figures 2 and 3.
 LESSONS_MEMORY = 500
@@ -30,13 +30,13 @@ def with_divisions(
     """I/O seconds of a join with given divisions of its buffers, each on some devices; JSON-ready: by device, a place each."""
     files, setting = laid_out(Setup(join, memory), scale, seed)
     setting = JoinSetting(join, setting.memory, placement=PLACEMENT, cpu=None)
-    found = []
+    by_device = []
     for buffers, names in divisions:
         allocation = type(divide(setting, files, presets.load(names[0]))[1])(**buffers)
         drives = [drive for name in names for drive in places(name, files, seed)]
         times = [run.total().io_time / SECONDS for run in simulate_join(setting, files, drives, allocation=allocation).runs]
-        found.append({name: times[PLACES * index :][:PLACES] for index, name in enumerate(names)})
-    return found
+        by_device.append({name: times[PLACES * index :][:PLACES] for index, name in enumerate(names)})
+    return by_device
 
 
 def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[str, Any]:
@@ -66,11 +66,11 @@ def in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
     parameters = presets.load(name).flash
     if parameters is None:
         return DriveInUse(name)
-    needed = 2 * bytes_needed(files) + 1024 * MIB
-    if parameters.log_blocks or parameters.capacity < needed:
+    size = 2 * bytes_needed(files) + 1024 * MIB
+    if parameters.log_blocks or parameters.capacity < size:
         return DriveInUse(name, full=bool(parameters.log_blocks))
-    blocks = parameters.blocks_per_plane * needed // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8
-    return DriveInUse(name, {"capacity": needed, "blocks_per_plane": min(blocks, parameters.blocks_per_plane)})
+    blocks = parameters.blocks_per_plane * size // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8
+    return DriveInUse(name, {"capacity": size, "blocks_per_plane": min(blocks, parameters.blocks_per_plane)})
 
 
 def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:

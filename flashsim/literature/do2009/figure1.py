@@ -70,8 +70,8 @@ def _hybrid_best(claim: Claim, grid: Runs) -> list[Cell]:
     for machine in DEVICES:
         for memory in MEMORY:
             others = [grid.seconds(Setup(join, memory), machine) for join in JOINS[:-1]]
-            known = [other for other in others if other is not None]
-            best = min(known) if len(known) == len(others) else None
+            runs = [other for other in others if other is not None]
+            best = min(runs) if len(runs) == len(others) else None
             cells.append(
                 _less(f"HH below the best other, {machine}, {memory} MB", grid.seconds(Setup("hybrid-hash", memory), machine), best)
             )
@@ -128,9 +128,9 @@ def figure(grid: Runs) -> Figure:
         bars = panels.setdefault(f"{machine} ({device}), scale {grid.settings.scale:g}", [])
         for memory in MEMORY:
             for join in JOINS:
-                found = grid.get(Setup(join, memory), machine)
-                if found:
-                    bars.append(Bar(f"{memory} MB", LABELS[join], found.total.io, found.total.cpu, found.total.formula_io))
+                result = grid.get(Setup(join, memory), machine)
+                if result:
+                    bars.append(Bar(f"{memory} MB", LABELS[join], result.total.io, result.total.cpu, result.total.formula_io))
     return stacked_bars(panels)
 
 
@@ -157,8 +157,8 @@ def _ratio(grid: Runs, machine: str, what: str, over: str, under: str, memory: i
 
 def _first_phase(grid: Runs, join: str, memory: int) -> float | None:
     """The first phase's share of the I/O time on the SSD."""
-    found = grid.get(Setup(join, memory), "SSD")
-    return found.comparison[0].io / found.total.io if found else None
+    result = grid.get(Setup(join, memory), "SSD")
+    return result.comparison[0].io / result.total.io if result else None
 
 
 def _seconds(grid: Runs) -> Table:
@@ -166,8 +166,8 @@ def _seconds(grid: Runs) -> Table:
     for setup in cells():
         row: list[Entry] = [setup.join, setup.memory]
         for machine in DEVICES:
-            found = grid.get(setup, machine)
-            row += [found.total.formula_io, found.total.io, found.total.cpu, found.total.total] if found else [None] * 4
+            result = grid.get(setup, machine)
+            row += [result.total.formula_io, result.total.io, result.total.cpu, result.total.total] if result else [None] * 4
         rows.append(row)
     header = ["join", "MB"]
     for machine in DEVICES:
@@ -183,9 +183,9 @@ def _counts(grid: Runs) -> Table:
         if hdd is None or ssd is None:
             continue
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True):
-            shown: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
-            shown += [row.formula_io, row.formula_io_measured_seek, row.io, _percent(relative(row.io, row.formula_io))]
-            rows.append([*shown, flash.formula_io, flash.io, _percent(relative(flash.io, flash.formula_io))])
+            entries: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
+            entries += [row.formula_io, row.formula_io_measured_seek, row.io, _percent(relative(row.io, row.formula_io))]
+            rows.append([*entries, flash.formula_io, flash.io, _percent(relative(flash.io, flash.formula_io))])
             runs.append(grid.run(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
     header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]

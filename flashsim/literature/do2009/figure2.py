@@ -11,7 +11,7 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
-#: What tells whether it is the half flash pages that make small pages dear.
+#: Runs that show whether half flash pages make small pages dear.
 ALIGNED = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], aligned=True) for join in JOINS if join != "bnl"]
 
 
@@ -26,9 +26,9 @@ def judge(claim: Claim, results: Results) -> Judgement:
     cells = []
     for machine in DEVICES:
         for join in JOINS:
-            found = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, page_size), machine) for page_size in PAGE_SIZES]
-            seconds = [one for one in found if one is not None]
-            spread = max(seconds) / min(seconds) - 1 if len(seconds) == len(found) else None
+            runs_seconds = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, page_size), machine) for page_size in PAGE_SIZES]
+            seconds = [one for one in runs_seconds if one is not None]
+            spread = max(seconds) / min(seconds) - 1 if len(seconds) == len(runs_seconds) else None
             inside = None if spread is None else spread < claim.limits["spread"]
             cells.append(Cell(f"spread of {join}, {machine}", f"below {claim.limits['spread']:g}", spread, inside))
     return judge_holds(claim, cells)

@@ -28,14 +28,14 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 def _over_blocked(claim: Claim, runs: Runs) -> dict[str, Beside]:
     """Total times with page-sized I/O over those with blocked I/O, published and ours, by machine."""
-    found = {}
+    ratios = {}
     for machine in DEVICES:
         ours: list[float | None] = []
         for join in JOINS:
             single, blocked = (runs.seconds(Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZE, page_io), machine) for page_io in (True, False))
             ours.append(single / blocked if single is not None and blocked else None)
-        found[machine] = Beside(list(LABELS.values()), [float(value) for value in claim.published[machine]], ours, claim.limits["each"])
-    return found
+        ratios[machine] = Beside(list(LABELS.values()), [float(value) for value in claim.published[machine]], ours, claim.limits["each"])
+    return ratios
 
 
 def _judge_blocked(claim: Claim, runs: Runs) -> Judgement:

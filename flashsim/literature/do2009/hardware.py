@@ -1,4 +1,4 @@
-"""What the paper left open: whether its lessons hold on other disks and flash drives, up to those of today.
+"""The paper's open question: whether its lessons hold on other disks and flash drives, up to those of today.
 
 Every join with one buffer pool, blocked and page-sized, executed on every device that there is a preset of.  The buffers are those of the
 paper's disk, so that all devices share a pass; the best buffers of each are another exhibit (`flashsim.literature.do2009.allocations`).
@@ -30,16 +30,16 @@ def _job(settings: Settings, join: str, page_io: bool) -> Job:
 
 
 class Lessons:
-    """What was measured on each device, and which of the paper's lessons hold there."""
+    """Measurements on each device, and the paper's lessons that hold there."""
 
     def __init__(self, results: Results) -> None:
-        found = {(join, page_io): results.get(_job(results.settings, join, page_io), {}) for join in JOINS for page_io in (False, True)}
-        self._found = found
-        self.devices = [name for name in presets.names() if all(name in by_device for by_device in found.values())]
+        times = {(join, page_io): results.get(_job(results.settings, join, page_io), {}) for join in JOINS for page_io in (False, True)}
+        self._times = times
+        self.devices = [name for name in presets.names() if all(name in by_device for by_device in times.values())]
 
     def seconds(self, name: str, join: str, what: str, page_io: bool = False) -> float:
         """``io`` or ``cpu`` seconds."""
-        return float(self._found[join, page_io][name][what])
+        return float(self._times[join, page_io][name][what])
 
     def total(self, name: str, join: str) -> float:
         """I/O and CPU seconds with blocked I/O."""
@@ -74,10 +74,10 @@ def sections(results: Results) -> list[Section]:
         "CPU share %",
     ]
     table = Table(header, rows, "hardware", digits=2)
-    return [Section(TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": figure(lessons)})]
+    return [Section(TITLE, _text(lessons, results.settings.scale * SHARE), [table], {"hardware": figure(lessons)})]
 
 
-def _told(lessons: Lessons, scale: float) -> str:
+def _text(lessons: Lessons, scale: float) -> str:
     names = lessons.devices
     best, blocked, busy = (
         sum(holds(name) for name in names)
@@ -91,7 +91,7 @@ def _told(lessons: Lessons, scale: float) -> str:
 
 
 def figure(lessons: Lessons) -> Figure:
-    """What page-sized I/O costs over blocked I/O on each device, the least and the most over the joins."""
+    """Cost of page-sized I/O over blocked I/O on each device, the least and the most over the joins."""
     with panels(0.28 * len(lessons.devices) + 1.2) as (picture, axes):
         for place, name in enumerate(lessons.devices):
             ratios = [lessons.seconds(name, join, "io", page_io=True) / lessons.seconds(name, join, "io") for join in JOINS]

@@ -56,33 +56,33 @@ def _rules(scale: float, memory: int) -> dict[str, JoinCost]:
     return {rule: cost(JOIN, r, s, pages, disk, division) for rule, division in divisions.items()}
 
 
-def found(results: Results, memory: int) -> dict[str, Any]:
-    """By rule, what was simulated, and the ``formula``'s seconds; nothing where the pool is too small or was not run."""
-    made = results.get(_job(results.settings, memory), {})
+def seconds_of_rules(results: Results, memory: int) -> dict[str, Any]:
+    """Simulated seconds of each rule, and the ``formula``'s; nothing where the pool is too small or was not run."""
+    times = results.get(_job(results.settings, memory), {})
     rules = _rules(results.settings.scale, memory)
-    return {rule: measured | {"formula": rules[rule].seconds} for rule, measured in made.items()}
+    return {rule: measured | {"formula": rules[rule].seconds} for rule, measured in times.items()}
 
 
 def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, float]:
-    """By buffer pool, how much more a rule costs than the derived one, as a share.
+    """Extra cost of a rule over the derived one, as a share, by buffer pool.
 
     `what` is ``formula``, ``seconds`` (simulated, every request waits its latency) or ``hidden`` (with read-ahead and write-behind).
     """
-    by_memory = {memory: found(results, memory) for memory in MEMORY}
-    return {memory: told[rule][what] / told["derived"][what] - 1 for memory, told in by_memory.items() if told}
+    by_memory = {memory: seconds_of_rules(results, memory) for memory in MEMORY}
+    return {memory: costs[rule][what] / costs["derived"][what] - 1 for memory, costs in by_memory.items() if costs}
 
 
 def sections(results: Results) -> list[Section]:
     """Seconds by rule, and what the printed rule loses."""
     rows: list[list[Entry]] = []
     for memory in MEMORY:
-        told = found(results, memory)
-        for rule in RULES if told else ():
-            made, derived = told[rule], told["derived"]
+        costs = seconds_of_rules(results, memory)
+        for rule in RULES if costs else ():
+            row, derived = costs[rule], costs["derived"]
             buffers: Any = _rules(results.settings.scale, memory)[rule].allocation
             kinds = ("formula", "seconds", "hidden")
-            more = [100 * (made[what] / derived[what] - 1) for what in kinds]
-            rows.append([memory, rule, buffers.input, buffers.output, *(made[what] for what in kinds), made["seeks"], *more])
+            more = [100 * (row[what] / derived[what] - 1) for what in kinds]
+            rows.append([memory, rule, buffers.input, buffers.output, *(row[what] for what in kinds), row["seeks"], *more])
     header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", "simulated", "with read-ahead and write-behind", "seeks"]
     header += ["over derived %: formula", "simulated", "with read-ahead and write-behind"]
     text = (
@@ -96,7 +96,7 @@ def sections(results: Results) -> list[Section]:
 
 
 def figure(results: Results) -> Figure:
-    """What the printed rule loses against the derived one, over the buffer pool."""
+    """Loss of the printed rule against the derived one, over the buffer pool."""
     with panels(3.6) as (picture, axes):
         for (colour, marker), (what, label) in zip(
             LINES, (("formula", "formula"), ("seconds", "simulated"), ("hidden", "with read-ahead and write-behind")), strict=False

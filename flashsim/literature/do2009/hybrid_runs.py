@@ -16,9 +16,9 @@ from flashsim.studies.runs.joining import divide
 from models.allocation.buffers import HybridAllocation
 
 JOIN = "hybrid-hash"
-#: As TR 1148 assumes: relations and temporary files do not move each other's arm.
+#: Placement that TR 1148 assumes: relations and temporary files do not move each other's arm.
 _PLACEMENT = "two-disks"
-#: What hides the latency that the formula charges every request; a request also is one command then, however long.
+#: Parameters that hide the latency that the formula charges every request; a request is one command then, however long.
 _PLAIN = {"read_ahead": 0, "write_behind": 0}
 
 
@@ -27,12 +27,12 @@ def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: flo
     files, setting = laid_out(Setup(JOIN, memory), scale, seed)
     setting = replace(setting, page_io=False, placement=_PLACEMENT, buffers_for=None, cpu=None)
     parameters = divide(setting, files, presets.load(DEVICES["HDD"]))[0]
-    found = {}
+    seconds = {}
     for rule, buffers in rules.items():
         algorithm = partial(plan, JOIN, *files, parameters, HybridAllocation(**buffers))
         plain, usual = (cost.total() for cost in run(algorithm, files, _machines(), placement=_PLACEMENT))
-        found[rule] = {"seconds": plain.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": plain.seeks}
-    return found
+        seconds[rule] = {"seconds": plain.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": plain.seeks}
+    return seconds
 
 
 def _machines() -> list[Machine]:

@@ -1,4 +1,4 @@
-"""What the paper's runs measured, with the formula's answer beside it."""
+"""Measurements of the paper's runs, with the formula's answer beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ def _average(repeated: Sequence[Compared]) -> Compared:
 
 
 class Runs:
-    """What was measured, by setup and machine."""
+    """Measurements by setup and machine."""
 
     def __init__(self, results: Results) -> None:
         self.settings = results.settings
@@ -58,26 +58,26 @@ class Runs:
 
     def get(self, setup: Setup, machine: str) -> Result | None:
         """One result, or None where the run was not asked for or could not be made."""
-        found = self._results.get(setup.job(self.settings), {})
-        if machine not in found.get("machines", {}):
+        output = self._results.get(setup.job(self.settings), {})
+        if machine not in output.get("machines", {}):
             return None
-        repeated = [[PhaseSeconds(**row) for row in one] for one in found["machines"][machine]]
-        told = _formula(setup, self.settings.scale, machine, tuple(found["pages"]), self.settings.ships_model)
+        repeated = [[PhaseSeconds(**row) for row in one] for one in output["machines"][machine]]
+        formula = _formula(setup, self.settings.scale, machine, tuple(output["pages"]), self.settings.ships_model)
         user, kernel = (tuple(getattr(one[-1], name) for one in repeated) for name in ("user", "kernel"))
-        return Result(setup, machine, tuple(tuple(compare(one, told)) for one in repeated), user, kernel)
+        return Result(setup, machine, tuple(tuple(compare(one, formula)) for one in repeated), user, kernel)
 
     def run(self, setup: Setup) -> str:
         return setup.job(self.settings).id
 
     def problem(self, setup: Setup) -> str:
-        """Why a run could not be made, or an empty text."""
+        """Reason why a run failed, or an empty text."""
         text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")
         return text
 
     def seconds(self, setup: Setup, machine: str, what: str = "total") -> float | None:
         """``total``, ``io`` or ``cpu`` seconds of a run."""
-        found = self.get(setup, machine)
-        return getattr(found.total, what) if found else None
+        result = self.get(setup, machine)
+        return getattr(result.total, what) if result else None
 
     def speedup(self, setup: Setup, what: str) -> float | None:
         """HDD over SSD seconds."""

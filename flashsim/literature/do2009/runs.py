@@ -113,7 +113,7 @@ def large_pages(page_size: int) -> tuple[int, int]:
 
 
 def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_model: bool) -> Allocation:
-    """How the paper divides memory, for its disk; where `aligned` is asked for, with output in whole flash pages.
+    """The paper's division of memory, for its disk; with `aligned`, output is in whole flash pages.
 
     A ship's model has the division of scale 1, as far as its memory can be so divided.
     """

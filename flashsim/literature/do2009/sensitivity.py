@@ -33,9 +33,9 @@ def sections(results: Results) -> list[Section]:
     for placement, variants in PLACEMENTS.items():
         for variant in variants:
             pairs = [_speedup(results, published, placement, variant, join, memory) for join in _JOINS for memory in _MEMORY]
-            known = [pair for pair in pairs if pair is not None]
-            if known:
-                errors = [abs(ours / value - 1) for ours, value in known]
+            both = [pair for pair in pairs if pair is not None]
+            if both:
+                errors = [abs(ours / value - 1) for ours, value in both]
                 rows.append([placement, variant, 100 * median(errors), 100 * max(errors), *(pair[0] if pair else None for pair in pairs)])
     header = [
         "placement",
@@ -52,7 +52,7 @@ def sections(results: Results) -> list[Section]:
 
 
 def _speedup(results: Results, claim: Claim, placement: str, variant: str, join: str, memory: int) -> tuple[float, float] | None:
-    found = results.get(_job(results.settings, join, memory, placement), {})
-    if variant not in found:
+    seconds = results.get(_job(results.settings, join, memory, placement), {})
+    if variant not in seconds:
         return None
-    return found["HDD"] / found[variant], float(claim.published[join][memory // 100 - 1])
+    return seconds["HDD"] / seconds[variant], float(claim.published[join][memory // 100 - 1])

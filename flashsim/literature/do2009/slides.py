@@ -38,20 +38,20 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 def ratios(grid: Runs, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
-    found = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
-    return [one.total.cpu / one.total.io if one else None for one in found]
+    results = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
+    return [one.total.cpu / one.total.io if one else None for one in results]
 
 
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
     """The published ratios and ours, each sorted, by machine; ours are left as they come if one of them is missing."""
-    found = {}
+    by_machine = {}
     for machine in DEVICES:
         ours = ratios(grid, machine)
-        known = [ratio for ratio in ours if ratio is not None]
+        numbers = [ratio for ratio in ours if ratio is not None]
         published = sorted(map(float, claim.published[machine]))
         places = [str(place) for place in range(1, len(published) + 1)]
-        found[machine] = Beside(places, published, sorted(known) if len(known) == len(ours) else ours, claim.limits["each"])
-    return found
+        by_machine[machine] = Beside(places, published, sorted(numbers) if len(numbers) == len(ours) else ours, claim.limits["each"])
+    return by_machine
 
 
 def _drive(is_full: bool) -> Device:
@@ -83,7 +83,7 @@ def _pages(*numbers: int) -> Requests:
 
 
 def erase_counts() -> dict[str, list[int]]:
-    """What the three examples of pages 29 and 30 cost, by the names of the published values."""
+    """Costs of the three examples of pages 29 and 30, by the names of the published values."""
     whole = counts(_drive(is_full=True), make_requests(WRITE, 5 * _PER_BLOCK * _PAGE, _PER_BLOCK * _PAGE))
     worst = counts(_drive(is_full=True), _pages(*(block * _PER_BLOCK + _PER_BLOCK - 1 for block in range(_BLOCKS))))
     device = _drive(is_full=False)

@@ -80,9 +80,9 @@ def sections(results: Results) -> list[Section]:
     for setup in cells():
         join, memory = setup.join, setup.memory
         least = results[_best(join, memory)]
-        given = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
-        ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, given).seconds
-        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(given).items())
+        buffer_pages = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
+        ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, buffer_pages).seconds
+        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(buffer_pages).items())
         rows.append([join, memory, buffers, ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
     text = (
@@ -97,5 +97,5 @@ def _best(join: str, memory: int) -> Job:
 
 
 def best_seconds(join: str, pages: int) -> float:
-    """What the best division of a buffer pool costs, by the formula."""
+    """Cost of the best division of a buffer pool, by the formula."""
     return optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds

@@ -11,7 +11,7 @@ from flashsim.studies.runs.jobs import Results
 jobs = grid_jobs
 
 
-#: What each claim compares.
+#: Seconds that each claim compares.
 _WHAT = {"table3-io": "io", "table3-join": "total"}
 
 
@@ -28,11 +28,11 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
     """The published speedups and ours over the buffer pool, by join."""
     places = [str(memory) for memory in MEMORY]
-    found = {}
+    by_join = {}
     for join in JOINS:
         ours = [grid.speedup(Setup(join, memory), _WHAT[claim.id]) for memory in MEMORY]
-        found[join] = Beside(places, [float(value) for value in claim.published[join]], ours, claim.limits["each"])
-    return found
+        by_join[join] = Beside(places, [float(value) for value in claim.published[join]], ours, claim.limits["each"])
+    return by_join
 
 
 def sections(results: Results) -> list[Section]:

@@ -22,8 +22,8 @@ ROWS = {
 def speedup(grid: Runs, row: str, memory: int) -> float | None:
     """HDD over SSD seconds of I/O; None where a run could not be made, or its phase did no I/O."""
     join, phase = ROWS[row]
-    found = [grid.get(Setup(join, memory), machine) for machine in ("HDD", "SSD")]
-    seconds = [one.phases[phase].io if one and phase < len(one.phases) else 0.0 for one in found]
+    results = [grid.get(Setup(join, memory), machine) for machine in ("HDD", "SSD")]
+    seconds = [one.phases[phase].io if one and phase < len(one.phases) else 0.0 for one in results]
     return seconds[0] / seconds[1] if all(seconds) else None
 
 
@@ -39,11 +39,11 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
     """The published speedups and ours over the buffer pool, by phase."""
     places = [str(memory) for memory in MEMORY]
-    found = {}
+    by_name = {}
     for name in ROWS:
         ours = [speedup(grid, name, memory) for memory in MEMORY]
-        found[name] = Beside(places, [float(value) for value in claim.published[name]], ours, claim.limits["each"])
-    return found
+        by_name[name] = Beside(places, [float(value) for value in claim.published[name]], ours, claim.limits["each"])
+    return by_name
 
 
 def sections(results: Results) -> list[Section]:

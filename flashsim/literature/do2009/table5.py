@@ -31,20 +31,20 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def seconds(grid: Runs, machine: str, time: str, kilobytes: int) -> float | None:
     """``user`` or ``kernel`` time of a row, as at scale 1: work is proportional to the scale; None where it could not be measured."""
-    found = grid.get(setup(kilobytes), machine)
-    return fmean(getattr(found, time)) / grid.settings.scale if found else None
+    result = grid.get(setup(kilobytes), machine)
+    return fmean(getattr(result, time)) / grid.settings.scale if result else None
 
 
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
     """The published times and ours over the page size, by machine and kind of time."""
     places = [str(kilobytes) for kilobytes in ROWS]
-    found = {}
+    by_column = {}
     for machine in DEVICES:
         for time in _TIMES:
             published = [float(value) for value in claim.published[f"{machine}, {time}"]]
             ours = [seconds(grid, machine, time, kilobytes) for kilobytes in ROWS]
-            found[f"{machine}, {time}"] = Beside(places, published, ours, claim.limits["each"])
-    return found
+            by_column[f"{machine}, {time}"] = Beside(places, published, ours, claim.limits["each"])
+    return by_column
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
@@ -60,8 +60,8 @@ def judge(claim: Claim, results: Results) -> Judgement:
         if kilobytes not in CALIBRATION_ROWS
     ]
     inside = sum(error <= 100 * claim.limits["each"] for error in predicted)
-    told = f"predicted cells inside: {inside} of {len(predicted)}, largest error {max(predicted):.1f} %"
-    return traced(judge_numbers(claim, numbers, told), runs)
+    text = f"predicted cells inside: {inside} of {len(predicted)}, largest error {max(predicted):.1f} %"
+    return traced(judge_numbers(claim, numbers, text), runs)
 
 
 def sections(results: Results) -> list[Section]:

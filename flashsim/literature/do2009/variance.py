@@ -19,8 +19,8 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def io_times(runs: Runs, join: str, machine: str) -> list[float] | None:
     """I/O seconds on each state; None where a run could not be made."""
-    found = runs.get(Setup(join, VARIATION_MEMORY), machine)
-    return found.io_times if found else None
+    result = runs.get(Setup(join, VARIATION_MEMORY), machine)
+    return result.io_times if result else None
 
 
 def spread(times: list[float] | None) -> float | None:
@@ -54,6 +54,6 @@ def sections(results: Results) -> list[Section]:
             if times := io_times(runs, join, machine):
                 rows.append([machine, join, len(times), min(times), float(np.mean(times)), max(times), 100 * (spread(times) or 0)])
     header = ["machine", "join", "states", "least I/O s", "mean", "most", "spread %"]
-    drawn = "over drive states drawn under the seed: where the volume begins, and what was overwritten before"
-    text = f"I/O seconds with {VARIATION_MEMORY} MB {drawn}."
+    condition = "over drive states drawn under the seed: where the volume begins, and what was overwritten before"
+    text = f"I/O seconds with {VARIATION_MEMORY} MB {condition}."
     return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]

@@ -13,7 +13,7 @@ from flashsim.studies.runs.jobs import Job, Results, Settings
 _GB, _HOURS, _LONG = 230, 14, 5 * HOURS
 #: Intervals of an hour, and those before the first checkpoint of the long interval.
 _HOUR, _FIRST = 10, 50
-#: Of the SSD, when it is called full.
+#: Share of the SSD in use at which it is called full.
 _FULL = 0.95
 
 
@@ -35,9 +35,9 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _cells(runs: Runs, disks: Disks) -> list[Cell]:
-    found = [runs.series(_setup(design, disks, long=long)) for design in ("dw", "lc") for long in (False, True)]
-    series = [each for each in found if each is not None]
-    if len(series) < len(found):
+    results = [runs.series(_setup(design, disks, long=long)) for design in ("dw", "lc") for long in (False, True)]
+    series = [each for each in results if each is not None]
+    if len(series) < len(results):
         return [Cell("all", "as told", None, None)]
     dw, long_dw, lc, long_lc = series
     full = min(_full(dw), _full(long_dw))
@@ -48,7 +48,7 @@ def _cells(runs: Runs, disks: Disks) -> list[Cell]:
         ("DW, 5 hours over 40 minutes, after that", "above 1", _over(long_dw, dw, late, late)),
         ("LC, 5 hours over 40 minutes, in the first 5 hours", "above 1", _over(long_lc, lc, slice(0, _FIRST), slice(0, _FIRST))),
     ]
-    cells = [Cell(name, told, value, value > 1) for name, told, value in pairs]
+    cells = [Cell(name, published, value, value > 1) for name, published, value in pairs]
     return [*cells, Cell("LC, the hour after the first long checkpoint began over that before", "below 1", after, after < 1)]
 
 

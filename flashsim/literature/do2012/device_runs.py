@@ -23,7 +23,7 @@ from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.precondition import Precondition, precondition
 
-#: Of the presets the nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
+#: The preset nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
 DISKS, DRIVES, FLASH = "seagate-barracuda-7200.12", 8, "iodrive-slc-160gb"
 #: The thesis measured with the disks' write caches turned off (table 3.1).
 NO_CACHE = {"write_behind": 0}
@@ -32,7 +32,7 @@ _PAGE = 8 * KIB
 _LAST = 0.2
 #: Parts of which the SSD alone is one.
 PARTS = 100
-#: What random requests are measured of: the preset, other values of its parameters, how many parts it is divided into, drives, bytes of
+#: Drives to measure with random requests: the preset, other values of its parameters, how many parts it is divided into, drives, bytes of
 #: each that are asked for (0: all), and requests outstanding at each.
 _MEASURED: dict[str, tuple[str, dict[str, Any], int, int, int, int]] = {
     "8 disks, all of them": (DISKS, NO_CACHE, 1, DRIVES, 0, 8),
@@ -57,24 +57,24 @@ class _Responses:
 
     def __init__(self, begin: int, devices: Collection[int]) -> None:
         self._begin, self._devices = begin, devices
-        self._found: dict[tuple[int, int], list[Integers]] = {}
+        self._samples: dict[tuple[int, int], list[Integers]] = {}
 
     def record(self, _: int, rows: Integers) -> None:
-        done = rows[(rows[:, at.AT_TIME] >= self._begin) & (rows[:, at.COMPLETED] >= 0)]
+        completed = rows[(rows[:, at.AT_TIME] >= self._begin) & (rows[:, at.COMPLETED] >= 0)]
         for device in self._devices:
             for operation in (READ, WRITE):
-                mine = done[(done[:, at.OF_DEVICE] == device) & (done[:, at.OPERATION] == operation)]
-                self._found.setdefault((device, operation), []).append(mine[:, at.COMPLETED] - mine[:, at.AT_TIME])
+                mine = completed[(completed[:, at.OF_DEVICE] == device) & (completed[:, at.OPERATION] == operation)]
+                self._samples.setdefault((device, operation), []).append(mine[:, at.COMPLETED] - mine[:, at.AT_TIME])
 
-    def told(self) -> dict[str, list[float]]:
+    def statistics(self) -> dict[str, list[float]]:
         """Mean, median, 99 and 99.9 % in microseconds."""
-        told = {}
-        for (device, operation), found in self._found.items():
-            times = np.concatenate(found) / MICROSECONDS
+        statistics = {}
+        for (device, operation), parts in self._samples.items():
+            times = np.concatenate(parts) / MICROSECONDS
             if len(times):
                 name = f"{'SSD' if device == SSD else 'disk'} {'read' if operation == READ else 'write'}"
-                told[name] = [float(times.mean()), *np.quantile(times, (0.5, 0.99, 0.999)).tolist()]
-        return told
+                statistics[name] = [float(times.mean()), *np.quantile(times, (0.5, 0.99, 0.999)).tolist()]
+        return statistics
 
 
 def parts_at(scale: float) -> int:
@@ -101,21 +101,21 @@ def run_on_drives(
     assert disk.disk is not None and flash.flash is not None
     for preset in (disk, flash):
         finish(preset)
-    made: dict[int, CompiledModel | Striped] = {DISK: Striped([HddEngine(disk.disk) for _ in range(DRIVES)], STRIPE)}
+    drives: dict[int, CompiledModel | Striped] = {DISK: Striped([HddEngine(disk.disk) for _ in range(DRIVES)], STRIPE)}
     if system.design != "none":
-        drive = made[SSD] = SsdEngine(flash.flash)
+        drive = drives[SSD] = SsdEngine(flash.flash)
         if occupancy is not None:
             precondition(drive.state, _steady(occupancy, system.seed))
-    responses = _Responses(round((1 - _LAST) * system.time * system.scale), made)
+    responses = _Responses(round((1 - _LAST) * system.time * system.scale), drives)
     devices = {"disk": f"{DRIVES}x{DISKS}/{parts}", "ssd": f"{FLASH}/{parts}"}
-    result = replace(system, devices=devices).build(devices=made, record=responses.record).result()
+    result = replace(system, devices=devices).build(devices=drives, record=responses.record).result()
     empty = {name: np.zeros(system.intervals, np.int64) for name in WORN}
-    return replace(result, counts=empty | dict(result.counts)).as_dict() | {"responses": responses.told()}
+    return replace(result, counts=empty | dict(result.counts)).as_dict() | {"responses": responses.statistics()}
 
 
 def measure_rates(occupancy: Sequence[Any], seed: int) -> dict[str, list[float]]:
     """Random reads and writes of a page a second, by what is measured; an SSD is in its steady state, which starts from an occupancy."""
-    found = {}
+    by_drive = {}
     for name, (of, changes, parts, drives, span, depth) in _MEASURED.items():
         rates, preset = [], preset_of(of, changes, parts)
         finish(preset)
@@ -124,8 +124,8 @@ def measure_rates(occupancy: Sequence[Any], seed: int) -> dict[str, list[float]]
             if device.preset.flash:
                 device.precondition(_steady(occupancy, seed))
             rates.append(drives * _rate(device, operation, span or device.capacity, depth, seed))
-        found[name] = rates
-    return found
+        by_drive[name] = rates
+    return by_drive
 
 
 def _rate(device: Device, operation: int, span: int, depth: int, seed: int) -> float:

@@ -17,7 +17,7 @@ from flashsim.studies.replaying.preconditioning import wanted
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 TITLE = "On simulated drives"
-#: Of the paper's own scale; with less than a thousandth a plane of the SSD has too few blocks.
+#: Share of the paper's own scale; with less than a thousandth a plane of the SSD has too few blocks.
 _PART, _LEAST = 0.2, 0.001
 _LAST = slice(-STEADY, None)
 _COMPARED, _LIMITS = ("none", "cw", "dw", "lc", "tac"), (10, 50, 90)
@@ -49,7 +49,7 @@ _OTHERS = (
 )
 _VARIED = ("none", "dw", "lc")
 
-#: What a setup's run was, by intervals.
+#: Result of a setup's run, by intervals.
 Series = Callable[[PoolSetup], PoolResult]
 
 
@@ -58,7 +58,7 @@ def _scale(settings: Settings) -> float:
 
 
 def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
-    """What the steady state of one of so many parts of the SSD starts from: a formula has it, and no run rests on one."""
+    """Occupancy from which the steady state of one of so many parts of the SSD starts: a formula has it, and no run rests on one."""
     occupancy = wanted("steady", preset_of(FLASH, changes, parts)).occupancy
     assert occupancy is not None
     return list(occupancy.tolist())
@@ -109,17 +109,17 @@ def sections(results: Results) -> list[Section]:
         return PoolResult.of(results[_on_drives(setup, drives, settings)])
 
     def responses(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> list[Entry]:
-        found: list[Entry] = results[_on_drives(setup, drives, settings)]["responses"].get("SSD read", [None] * 4)
-        return found
+        times: list[Entry] = results[_on_drives(setup, drives, settings)]["responses"].get("SSD read", [None] * 4)
+        return times
 
-    told = (
+    text = (
         f"The same transactions once more, on {DRIVES} disks ({DISKS}, the nearest to the thesis's of 1 TB, without a write cache as "
         f"there) and an SSD ({FLASH}) with its translation layer: one of {round(1 / _scale(settings)):,} parts of each drive, so that the "
         "database lies on as large a share of the disks' cylinders, and the frames fill as much of the SSD, as at full size. The SSD "
         "begins as long random writes leave it. The rates are those of the drives alone."
     )
     return [
-        Section(f"{TITLE}: their rates", told, [_rates_table(results[_rates(settings)])]),
+        Section(f"{TITLE}: their rates", text, [_rates_table(results[_rates(settings)])]),
         _conclusions_section(at_rates, on_drives),
         Section(f"{TITLE}: designs", _DESIGNS_TEXT, [_designs_table(on_drives, responses)], on_terminal=True),
         Section(f"{TITLE}: parts of the drives", _PARTS_TEXT, [_parts_table(on_drives, responses)], on_terminal=True),
@@ -147,7 +147,7 @@ def _transactions(of: Series, setup: PoolSetup) -> float:
 
 
 def _conclusions(of: Series) -> list[tuple[str, Entry, Entry, bool]]:
-    """What the thesis concludes: in words, the published number, ours, and whether it holds: numbers within the claims' tolerance."""
+    """Conclusions of the thesis: in words, the published number, ours, and whether it holds: numbers within the claims' tolerance."""
     c, e = ({design: _transactions(of, setups[design]) for design in _COMPARED} for setups in (_TPC_C, _TPC_E))
     by_limit = [_transactions(of, _LAMBDA[limit]) for limit in _LIMITS]
     invalid = {design: 100 * of(_TPC_C[design]).filled("ssd_invalid", _LAST) for design in ("dw", "lc", "tac")}
@@ -162,7 +162,7 @@ def _conclusions(of: Series) -> list[tuple[str, Entry, Entry, bool]]:
         slower = 100 * (1 - e["cw"] / e[design])
         return f"TPC-E: CW is slower than {design.upper()}, %", published, slower, abs(slower - published) <= 8
 
-    gone = e["lc"] / max(e["dw"], e["tac"])
+    ratio = e["lc"] / max(e["dw"], e["tac"])
     return [
         ("TPC-C: LC before DW, DW before TAC, TAC before no SSD", "lc, dw, tac, none", ranked({k: c[k] for k in c if k != "cw"}),
          c["lc"] > c["dw"] > c["tac"] > c["none"]),
@@ -177,7 +177,7 @@ def _conclusions(of: Series) -> list[tuple[str, Entry, Entry, bool]]:
         ("TPC-C: TAC leaves 5 to 8 % of the SSD invalid, DW and LC none", 7.4, invalid["tac"],
          5 <= invalid["tac"] <= 8 and invalid["dw"] == invalid["lc"] == 0),
         *(near(f"TPC-E: {design.upper()} over no SSD", 7.2, e[design] / e["none"]) for design in ("dw", "lc", "tac")),
-        ("TPC-E: LC over the better of DW and TAC: its advantage is gone", "up to 1.1", gone, gone <= 1.1),
+        ("TPC-E: LC over the better of DW and TAC: its advantage is gone", "up to 1.1", ratio, ratio <= 1.1),
         points("dw", 21.6),
         points("lc", 23.3),
     ]  # fmt: skip
@@ -185,19 +185,19 @@ def _conclusions(of: Series) -> list[tuple[str, Entry, Entry, bool]]:
 
 def _conclusions_section(at_rates: Series, on_drives: Series) -> Section:
     rows: list[list[Entry]] = []
-    for (name, published, rated, held), (_, _, driven, holds) in zip(_conclusions(at_rates), _conclusions(on_drives), strict=True):
+    for (name, published, rated, survives), (_, _, driven, holds) in zip(_conclusions(at_rates), _conclusions(on_drives), strict=True):
         verdict = "survives" if holds else "does not"
         rows.append(
-            [name, published, rated, driven, verdict if held else f"{verdict}; at rates neither" if not holds else "on drives alone"]
+            [name, published, rated, driven, verdict if survives else f"{verdict}; at rates neither" if not holds else "on drives alone"]
         )
-    kept = sum(row[-1] == "survives" for row in rows)
+    count = sum(row[-1] == "survives" for row in rows)
     lost = sum(row[-1] == "does not" for row in rows)
-    asked, bounded = (
+    iops, bounded = (
         sum(of(_TPC_C["lc"]).rate(what, _LAST) for what in ("ssd_reads", "ssd_writes", "cleaner_reads")) for of in (on_drives, at_rates)
     )
     text = (
-        f"Of {len(rows)} conclusions {kept} hold both at table 3.1's rates and on drives, and {lost} at rates alone; numbers within the "
-        f"claims' tolerances. With LC the SSD serves {asked:,.0f} requests a second on drives, {bounded:,.0f} at rates, where it is one "
+        f"Of {len(rows)} conclusions {count} hold both at table 3.1's rates and on drives, and {lost} at rates alone; numbers within the "
+        f"claims' tolerances. With LC the SSD serves {iops:,.0f} requests a second on drives, {bounded:,.0f} at rates, where it is one "
         f"server with {SSD_3_1.read:,} reads a second: a drive works on many at a time."
     )
     header = ["conclusion", "thesis", "at table 3.1's rates", "on drives", "verdict"]
@@ -217,11 +217,11 @@ def _designs_table(on_drives: Series, responses: Callable[[PoolSetup], list[Entr
             of_disks = [series.rate(what, _LAST) for what in ("disk_reads", "disk_writes")]
             moved: list[Entry] = [sums["flash_written"] / seconds / MB, sums["flash_programmed"] / seconds / MB]
             wears = ("ssd_programmed_per_transaction", "ssd_write_amplification", "ssd_erases_s", "ssd_years")
-            told: list[Entry] = [*moved, *(worn[name] for name in wears)] if design != "none" else [None] * 6
+            ssd_cells: list[Entry] = [*moved, *(worn[name] for name in wears)] if design != "none" else [None] * 6
             mean, median, slow, _ = responses(setup)
             hits = 100 * series.share("ssd_reads", "disk_reads", _LAST)
             hits = 100 * hits / (100 + hits)
-            rows.append([label, design, rate, rate / none, hits, *of_disks, mean, median, slow, *told])
+            rows.append([label, design, rate, rate / none, hits, *of_disks, mean, median, slow, *ssd_cells])
     header = ["workload", "design", "transactions/s", "over no SSD", "SSD hits, %", "disk reads/s", "disk writes/s"]
     header += [
         "SSD read, us",

@@ -48,9 +48,9 @@ def _both(runs: Runs, benchmark: str) -> list[float | None]:
 
 def judge(claim: Claim, results: Results) -> Judgement:
     cells = list[Cell]()
-    for benchmark, (told,) in claim.published.items():
+    for benchmark, (published,) in claim.published.items():
         alone, expanded = _both(Runs(results), benchmark)
-        cells.append(within(benchmark, told, alone / expanded if alone and expanded else None, claim.limits["each"]))
+        cells.append(within(benchmark, published, alone / expanded if alone and expanded else None, claim.limits["each"]))
     return judged(claim, {"table 4.3": cells})
 
 

@@ -34,7 +34,7 @@ class Disks:
     work: int
 
 
-#: As published, and fitted to the 6.7 MB/s that TPC-C reads without an SSD.
+#: Disks as published, and fitted to the 6.7 MB/s that TPC-C reads without an SSD.
 DISKS = (Disks("table 3.1", 1.0, 727_000), Disks("disks 1.5 times as fast", 1.5, 493_000))
 PUBLISHED, FITTED = DISKS
 
@@ -48,7 +48,7 @@ RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,serve
 
 
 def writing(dirty_limit: int) -> dict[str, int]:
-    """What goes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
+    """Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
     return PARTITIONS | {"dirty_limit": dirty_limit, "cleaners": 256}
 
 
@@ -87,31 +87,31 @@ def disks_of(setup: PoolSetup) -> str:
 
 def _label(setup: PoolSetup) -> str:
     options = setup.options
-    told = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
+    parts = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
     if options.get("checkpoint"):
-        told.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
+        parts.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
     if setup.design == "lc":
-        told.append(f"lambda {options['dirty_limit']} %")
+        parts.append(f"lambda {options['dirty_limit']} %")
     if options.get("expands_for_ssd"):
-        told.append("reads of 8 pages until the SSD is full")
-    return ", ".join(told)
+        parts.append("reads of 8 pages until the SSD is full")
+    return ", ".join(parts)
 
 
 class Runs:
-    """What happened, by setup."""
+    """Results by setup."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
     def series(self, setup: PoolSetup) -> PoolResult | None:
         """Interval by interval; None where the run was not asked for."""
-        found = self._results.get(job(setup, self._results.settings))
-        return PoolResult.of(found) if found else None
+        output = self._results.get(job(setup, self._results.settings))
+        return PoolResult.of(output) if output else None
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
         """Events of a counter a second, over the last two hours."""
-        found = self.series(setup)
-        return None if found is None else found.rate(what, slice(-STEADY, None))
+        result = self.series(setup)
+        return None if result is None else result.rate(what, slice(-STEADY, None))
 
     def over(self, setup: PoolSetup, other: PoolSetup) -> float | None:
         mine, its = self.steady(setup), self.steady(other)
@@ -128,21 +128,21 @@ def judged(claim: Claim, cells: dict[str, list[Cell]], note: str = "") -> Judgem
 
     A claim all of whose readings are fitted says so under ``always``.
     """
-    told = [cell for found in cells.values() for cell in found]
-    holds = {name: all(cell.inside for cell in found) for name, found in cells.items()}
+    every_cell = [cell for group in cells.values() for cell in group]
+    holds = {name: all(cell.inside for cell in group) for name, group in cells.items()}
     verdict = Verdict.DIFFERS
-    if any(cell.inside is None for cell in told):
+    if any(cell.inside is None for cell in every_cell):
         verdict = Verdict.NOT_ATTEMPTED
     elif next(iter(holds.values())):
         verdict = Verdict.FITTED if claim.values.get("always") else Verdict.REPRODUCED
     elif any(holds.values()):
         verdict = Verdict.FITTED
-    named = [replace(cell, name=f"{name}: {cell.name}") for name, found in cells.items() for cell in found]
+    all_cells = [replace(cell, name=f"{name}: {cell.name}") for name, group in cells.items() for cell in group]
     values: list[Entry] = [cell.published for cell in next(iter(cells.values()))]
-    published = ", ".join(map(_shown, values))
-    measured = "; ".join(f"{name}: {', '.join(_shown(cell.measured) for cell in found)}" for name, found in cells.items())
-    return Judgement(claim, verdict, published, measured, named, note)
+    published = ", ".join(map(_text_of, values))
+    measured = "; ".join(f"{name}: {', '.join(_text_of(cell.measured) for cell in group)}" for name, group in cells.items())
+    return Judgement(claim, verdict, published, measured, all_cells, note)
 
 
-def _shown(value: Entry) -> str:
+def _text_of(value: Entry) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What checkpoints cost each design (sections 3.2.3.3 and 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
+"""Cost of checkpoints by design (sections 3.2.3.3 and 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
 
 from collections.abc import Collection
 from functools import partial

@@ -14,13 +14,13 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 
 Floats = npt.NDArray[np.float64]
-#: What a database is called, and its setup by design and disks.
+#: Name of a database, and its setup by design and disks.
 Database = tuple[str, Callable[[str, Disks], PoolSetup]]
 _SECOND = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes")
 
 
 def speedups(title: str, name: str, of: str, databases: Sequence[Database], designs: Sequence[str], runs: Runs) -> list[Section]:
-    """What each design does in the last two hours on each database, and how many times what is done without an SSD."""
+    """Throughput of each design in the last two hours on each database, absolute and over that without an SSD."""
     rows: list[list[Entry]] = []
     last = slice(-STEADY, None)
     for disks in DISKS:
@@ -32,8 +32,8 @@ def speedups(title: str, name: str, of: str, databases: Sequence[Database], desi
                     continue
                 reads, from_disk = series.total("ssd_reads", last), series.total("disk_reads", last)
                 states = [100 * series.filled(state, last) for state in ("ssd_used", "ssd_newer", "ssd_invalid")]
-                told = [runs.steady(setup), runs.over(setup, setup_of("none", disks)), 100 * reads / max(1, reads + from_disk)]
-                rows.append([disks.name, label, DESIGNS[design], *told, *(series.rate(what, last) for what in _SECOND), *states])
+                rates = [runs.steady(setup), runs.over(setup, setup_of("none", disks)), 100 * reads / max(1, reads + from_disk)]
+                rows.append([disks.name, label, DESIGNS[design], *rates, *(series.rate(what, last) for what in _SECOND), *states])
     header = [
         "disks",
         of,
@@ -72,7 +72,7 @@ def smooth(series: PoolResult, intervals: int) -> Floats:
     return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
 
 
-#: What moves pages: device, direction, and the counts that make it up.
+#: Traffic of pages: device, direction, and the counts of which it is the sum.
 TRAFFIC = {
     ("disks", "read"): ("disk_pages_read",),
     ("disks", "written"): ("disk_pages_written",),
@@ -88,7 +88,7 @@ def megabytes(series: PoolResult, device: str, direction: str) -> Floats:
 
 
 def traffic(title: str, name: str, setup: PoolSetup, runs: Runs) -> list[Section]:
-    """What is read and written over time, a panel a device."""
+    """Reads and writes over time, a panel a device."""
     series = runs.series(setup)
     if series is None:
         return []

@@ -15,7 +15,7 @@ _MIDDLE, _LARGEST = 2000, 4000
 _COMPARED = ("none", "dw", "lc", "tac")
 
 
-def _needed(claim: str, disks: Disks) -> list[PoolSetup]:
+def _setups(claim: str, disks: Disks) -> list[PoolSetup]:
     match claim:
         case "fig3.7":
             return [tpc_c(_LARGEST, "lc", disks, limit) for limit in _LIMITS]
@@ -31,7 +31,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
         for claim in ("fig3.1-c", "fig3.7", "tac-waste")
         if claim in claims
         for each in DISKS
-        for setup in _needed(claim, each)
+        for setup in _setups(claim, each)
     ]
 
 
@@ -43,42 +43,42 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     lc = tpc_c(_MIDDLE, "lc", disks)
     return [
-        within(name, told, runs.over(lc, tpc_c(_MIDDLE, design, disks)), claim.limits["each"])
-        for (name, (told,)), design in zip(claim.published.items(), ("none", "dw", "tac"), strict=True)
+        within(name, published, runs.over(lc, tpc_c(_MIDDLE, design, disks)), claim.limits["each"])
+        for (name, (published,)), design in zip(claim.published.items(), ("none", "dw", "tac"), strict=True)
     ]
 
 
 def _limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     most = tpc_c(_LARGEST, "lc", disks, _LIMITS[-1])
     return [
-        within(name, told, runs.over(most, tpc_c(_LARGEST, "lc", disks, limit)), claim.limits["each"])
-        for (name, (told,)), limit in zip(claim.published.items(), _LIMITS, strict=False)
+        within(name, published, runs.over(most, tpc_c(_LARGEST, "lc", disks, limit)), claim.limits["each"])
+        for (name, (published,)), limit in zip(claim.published.items(), _LIMITS, strict=False)
     ]
 
 
 def _invalid(runs: Runs, setup: PoolSetup) -> float | None:
-    found = runs.series(setup)
-    return None if found is None else 100 * found.filled("ssd_invalid", slice(-STEADY, None))
+    result = runs.series(setup)
+    return None if result is None else 100 * result.filled("ssd_invalid", slice(-STEADY, None))
 
 
 def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     cells = []
-    for (name, (told,)), size in zip(claim.published.items(), _WAREHOUSES, strict=True):
+    for (name, (published,)), size in zip(claim.published.items(), _WAREHOUSES, strict=True):
         measured = _invalid(runs, tpc_c(size, "tac", disks))
         inside = None if measured is None else claim.limits["least"] <= measured <= claim.limits["most"]
-        cells.append(Cell(name, told, measured, inside))
+        cells.append(Cell(name, published, measured, inside))
     others = [_invalid(runs, tpc_c(size, design, disks)) for size in _WAREHOUSES for design in ("dw", "lc")]
-    known = [value for value in others if value is not None]
-    return [*cells, Cell("DW and LC, at most, %", 0, max(known, default=None), max(known) == 0 if len(known) == len(others) else None)]
+    values = [value for value in others if value is not None]
+    return [*cells, Cell("DW and LC, at most, %", 0, max(values, default=None), max(values) == 0 if len(values) == len(others) else None)]
 
 
 def sections(results: Results) -> list[Section]:
     """Throughput, speedups and what devices do in the last two hours, and throughput from the beginning."""
     runs = Runs(results)
     sizes = [(f"{size}", lambda design, disks, size=size: tpc_c(size, design, disks)) for size in _WAREHOUSES]
-    found = [*speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", sizes, _COMPARED, runs)]
+    parts = [*speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", sizes, _COMPARED, runs)]
     lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in _COMPARED} for size in _WAREHOUSES[1:]}
-    found += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
+    parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
     rows: list[list[Entry]] = []
     for disks in DISKS:
         for limit in _LIMITS:
@@ -88,4 +88,4 @@ def sections(results: Results) -> list[Section]:
                 newer = 100 * series.filled("ssd_newer", last)
                 rows.append([disks.name, limit, runs.steady(setup), series.rate("cleanings", last), newer])
     table = Table(["disks", "lambda, %", "transactions/s", "cleaner's writes/s", "newer than disk, % of the SSD"], rows, "tpc-c-lambda", 1)
-    return [*found, *([Section("LC with 4,000 warehouses by lambda (figure 3.7)", "", [table], on_terminal=True)] if rows else [])]
+    return [*parts, *([Section("LC with 4,000 warehouses by lambda (figure 3.7)", "", [table], on_terminal=True)] if rows else [])]

@@ -17,7 +17,7 @@ _SWEEP = (60, 115, 170, 230, 300, 415)
 _COMPARED = ("none", "dw", "lc", "tac")
 
 
-def _needed(claim: str, disks: Disks) -> list[PoolSetup]:
+def _setups(claim: str, disks: Disks) -> list[PoolSetup]:
     match claim:
         case "cw":
             return [tpc_e(_MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
@@ -29,7 +29,7 @@ def _needed(claim: str, disks: Disks) -> list[PoolSetup]:
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every design on every database, and DW on some more."""
     return [
-        job(setup, settings) for claim in ("fig3.1-e", "peak", "cw") if claim in claims for each in DISKS for setup in _needed(claim, each)
+        job(setup, settings) for claim in ("fig3.1-e", "peak", "cw") if claim in claims for each in DISKS for setup in _setups(claim, each)
     ]
 
 
@@ -41,32 +41,32 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     return [
         within(
-            f"{design.upper()} at {size} GB", told, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), claim.limits["each"]
+            f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), claim.limits["each"]
         )
-        for (told,), size in zip(claim.published.values(), _SIZES, strict=True)
+        for (gain,), size in zip(claim.published.values(), _SIZES, strict=True)
         for design in _COMPARED[1:]
     ]
 
 
 def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     gains = {size: runs.over(tpc_e(size, "dw", disks), tpc_e(size, "none", disks)) for size in _SWEEP}
-    known = {size: gain for size, gain in gains.items() if gain is not None}
-    if len(known) < len(gains):
+    measured = {size: gain for size, gain in gains.items() if gain is not None}
+    if len(measured) < len(gains):
         return [Cell("database with the largest gain, GB", _MIDDLE, None, None)]
-    best = max(known, key=lambda size: known[size])
-    falls = known[_SIZES[0]] < known[_MIDDLE] > known[_SIZES[-1]]
+    best = max(measured, key=lambda size: measured[size])
+    falls = measured[_SIZES[0]] < measured[_MIDDLE] > measured[_SIZES[-1]]
     return [
         Cell("database with the largest gain, GB", _MIDDLE, best, best == _MIDDLE),
-        Cell("gains at 115, 230 and 415 GB", "the middle one is the largest", ", ".join(f"{known[size]:.2f}" for size in _SIZES), falls),
+        Cell("gains at 115, 230 and 415 GB", "the middle one is the largest", ", ".join(f"{measured[size]:.2f}" for size in _SIZES), falls),
     ]
 
 
 def _clean_write(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     cells = []
-    for (name, (told,)), design in zip(claim.published.items(), ("dw", "lc"), strict=True):
+    for (name, (published,)), design in zip(claim.published.items(), ("dw", "lc"), strict=True):
         ratio = runs.over(tpc_e(_MIDDLE, "cw", disks), tpc_e(_MIDDLE, design, disks))
         slower = None if ratio is None else 100 * (1 - ratio)
-        cells.append(Cell(name, told, slower, None if slower is None else abs(slower - told) <= claim.limits["points"]))
+        cells.append(Cell(name, published, slower, None if slower is None else abs(slower - published) <= claim.limits["points"]))
     return cells
 
 
@@ -74,10 +74,10 @@ def sections(results: Results) -> list[Section]:
     """Throughput, speedups and what devices do in the last two hours, and throughput from the beginning."""
     runs = Runs(results)
     sizes = [(f"{size}", lambda design, disks, size=size: tpc_e(size, design, disks)) for size in _SWEEP]
-    found = speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", sizes, ("none", "cw", "dw", "lc", "tac"), runs)
+    parts = speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", sizes, ("none", "cw", "dw", "lc", "tac"), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in _COMPARED} for size in _SIZES[1:]}
-    found += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
-    return [*found, *_traffic(runs)]
+    parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
+    return [*parts, *_traffic(runs)]
 
 
 def _traffic(runs: Runs) -> list[Section]:
@@ -94,7 +94,7 @@ def _traffic(runs: Runs) -> list[Section]:
         return []
     header = ["disks", "disks at first: read, MB/s", "in the last two hours: both", "SSD at most: read, MB/s", "written"]
     table = Table(header, [["published", 50.0, 6.5, 46.0, 9.7], *rows], "tpc-e-traffic", 1)
-    (drawn,) = traffic(
+    (section,) = traffic(
         "Traffic of DW with 230 GB (figure 3.9), disks as in table 3.1", "tpc-e-traffic", tpc_e(_MIDDLE, "dw", PUBLISHED), runs
     )
-    return [replace(drawn, tables=[table])]
+    return [replace(section, tables=[table])]

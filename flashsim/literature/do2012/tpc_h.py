@@ -57,8 +57,8 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float] | None:
-    found = results.get(_job(setup, results.settings))
-    return found["figures"] if found else None
+    output = results.get(_job(setup, results.settings))
+    return output["figures"] if output else None
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
@@ -69,8 +69,8 @@ def _cells(claim: Claim, results: Results, disks: Disks) -> list[Cell]:
     cells = []
     for size in _SCALES:
         for figure in _FIGURES:
-            *told, none = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
-            for design, published in zip(_COMPARED, told, strict=True):
+            *with_ssd, none = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
+            for design, published in zip(_COMPARED, with_ssd, strict=True):
                 mine, its = (_figures(results, tpc_h(size, each, disks)) for each in (design, "none"))
                 measured = mine[figure] / its[figure] if mine and its else None
                 cells.append(within(f"{figure}, {size}, {DESIGNS[design]}", published / none, measured, claim.limits["each"]))
@@ -80,26 +80,26 @@ def _cells(claim: Claim, results: Results, disks: Disks) -> list[Cell]:
 def sections(results: Results) -> list[Section]:
     """Figures as published and as measured, and what the devices did."""
     claim = load("do2012").claim("table3.3")
-    rows, done = list[list[Entry]](), list[list[Entry]]()
+    rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     readings = [(disks.name, disks, _DENSE) for disks in DISKS] + [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)]
     for name, disks, dense in readings:
         for size in _SCALES:
             for design in (*_COMPARED, "none"):
-                found = results.get(_job(tpc_h(size, design, disks, dense), results.settings))
-                if found is None:
+                output = results.get(_job(tpc_h(size, design, disks, dense), results.settings))
+                if output is None:
                     continue
                 its = _figures(results, tpc_h(size, "none", disks, dense)) or {}
                 row: list[Entry] = [name, size, DESIGNS[design]]
                 for figure in _FIGURES:
-                    told = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
-                    published, measured = told[(*_COMPARED, "none").index(design)], found["figures"][figure]
-                    row += [published, measured, published / told[-1], measured / its[figure] if its else None]
+                    values = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
+                    published, measured = values[(*_COMPARED, "none").index(design)], output["figures"][figure]
+                    row += [published, measured, published / values[-1], measured / its[figure] if its else None]
                 rows.append(row)
-                done.append([name, size, DESIGNS[design], *_traffic(found["counts"])])
+                traffic_rows.append([name, size, DESIGNS[design], *_traffic(output["counts"])])
     header = [f"{figure}{what}" for figure in _FIGURES for what in (", published", "", " over noSSD, published", " over noSSD")]
     tables = [
         Table(["disks", "scale factor", "design", *header], rows, "tpc-h", 2),
-        Table(["disks", "scale factor", "design", *_TRAFFIC], done, "tpc-h-traffic", 1),
+        Table(["disks", "scale factor", "design", *_TRAFFIC], traffic_rows, "tpc-h-traffic", 1),
     ]
     return [Section("TPC-H (table 3.3)", _EXPLAINED, tables, on_terminal=True)] if rows else []
 

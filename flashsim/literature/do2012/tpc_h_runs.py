@@ -17,5 +17,5 @@ def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
             raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
         now += round(HOURS * whole.scale)
         run.run(now)
-    ended = {kind: time / SECONDS for kind, time in run.ended.items()}
-    return {"figures": run.figures(), "ended": ended, "counts": run.counts}
+    ends = {kind: time / SECONDS for kind, time in run.ended.items()}
+    return {"figures": run.figures(), "ended": ends, "counts": run.counts}

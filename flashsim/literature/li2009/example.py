@@ -25,8 +25,8 @@ def judge(claim: Claim, results: Results) -> Judgement:
     ours = _ours(results)
     cells = [Cell(name, value, ours[name], ours[name] == value) for name, (value,) in claim.published.items()]
     agree = sum(bool(cell.inside) for cell in cells)
-    told = f"{len(cells)} page counts", f"{agree} of {len(cells)} agree"
-    return Judgement(claim, decided(claim, agree == len(cells)), *told, cells, scaled=False)
+    texts = f"{len(cells)} page counts", f"{agree} of {len(cells)} agree"
+    return Judgement(claim, decided(claim, agree == len(cells)), *texts, cells, scaled=False)
 
 
 def sections(results: Results) -> list[Section]:

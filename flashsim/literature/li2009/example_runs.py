@@ -20,11 +20,11 @@ def count_pages(seed: int) -> list[int]:
         table(name, 2 * draw.permutation(pages * per_page) + side, size, _PAGE_SIZE)
         for side, (name, (pages, per_page, size)) in enumerate(_TABLES.items())
     )
-    found = {}
-    told = JoinParameters(_MEMORY, page_io=True, first=BASIC, fetch="naive")
+    by_join = {}
+    parameters = JoinParameters(_MEMORY, page_io=True, first=BASIC, fetch="naive")
     for join in (BASIC, "digest"):
-        (run,), _ = execute((customer, orders), plan(join, customer, orders, told))
-        found[join] = {phase.name: phase.pages for phase in run.phases}
-    basic, digest = sum(found[BASIC].values()), sum(found["digest"].values())
-    projected = found["digest"]["project"]
-    return [found[BASIC]["sort"], basic, projected, digest - projected, digest, basic - digest]
+        (run,), _ = execute((customer, orders), plan(join, customer, orders, parameters))
+        by_join[join] = {phase.name: phase.pages for phase in run.phases}
+    basic, digest = sum(by_join[BASIC].values()), sum(by_join["digest"].values())
+    projected = by_join["digest"]["project"]
+    return [by_join[BASIC]["sort"], basic, projected, digest - projected, digest, basic - digest]

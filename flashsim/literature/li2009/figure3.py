@@ -15,7 +15,7 @@ from flashsim.studies.runs.jobs import Job, Results, Settings
 #: Pages 1 and 2 of one table, a to c of the other; a segment is named by its page and then its partners.
 _GRAPH = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4], names=list("12abc"))
 _SEGMENTS = {"1abc", "2ac", "a12", "b1", "c12"}
-#: What may be chosen, by the pages in memory.
+#: Segments that may be chosen, by the pages in memory.
 _CHOICES = {"": {"b1"}, "c": {"2ac", "b1"}}
 _FRAMES = (2, 3, 4)
 
@@ -28,10 +28,10 @@ def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the segments, the choices, and the fewest fetches."""
     cells = [_sets("segments", _SEGMENTS, _segments(""))]
     for resident, choices in _CHOICES.items():
-        found = _segments(resident)
-        least = min(found.values())
-        chosen = [name for name, missing in found.items() if missing == least]
-        cells.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, chosen))
+        segments = _segments(resident)
+        least = min(segments.values())
+        names = [name for name, missing in segments.items() if missing == least]
+        cells.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, names))
     (published,) = claim.published.values()
     for frames, fetches in zip(_FRAMES, published, strict=True):
         ours = fewest_fetches(_GRAPH, frames)
@@ -43,8 +43,8 @@ def _segments(resident: str) -> dict[str, int]:
     return {each.page + "".join(each.partners): each.missing for each in candidates(_GRAPH, resident)}
 
 
-def _sets(name: str, told: Collection[str], found: Iterable[str]) -> Cell:
-    return Cell(name, ", ".join(sorted(told)), ", ".join(sorted(found)), set(told) == set(found))
+def _sets(name: str, published: Collection[str], ours: Iterable[str]) -> Cell:
+    return Cell(name, ", ".join(sorted(published)), ", ".join(sorted(ours)), set(published) == set(ours))
 
 
 def sections(results: Results) -> list[Section]:

@@ -1,4 +1,4 @@
-"""What the paper's runs took, by setup, and how its figures show and compare that."""
+"""Times of the paper's runs, by setup, and their figures and comparisons."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -20,22 +20,22 @@ Point = tuple[str, float, Setup]
 
 
 class Runs:
-    """What was measured, by setup."""
+    """Measurements by setup."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
     def value(self, setup: Setup, what: str = "seconds") -> float | None:
         """Seconds or page accesses; None where the run was not asked for."""
-        found: Mapping[str, float] | None = self._results.get(setup.job(self._results.settings))
-        return found[what] if found else None
+        figures: Mapping[str, float] | None = self._results.get(setup.job(self._results.settings))
+        return figures[what] if figures else None
 
     def over_basic(self, setup: Setup) -> float | None:
         mine, basic = self.value(setup), self.value(setup.with_method(BASIC))
         return mine / basic if mine is not None and basic else None
 
     def saved(self, setup: Setup) -> float | None:
-        """By how much it is faster than sort-merge, percent."""
+        """Time saved over sort-merge, percent."""
         ratio = self.over_basic(setup)
         return None if ratio is None else 100 * (1 - ratio)
 
@@ -46,7 +46,7 @@ def jobs_of(points: Sequence[Point], settings: Settings) -> list[Job]:
 
 
 def crossing(points: Sequence[tuple[float, float | None]]) -> float | None:
-    """Where ratios, at ascending places, first pass 1, on a line between two places; None if they do not."""
+    """Place where ratios at ascending places first pass 1, on a line between two places; None if they do not."""
     for (before, low), (after, high) in pairwise((place, ratio) for place, ratio in points if ratio is not None):
         if low <= 1 < high:
             return before + (after - before) * (1 - low) / (high - low)
@@ -58,31 +58,31 @@ def number(name: str, published: float, measured: float | None, within: float) -
     return Cell(name, published, "none" if measured is None else measured, measured is not None and abs(measured - published) <= within)
 
 
-def compared(name: str, told: str, values: Sequence[float | None], holds: Callable[..., bool], digits: int = 3) -> Cell:
-    """What is said of some values, judged if all were measured."""
+def compared(name: str, published: str, values: Sequence[float | None], holds: Callable[..., bool], digits: int = 3) -> Cell:
+    """A statement on some values, judged if all were measured."""
     if None in values:
-        return Cell(name, told, None, None)
-    return Cell(name, told, ", ".join(f"{value:.{digits}f}" for value in values), holds(*values))
+        return Cell(name, published, None, None)
+    return Cell(name, published, ", ".join(f"{value:.{digits}f}" for value in values), holds(*values))
 
 
 def rising(*values: float) -> bool:
-    """Whether each value is at least the one before it."""
+    """True if each value is at least the previous one."""
     return all(before <= after for before, after in pairwise(values))
 
 
 def falling(*values: float) -> bool:
-    """Whether each value is at most the one before it."""
+    """True if each value is at most the previous one."""
     return rising(*reversed(values))
 
 
 def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | None], title: str, name: str, axis: str) -> list[Section]:
     """Lines of I/O seconds, one a method, and the table of them; `seconds` is told a setup's place along the axis too."""
-    found = [(panel, x, LABELS[setup.method], value) for panel, x, setup in points if (value := seconds(setup, x)) is not None]
-    if not found:
+    rows = [(panel, x, LABELS[setup.method], value) for panel, x, setup in points if (value := seconds(setup, x)) is not None]
+    if not rows:
         return []
-    frame = pd.DataFrame(found, columns=["figure", axis, "method", "I/O time, s"])
+    frame = pd.DataFrame(rows, columns=["figure", axis, "method", "I/O time, s"])
     wide = frame.pivot_table("I/O time, s", ["figure", axis], "method", sort=False).reset_index()
-    shown = wide if wide["figure"].nunique() > 1 else wide.drop(columns="figure")
-    table = Table(list(shown.columns), shown.astype(object).values.tolist(), name, digits=3)
+    columns = wide if wide["figure"].nunique() > 1 else wide.drop(columns="figure")
+    table = Table(list(columns.columns), columns.astype(object).values.tolist(), name, digits=3)
     picture = series_over(frame, axis, "I/O time, s", "method", ["figure"], axis)
     return [Section(title, "I/O seconds.", [table], {name: picture}, on_terminal=True)]

@@ -66,17 +66,17 @@ class Setup:
     @property
     def name(self) -> str:
         usual = Setup(self.method)
-        told = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
-        told += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
-        return ", ".join([LABELS[self.method], *told])
+        parts = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
+        parts += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
+        return ", ".join([LABELS[self.method], *parts])
 
     def with_method(self, method: str) -> Setup:
         """Another method; what becomes of results does not matter to sort-merge."""
         return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
-        asked = self.with_method(self.method)
-        return Job.of(run_join, asked.name, setup=vars(asked), scale=settings.scale, seed=settings.seed)
+        with_method = self.with_method(self.method)
+        return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed)
 
 
 class Records(TableRecords):
@@ -102,16 +102,16 @@ def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
     count = round(PAGES * scale * PAGE_SIZE / setup.page_size) * per_page
     draw = generator(seed, "li2009")
     order = draw.permutation(count)
-    kept = draw.random(count) < _chances(setup, count // per_page, draw)[np.arange(count) // per_page]
+    stays = draw.random(count) < _chances(setup, count // per_page, draw)[np.arange(count) // per_page]
     codes = 2 * order
-    other = np.where(kept, codes, codes + 1)
+    other = np.where(stays, codes, codes + 1)
     if not setup.same_order:
         other = other[draw.permutation(count)]
     return table("customer", codes, TUPLE_SIZE, setup.page_size), table("customer2", other, TUPLE_SIZE, setup.page_size)
 
 
 def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
-    """How probable it is that a result is kept, by page: as Zipf's law has it with `selectivity` in the mean, but at most 1."""
+    """Probability that a result stays, by page: Zipf's law with `selectivity` in the mean, but at most 1."""
     weights = np.arange(1, pages + 1) ** -setup.theta
     low = high = setup.selectivity / weights.mean()
     while np.minimum(1, high * weights).mean() < setup.selectivity * setup.refilled:
@@ -124,16 +124,16 @@ def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
 
 @dataclass
 class Times(Sink):
-    """What reads and writes of a run take, ns, all together."""
+    """Total times of reads and of writes of a run, ns."""
 
     read: int = 0
     write: int = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         assert completions is not None
-        taken, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ
-        self.read += int(taken[reads].sum())
-        self.write += int(taken[~reads].sum())
+        times, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ
+        self.read += int(times[reads].sum())
+        self.write += int(times[~reads].sum())
 
     def close(self) -> None:
         """Nothing is open."""
@@ -159,17 +159,17 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
 
 def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
     """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
-    asked = Setup(**setup)
-    files = inputs(asked, scale, seed)
+    of_run = Setup(**setup)
+    files = inputs(of_run, scale, seed)
     times = Times()
-    (run,), counted = execute(files, algorithm_of(asked, files, scale), sink=times)
+    (run,), continued = execute(files, algorithm_of(of_run, files, scale), sink=times)
     total = run.total()
     return {
         "seconds": total.io_time / SECONDS,
         "read": times.read / SECONDS,
         "write": times.write / SECONDS,
-        "sequential_reads": counted["continued_reads"],
-        "random_reads": total.pages_read - counted["continued_reads"],
-        "sequential_writes": counted["continued_writes"],
-        "random_writes": total.pages_written - counted["continued_writes"],
+        "sequential_reads": continued["continued_reads"],
+        "random_reads": total.pages_read - continued["continued_reads"],
+        "sequential_writes": continued["continued_writes"],
+        "random_writes": total.pages_written - continued["continued_writes"],
     }

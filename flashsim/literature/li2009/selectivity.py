@@ -17,7 +17,7 @@ def _points(figure: int, selectivities: tuple[float, ...], methods: tuple[str, .
     return [(title, selectivity, Setup(method, selectivity)) for method in methods for selectivity in selectivities]
 
 
-#: By claim: what its figure shows.
+#: Content of each claim's figure.
 _SHOWN = {
     "fig7": _points(7, _LOW, METHODS),
     "fig8": _points(8, _HIGH, (BASIC, "page-based", "graph-based", "planned")),
@@ -36,14 +36,14 @@ def judge(claim: Claim, results: Results) -> Judgement:
     runs, limits = Runs(results), claim.limits
     method = {"fig7": "naive", "fig8": "page-based", "fig9": "original"}[claim.id]
     name, (published,) = next(iter(claim.published.items()))
-    found = crossing([(selectivity, runs.over_basic(Setup(method, selectivity))) for selectivity in _EVERY])
-    cells = [number(name, published, found, limits["crossover"])]
+    place = crossing([(selectivity, runs.over_basic(Setup(method, selectivity))) for selectivity in _EVERY])
+    cells = [number(name, published, place, limits["crossover"])]
     if claim.id == "fig7":
         cells += [_page_based_first(runs, selectivity, 1 + limits["tie"]) for selectivity in _LOW if selectivity <= limits["low"]]
     elif claim.id == "fig8":
         saved = [value for selectivity in _EVERY if (value := runs.saved(Setup("graph-based", selectivity))) is not None]
         extremes = zip(("least", "most"), claim.published["graph-based saves, least and most"], (min(saved), max(saved)), strict=True)
-        cells += [number(f"graph-based saves, {word} %", told, ours, limits["points"]) for word, told, ours in extremes]
+        cells += [number(f"graph-based saves, {word} %", published_gain, ours, limits["points"]) for word, published_gain, ours in extremes]
     else:
         below = [selectivity for selectivity in _EVERY if selectivity < published - limits["crossover"]]
         cells += [_equal(runs, selectivity, 1 + limits["equal"]) for selectivity in below]
@@ -52,14 +52,14 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 def _page_based_first(runs: Runs, selectivity: float, tie: float) -> Cell:
     seconds = [runs.value(Setup(method, selectivity)) for method in ("page-based", "graph-based", "naive", BASIC)]
-    told = "page-based before graph-based, naive, sort-merge, s"
-    return compared(f"selectivity {selectivity:g}", told, seconds, lambda page, *others: page <= tie * min(others))
+    text = "page-based before graph-based, naive, sort-merge, s"
+    return compared(f"selectivity {selectivity:g}", text, seconds, lambda page, *others: page <= tie * min(others))
 
 
 def _equal(runs: Runs, selectivity: float, limit: float) -> Cell:
     seconds = [runs.value(Setup(method, selectivity)) for method in ("graph-based", "original")]
-    told = f"original within {limit:g} times graph-based, s"
-    return compared(f"selectivity {selectivity:g}", told, seconds, lambda graph, original: original <= limit * graph)
+    text = f"original within {limit:g} times graph-based, s"
+    return compared(f"selectivity {selectivity:g}", text, seconds, lambda graph, original: original <= limit * graph)
 
 
 def sections(results: Results) -> list[Section]:

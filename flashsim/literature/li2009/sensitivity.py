@@ -19,7 +19,7 @@ _GRID = {
     "original": (0.1, 0.2, 0.3),
 }
 _OWN_ORDER = "each input in an order of its own"
-#: Where k may matter.
+#: Values of k that may matter.
 _K = (0.5, 1.0, 2.0, 4.0)
 _WITH_K = [
     Setup("graph-based"),
@@ -35,11 +35,11 @@ _SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("origin
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every reading of every method; all drives share a run."""
-    found = [_job(settings, setup, graph) for _, setups, graph, _ in _cases() for setup in (Setup(BASIC), *setups)]
-    found += [setup.job(settings) for row in _rows_of_k() for setup in row]
-    found += [setup.job(settings) for row in _rows_of_skew() for setup in row]
-    found += [setup.job(replace(settings, seed=settings.seed + coin)) for setup in _SPREAD for coin in range(_COINS)]
-    return [*found, *(_fitting_job(settings, method) for method in (BASIC, *STRATEGIES))]
+    needs = [_job(settings, setup, graph) for _, setups, graph, _ in _cases() for setup in (Setup(BASIC), *setups)]
+    needs += [setup.job(settings) for row in _rows_of_k() for setup in row]
+    needs += [setup.job(settings) for row in _rows_of_skew() for setup in row]
+    needs += [setup.job(replace(settings, seed=settings.seed + coin)) for setup in _SPREAD for coin in range(_COINS)]
+    return [*needs, *(_fitting_job(settings, method) for method in (BASIC, *STRATEGIES))]
 
 
 def _cases() -> list[tuple[str, list[Setup], str, int]]:
@@ -53,8 +53,8 @@ def _job(settings: Settings, setup: Setup, graph: str) -> Job:
     """A run on one drive where inputs or graph differ, otherwise on all."""
     graph = graph if setup.method in ("graph-based", "original") else ""
     drives = list(DRIVES) if setup.same_order and not graph else list(DRIVES)[:1]
-    told = {"setup": vars(setup), "graph": graph, "drives": drives, "scale": settings.scale, "seed": settings.seed}
-    return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **told)
+    arguments = {"setup": vars(setup), "graph": graph, "drives": drives, "scale": settings.scale, "seed": settings.seed}
+    return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **arguments)
 
 
 def _fitting_job(settings: Settings, method: str) -> Job:
@@ -101,8 +101,8 @@ def _readings(results: Results) -> Section:
 def _crossing(points: list[tuple[float, float]]) -> str:
     if points[0][1] > 1:
         return f"below {points[0][0]:g}"
-    found = crossing(points)
-    return f"above {points[-1][0]:g}" if found is None else f"{found:.2f}"
+    place = crossing(points)
+    return f"above {points[-1][0]:g}" if place is None else f"{place:.2f}"
 
 
 def _others(results: Results) -> Section:

@@ -19,7 +19,7 @@ DRIVES: dict[str, dict[str, int]] = {
     "pages in sequence cost their transfer alone": {"continuation_latency": 1},
     "0.2 and 0.4 ms a request (table I)": _SLOW,
 }
-#: How graph-based fetching may be made: bytes that a result takes in the graph, and which of segments with as few pages missing goes first.
+#: Variants of graph-based fetching: bytes of a result in the graph, and the first among segments with as few pages missing.
 GRAPHS: dict[str, dict[str, Any]] = {
     "16 bytes a result in the graph": {"entry_bytes": 16},
     "56 bytes a result in the graph": {"entry_bytes": 56},

@@ -25,7 +25,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _seconds(runs: Runs, setup: Setup, factor: float) -> float | None:
-    """What the reads took, divided by the factor, and the writes, multiplied by it (section IV H)."""
+    """Seconds of reads, divided by the factor, and of writes, multiplied by the factor (section IV H)."""
     read, write = runs.value(setup, "read"), runs.value(setup, "write")
     return None if read is None or write is None else read / factor + write * factor
 

@@ -10,7 +10,7 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 _K, _KIB, _MEMORY, _THETA = (0.5, 1.0, 2.0, 3.0, 4.0), (4, 8, 16, 32), (256, 512, 1024, 2048, 4096, 8192), (0.0, 0.5, 1.0, 1.5, 2.0)
-#: Of figures 10, 11 and 13.
+#: Selectivities of figures 10, 11 and 13.
 _SELECTIVITIES = {10: 0.05, 11: 0.2, 13: 0.1}
 
 
@@ -22,7 +22,7 @@ def _skewed(method: str, theta: float) -> Setup:
     return Setup(method, _SELECTIVITIES[13], theta=theta)
 
 
-#: By claim: the section's title, the axis, and what the figure shows.
+#: Section of each claim: the title, the axis, and what the figure shows.
 _SHOWN: dict[str, tuple[str, str, list[Point]]] = {
     "fig6": ("The parameter k (figure 6)", "k", [("figure 6: selectivity 0.05, 512 pages", k, Setup("graph-based", k=k)) for k in _K]),
     "fig10-11": (
@@ -58,7 +58,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _of_k(claim: Claim, runs: Runs) -> list[Cell]:
-    """What k = 0.5 costs, and how far k = 1 to 4 are apart."""
+    """Cost of k = 0.5, and the distance between k = 1 to 4."""
     clearly, almost = 1 + claim.limits["clearly"], 1 + claim.limits["almost"]
     half, *others = (runs.value(Setup("graph-based", k=k)) for k in _K)
     return [
@@ -68,15 +68,15 @@ def _of_k(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _of_pages(claim: Claim, runs: Runs) -> list[Cell]:
-    """In which direction each line goes, and on which side of 8 KB naive fetching loses to sort-merge."""
+    """Direction of each line, and the side of 8 KB on which naive fetching loses to sort-merge."""
     cells = []
     for method in (BASIC, *STRATEGIES):
-        told, holds = ("rising", rising) if method == "naive" else ("falling", falling)
+        text, holds = ("rising", rising) if method == "naive" else ("falling", falling)
         for figure in (10, 11)[: 1 if method == BASIC else 2]:
-            cells.append(compared(f"{method}, figure {figure}, s", told, [runs.value(_paged(method, figure, kib)) for kib in _KIB], holds))
+            cells.append(compared(f"{method}, figure {figure}, s", text, [runs.value(_paged(method, figure, kib)) for kib in _KIB], holds))
     over = [runs.over_basic(_paged("naive", 10, kib)) for kib in _KIB]
-    told = "above 1 past 8 KB only"
-    return [*cells, compared("naive over sort-merge, figure 10", told, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
+    text = "above 1 past 8 KB only"
+    return [*cells, compared("naive over sort-merge, figure 10", text, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
 
 
 def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
@@ -89,8 +89,8 @@ def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
     pairs = [(seconds["page-based"][memory], seconds["graph-based"][memory]) for memory in (least, most)]
     gaps = [100 * (1 - page / graph) if page is not None and graph else None for page, graph in pairs]
     (published,) = claim.published.values()
-    for memory, told, ours in zip((least, most), published, gaps, strict=True):
-        cells.append(number(f"gap with {memory} pages, %", told, ours, claim.limits["points"]))
+    for memory, published_gap, ours in zip((least, most), published, gaps, strict=True):
+        cells.append(number(f"gap with {memory} pages, %", published_gap, ours, claim.limits["points"]))
     return [*cells, compared(f"gap with {least} and {most} pages, %", "rising", gaps, rising, digits=1)]
 
 
@@ -98,12 +98,12 @@ def _of_skew(claim: Claim, runs: Runs) -> list[Cell]:
     """Verdicts: savings rise with the skew, naive fetching mostly wins, and graph-based fetching saves more than page-based."""
     saved = {method: [runs.saved(_skewed(method, theta)) for theta in _THETA] for method in STRATEGIES}
     cells = [compared(f"{method} saves, %", "rising", values, rising, digits=1) for method, values in saved.items()]
-    told = "above 0 in most cases"
-    cells.append(compared("naive saves, %", told, saved["naive"], lambda *values: 2 * sum(value > 0 for value in values) > len(values), 1))
+    text = "above 0 in most cases"
+    cells.append(compared("naive saves, %", text, saved["naive"], lambda *values: 2 * sum(value > 0 for value in values) > len(values), 1))
     pairs = zip(saved["graph-based"][1:], saved["page-based"][1:], strict=True)
     ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
-    told = "above 0 with a skew"
-    return [*cells, compared("graph-based before page-based, points", told, ahead, lambda *values: min(values) > 0, digits=1)]
+    text = "above 0 with a skew"
+    return [*cells, compared("graph-based before page-based, points", text, ahead, lambda *values: min(values) > 0, digits=1)]
 
 
 def sections(results: Results) -> list[Section]:

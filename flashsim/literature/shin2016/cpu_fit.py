@@ -24,7 +24,7 @@ COUNTED: Mapping[tuple[str, int], tuple[int, int]] = {
     (N_HASH, 200): (33_658, 174),
     (TRADITIONAL, 200): (33_522, 330),
 }
-#: What every tuple has done: it is taken from a page, hashed and copied.  Their sum is known, and is divided equally.
+#: Work on every tuple, which is read from a page, hashed and copied.  The sum of the prices is known, and is divided equally.
 _EVERY_TUPLE = (Work.READ_TUPLE, Work.HASH, Work.WRITE_TUPLE)
 #: "In a hexacore 3.2GHz Linux machine" (section 2.4).
 _CORES = 6
@@ -45,11 +45,11 @@ def fitted() -> tuple[CpuModel, list[str]]:
     prices = np.linalg.lstsq(counts, seconds * SECONDS, rcond=None)[0]
     per_tuple, per_request, per_call = (float(f"{price:.3g}") for price in prices)
     third = float(f"{per_tuple / len(_EVERY_TUPLE):.3g}")
-    told = f"fitted: shin2016, table 1, rows of {' and '.join(map(str, CALIBRATION))} MB"
-    sources = {f"user.{kind}": f"{told}: a third of {per_tuple:g} ns a tuple" for kind in _EVERY_TUPLE}
+    source = f"fitted: shin2016, table 1, rows of {' and '.join(map(str, CALIBRATION))} MB"
+    sources = {f"user.{kind}": f"{source}: a third of {per_tuple:g} ns a tuple" for kind in _EVERY_TUPLE}
     sources |= {f"user.{kind}": "estimate: as much; the paper's program does none" for kind in Work if kind not in _EVERY_TUPLE}
     sources |= {f"user.{Work.PAGE}": "in the price of a call", f"user.{DEFAULT}": "estimate: as much"}
-    sources |= {f"kernel.{kind}.{part}": told for kind in ("hdd", "ssd") for part in ("per_request", "per_byte", "per_call")}
+    sources |= {f"kernel.{kind}.{part}": source for kind in ("hdd", "ssd") for part in ("per_request", "per_byte", "per_call")}
     kernel = [dict.fromkeys(("hdd", "ssd"), price) for price in (per_request, 0.0, per_call)]
     user: dict[str, float] = dict.fromkeys([*Work, DEFAULT], third) | {Work.PAGE: 0.0}
     model = CpuModel(CPU, user, kernel[0], kernel[1], sources, cores={HOST: _CORES}, per_call=kernel[2])

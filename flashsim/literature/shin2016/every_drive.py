@@ -1,4 +1,4 @@
-"""What the paper left open: where N-Hash pays on other drives, and what buffers divided for each of them gain over the published rule.
+"""The paper's open question: where N-Hash pays on other drives, and what buffers divided for each of them gain over the published rule.
 
 Every number is an execution of the partition phase in virtual time, with the published memory and a tenth of the tuples of the other
 exhibits.
@@ -20,7 +20,7 @@ from models.partition_costs import Division, Input
 TITLE = "What the paper left open: where N-Hash pays"
 #: MB, as in table 1.
 MEMORY = (5, 10, 20, 30, 50, 100, 200)
-#: Of the other exhibits' tuples.
+#: Share of the other exhibits' tuples.
 TUPLES_SHARE = 0.1
 
 
@@ -46,7 +46,7 @@ def setup_of(method: str, division: Division) -> Setup:
 
 
 def runs(memory: int) -> Iterator[tuple[Setup, list[str]]]:
-    """What is run with so much memory, and on which drives: those with the same buffers share a pass."""
+    """Runs with so much memory, and their drives: drives with the same buffers share a pass."""
     names = drives()
     paper = published(problem(names[0], memory))
     yield setup_of(TRADITIONAL, paper), names
@@ -66,17 +66,17 @@ def _job(settings: Settings, setup: Setup, names: list[str]) -> Job:
 
 
 def seconds(results: Results, drive: str, memory: int) -> dict[str, float]:
-    """What reading, writing and computing take by the original, by N-Hash and with the rule's buffers, as at scale 1."""
-    found: dict[str, float] = {}
+    """Seconds of reading, writing and computing by the original, by N-Hash and with the rule's buffers, as at scale 1."""
+    by_kind: dict[str, float] = {}
     paper = published(problem(drive, memory))
     for setup, names in runs(memory):
-        made = results.get(_job(results.settings, setup, names)) if drive in names else None
-        if made:
+        times = results.get(_job(results.settings, setup, names)) if drive in names else None
+        if times:
             kind = TRADITIONAL if setup.method == TRADITIONAL else N_HASH if setup == setup_of(N_HASH, paper) else "best"
-            found[kind] = made[drive]["total"] / (results.settings.scale * TUPLES_SHARE)
-    if N_HASH in found:
-        found.setdefault("best", found[N_HASH])
-    return found
+            by_kind[kind] = times[drive]["total"] / (results.settings.scale * TUPLES_SHARE)
+    if N_HASH in by_kind:
+        by_kind.setdefault("best", by_kind[N_HASH])
+    return by_kind
 
 
 def sections(results: Results) -> list[Section]:
@@ -89,7 +89,7 @@ def sections(results: Results) -> list[Section]:
         row = [cells[drive, memory] for memory in MEMORY]
         pays.append([drive, *(cell[TRADITIONAL] / cell[N_HASH] for cell in row)])
         gains.append([drive, "simulated", *(100 * (cell[N_HASH] / cell["best"] - 1) for cell in row)])
-        gains.append([drive, "closed form", *(_told(drive, memory) for memory in MEMORY)])
+        gains.append([drive, "closed form", *(_gain_of_formula(drive, memory) for memory in MEMORY)])
         gains.append([drive, "over the original", *(100 * (cell[TRADITIONAL] / cell["best"] - 1) for cell in row)])
     header = [f"{memory} MB" for memory in MEMORY]
     where = (
@@ -110,6 +110,6 @@ def sections(results: Results) -> list[Section]:
     ]
 
 
-def _told(drive: str, memory: int) -> float:
-    asked = problem(drive, memory)
-    return 100 * (asked.seconds(published(asked)) / asked.seconds(best(drive, memory)) - 1)
+def _gain_of_formula(drive: str, memory: int) -> float:
+    task = problem(drive, memory)
+    return 100 * (task.seconds(published(task)) / task.seconds(best(drive, memory)) - 1)

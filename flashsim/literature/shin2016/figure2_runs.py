@@ -13,7 +13,7 @@ from flashsim.studies.bench.uflip import Method
 #: Sizes of 4 KB to 2 MB, and levels of 1 to 512; beyond 64 at once those sizes only that need them.
 _SIZES = [4 * KIB << power for power in range(10)]
 _GRIDS = [Grid.of(_SIZES, [1 << power for power in range(7)]), Grid.of(_SIZES[:5], [128, 256, 512])]
-#: What is enough to judge the claim, at small scales.
+#: Measurements that suffice to judge the claim, at small scales.
 _FEW = [Grid.of([4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB], [1, 512]), Grid.of([MIB], [1])]
 
 

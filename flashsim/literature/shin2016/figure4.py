@@ -34,12 +34,12 @@ def judge(claim: Claim, results: Results) -> Judgement:
     runs = Runs(results)
     gains = {drive: best(runs.speedup(slow, fast, drive) for _, _, slow, fast in _POINTS) for drive in DEVICES}
     cells = [near(f"best speedup, {drive}", float(claim.published[drive][0]), gains[drive], claim.limits["each"]) for drive in DEVICES]
-    for method, told, limit in ((N_HASH, "at most", 1 + claim.limits["hardly"]), (TRADITIONAL, "at least", claim.limits["severe"])):
+    for method, bound, limit in ((N_HASH, "at most", 1 + claim.limits["hardly"]), (TRADITIONAL, "at least", claim.limits["severe"])):
         times = [runs.seconds(one.by(method), "ioDrive") for _, _, one, _ in _POINTS]
-        found = [time for time in times if time is not None]
-        ratio = max(found) / min(found) if len(found) == len(times) else None
+        numbers = [time for time in times if time is not None]
+        ratio = max(numbers) / min(numbers) if len(numbers) == len(times) else None
         holds = None if ratio is None else (ratio <= limit if method == N_HASH else ratio >= limit)
-        cells.append(compared(f"longest over shortest time of {method}, ioDrive", f"{told} {limit:g}", ratio, holds))
+        cells.append(compared(f"longest over shortest time of {method}, ioDrive", f"{bound} {limit:g}", ratio, holds))
     return judge_holds(claim, cells)
 
 

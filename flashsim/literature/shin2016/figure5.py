@@ -34,11 +34,11 @@ def judge(claim: Claim, results: Results) -> Judgement:
         cells.append(near(f"best speedup, {drive}", float(claim.published[drive][0]), gain, claim.limits["each"]))
     for drive in DEVICES:
         before, dip, after = (_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (_BESIDE[0], _DIP, _BESIDE[1]))
-        name, told = f"N-Hash with 20 MB, s, {drive}", "more than with 10 and 30 MB"
+        name, published = f"N-Hash with 20 MB, s, {drive}", "more than with 10 and 30 MB"
         if dip is None or before is None or after is None:
-            cells.append(Cell(name, told, None, None))
+            cells.append(Cell(name, published, None, None))
         else:
-            cells.append(Cell(name, told, f"{dip:.2f} against {before:.2f} and {after:.2f}", dip > max(before, after)))
+            cells.append(Cell(name, published, f"{dip:.2f} against {before:.2f} and {after:.2f}", dip > max(before, after)))
         cells += [_cause(runs, method, drive) for method in METHODS]
     return judge_holds(claim, cells)
 
@@ -50,12 +50,12 @@ def _with_reads(runs: Runs, setup: Setup, drive: str) -> float | None:
 
 
 def _cause(runs: Runs, method: str, drive: str) -> Cell:
-    """Whether reading in the dip takes longer than with a larger input buffer and the same output buffers."""
+    """Cell that judges whether reading in the dip takes longer than with a larger input buffer and the same output buffers."""
     dip, control = (runs.seconds(setup.by(method), drive, "read") for setup in (grace_setup(_DIP), _CONTROL))
-    name, told = f"reads of {LABELS[method]} with 20 MB, s, {drive}", f"more than with an input buffer of {_CONTROL.input * 8} KB"
+    name, published = f"reads of {LABELS[method]} with 20 MB, s, {drive}", f"more than with an input buffer of {_CONTROL.input * 8} KB"
     if dip is None or control is None:
-        return Cell(name, told, None, None)
-    return Cell(name, told, f"{dip:.2f} against {control:.2f}", dip > control)
+        return Cell(name, published, None, None)
+    return Cell(name, published, f"{dip:.2f} against {control:.2f}", dip > control)
 
 
 def sections(results: Results) -> list[Section]:

@@ -53,17 +53,17 @@ def sections(results: Results) -> list[Section]:
     """The counterpart of figure 6, the other readings of how pages are read, and buffers that grow with memory."""
     runs, claim = Runs(results), load("shin2016").claim("fig6")
     text = f"n partitions, writes of one page each; {READINGS[FITTED]} are read. Seconds are as at scale 1."
-    found = curves(runs, _POINTS, claim, "fig6", "Page-sized I/O (figure 6)", text)
+    curves_of_figure = curves(runs, _POINTS, claim, "fig6", "Page-sized I/O (figure 6)", text)
     rows: list[list[Entry]] = [["published", *(float(claim.published[drive][0]) for drive in DEVICES)]]
     for read, name in READINGS.items():
         rows.append([name, *(runs.speedup(original(_MOST[1], read), n_hash(*_MOST, read), drive) for drive in DEVICES)])
-    told = (
+    reading_text = (
         f"How many times as fast N-Hash is with {_MOST[0]} MB and {_MOST[1]} partitions, by how pages are read; published: the best of all."
     )
     grown = [[memory, *(runs.seconds(n_hash(memory, _GROWING).by(TRADITIONAL), drive) for drive in DEVICES)] for memory in MEMORY]
     growing = f"Seconds of the original with {_GROWING} partitions, if its buffers took all memory and were written page by page when full."
     return [
-        *found,
-        Section("How pages are read", told, [Table(["read", *DEVICES], rows, "fig6-readings")]),
+        *curves_of_figure,
+        Section("How pages are read", reading_text, [Table(["read", *DEVICES], rows, "fig6-readings")]),
         Section("Buffers of the original method that grow", growing, [Table(["MB", *DEVICES], grown, "fig6-growing")]),
     ]

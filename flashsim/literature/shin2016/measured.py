@@ -1,4 +1,4 @@
-"""What the paper's runs measured, by setup and drive, and how its figures show that."""
+"""Measurements of the paper's runs, by setup and drive, and their figures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,28 +11,28 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Results
 
-#: What stands along a figure's axis, what its series is called, and the runs of the original method and of N-Hash.
+#: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
 Point = tuple[float, str, Setup, Setup]
 
 
 class Runs:
-    """What was measured."""
+    """Measurements by setup and drive."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
     def get(self, setup: Setup) -> Mapping[str, Mapping[str, float]] | None:
         """All of one run; None where it was not asked for."""
-        found: Mapping[str, Mapping[str, float]] | None = self._results.get(setup.job(self._results.settings))
-        return found
+        figures: Mapping[str, Mapping[str, float]] | None = self._results.get(setup.job(self._results.settings))
+        return figures
 
     def id(self, setup: Setup) -> str:
         return setup.job(self._results.settings).id
 
     def seconds(self, setup: Setup, drive: str, what: str = "total") -> float | None:
         """``total``, ``read``, ``write`` or ``cpu`` seconds, or ``reads``, as at scale 1: they are proportional to the relation."""
-        found = self.get(setup)
-        return found[drive][what] / self._results.settings.scale if found else None
+        figures = self.get(setup)
+        return figures[drive][what] / self._results.settings.scale if figures else None
 
     def speedup(self, traditional: Setup, n_hash: Setup, drive: str) -> float | None:
         slow, fast = self.seconds(traditional, drive), self.seconds(n_hash, drive)
@@ -41,13 +41,13 @@ class Runs:
 
 def best(values: Iterable[float | None]) -> float | None:
     """The greatest; None if one is missing."""
-    found = list(values)
-    return None if None in found else max(value for value in found if value is not None)
+    seconds = list(values)
+    return None if None in seconds else max(value for value in seconds if value is not None)
 
 
-def compared(name: str, told: str, measured: str | float | None, holds: bool | None) -> Cell:
-    """What is said of numbers, judged if all were measured."""
-    return Cell(name, told, measured, holds if measured is not None else None)
+def compared(name: str, published: str, measured: str | float | None, holds: bool | None) -> Cell:
+    """A statement on numbers, judged if all were measured."""
+    return Cell(name, published, measured, holds if measured is not None else None)
 
 
 def near(name: str, published: float, measured: float | None, limit: float) -> Cell:
@@ -88,9 +88,9 @@ def curves(
         header += [f"{drive} original, s", "N-Hash, s", "times as fast"]
     pictures = {
         f"{name}-{what}": series_over(
-            pd.DataFrame(found, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB"
+            pd.DataFrame(lines, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB"
         )
-        for what, found in (("speedup", speedups), ("seconds", seconds))
+        for what, lines in (("speedup", speedups), ("seconds", seconds))
     }
     ids = [runs.id(fast) for *_, fast in points]
     return [Section(title, text, [Table(header, rows, name, runs=ids)], pictures)]

@@ -112,11 +112,11 @@ class TimedDrive(Device):
     def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
         completions = super().serve(requests, at, settle=settle)
         reads = requests["operation"] == READ
-        taken = completions["completed"] - completions["submitted"]
+        times = completions["completed"] - completions["submitted"]
         if len(requests) > 1 and requests["dependency"][1] < 0:
-            taken = np.where(np.arange(len(taken)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
-        self.read_time += int(taken[reads].sum())
-        self.write_time += int(taken[~reads].sum())
+            times = np.where(np.arange(len(times)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
+        self.read_time += int(times[reads].sum())
+        self.write_time += int(times[~reads].sum())
         return completions
 
 
@@ -129,20 +129,20 @@ def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, 
     file, cpu = orders(scale, seed), cpus.load(CPU)
     timed = {name: TimedDrive(preset) for name, preset in drives.items()}
     machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
-    found: dict[str, Any] = {}
+    by_drive: dict[str, Any] = {}
     for cost in run(lambda: algorithm_of(setup, file), [file], machines):
         total, drive = cost.total(), timed[cost.machine]
         times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
-        found[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
-    return found
+        by_drive[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
+    return by_drive
 
 
 def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
     buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
     parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer)
     (layout,) = bucket_layouts([file], buffers, parameters)
-    expected = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
-    files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, expected)
+    bucket_pages = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
+    files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, bucket_pages)
     yield Phase("partition")
     yield from rewrite(partition(file, files, 0, buffers, parameters), _in_blocks)
 

@@ -1,4 +1,4 @@
-"""What each assumption about the drives' inside makes of table 1: predicted rows on drives that differ in one of them."""
+"""Effect of each assumption about the drives' inside on table 1: predicted rows on drives that differ in one of them."""
 
 from collections.abc import Collection
 from statistics import median
@@ -12,7 +12,7 @@ from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 TITLE = "What the drives' inside matters"
-#: Of the relation: enough for rows whose buffers are small.
+#: Share of the relation: enough for rows whose buffers are small.
 _SHARE, _ROWS = 0.1, (10, 20, 30)
 
 
@@ -36,17 +36,17 @@ def sections(results: Results) -> list[Section]:
             errors = {"read": list[float](), "write": list[float]()}
             for memory in _ROWS:
                 for method, what in (column for column in COLUMNS if column[1] in errors):
-                    found = results.get(_job(grace_setup(memory).by(method), settings), {}).get(f"{drive}, {variant}")
-                    if not found:
+                    seconds = results.get(_job(grace_setup(memory).by(method), settings), {}).get(f"{drive}, {variant}")
+                    if not seconds:
                         return []
                     published = float(claim.published[drive][MEMORY.index(memory)][COLUMNS.index((method, what))])
-                    errors[what].append(100 * (found[what] / (settings.scale * _SHARE) / published - 1))
+                    errors[what].append(100 * (seconds[what] / (settings.scale * _SHARE) / published - 1))
             row += [f"{median(map(abs, each)):.0f} (worst {max(each, key=abs):+,.0f})" for each in errors.values()]
         rows.append(row)
     header = ["drives", *(f"{drive}: {what}, %" for drive in DEVICES for what in ("reads", "writes"))]
-    told = ", ".join(map(str, _ROWS))
+    sizes = ", ".join(map(str, _ROWS))
     text = (
-        f"Errors of read and write seconds of both methods with {told} MB, medians of absolute ones, when drives differ in one assumption "
+        f"Errors of read and write seconds of both methods with {sizes} MB, medians of absolute ones, when drives differ in one assumption "
         "and all that was calibrated stays."
     )
     return [Section(TITLE, text, [Table(header, rows, "sensitivity")])]

@@ -16,19 +16,19 @@ VARIANTS = (
 )  # fmt: skip
 
 
-def _changed(given: SsdParameters, variant: str) -> SsdParameters:
+def _changed(parameters: SsdParameters, variant: str) -> SsdParameters:
     """A drive that differs in one assumption; without half of its channels it has as much flash, on larger dies."""
     if variant == "half the channels":
-        return replace(given, channels=given.channels // 2, blocks_per_plane=2 * given.blocks_per_plane)
+        return replace(parameters, channels=parameters.channels // 2, blocks_per_plane=2 * parameters.blocks_per_plane)
     if variant == "programs take half as long":
-        return replace(given, write_latency=given.write_latency - given.program // 2, program=given.program // 2)
+        return replace(parameters, write_latency=parameters.write_latency - parameters.program // 2, program=parameters.program // 2)
     sizes = {
         "no write buffer": 0,
         "write buffer of 64 KiB": 64 * KIB,
         "write buffer of 256 KiB": 256 * KIB,
         "write buffer of 4 MiB": 4 * MIB,
     }
-    return replace(given, write_buffer=sizes[variant]) if variant in sizes else given
+    return replace(parameters, write_buffer=sizes[variant]) if variant in sizes else parameters
 
 
 def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:

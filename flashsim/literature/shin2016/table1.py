@@ -69,13 +69,13 @@ def _seconds(claim: Claim, runs: Runs) -> Judgement:
             predicted.append((abs(ours / published - 1), cells[-1]))
     errors = [error for error, _ in predicted]
     inside = sum(bool(cell.inside) for _, cell in predicted)
-    told = (
+    text = (
         f"{inside} of {len(predicted)} predicted cells inside, median error {100 * median(errors):.1f} %, largest {100 * max(errors):.1f} %"
     )
     holds = all(cell.inside for cell in cells) and median(errors) <= claim.limits["median"]
     calibrated = len(cells) - len(predicted)
     note = f"{calibrated} cells of the rows of 5 and 200 MB calibrate drives and CPU"
-    return traced(Judgement(claim, decided(claim, holds), f"{len(cells)} cells", told, cells, note), behind)
+    return traced(Judgement(claim, decided(claim, holds), f"{len(cells)} cells", text, cells, note), behind)
 
 
 def sections(results: Results) -> list[Section]:
@@ -85,13 +85,13 @@ def sections(results: Results) -> list[Section]:
         [memory, *(getattr(grace_setup(memory), name) for name in ("buckets", "output", "input"))] for memory in MEMORY
     ]
     parameters = Section("Buffers (table 1)", text, [Table(["MB", "B", "O, pages", "I, pages"], rows, "table1-parameters")])
-    found = list(numbers(claim, runs))
-    if any(ours is None for *_, ours in found):
+    cells = list(numbers(claim, runs))
+    if any(ours is None for *_, ours in cells):
         return [parameters]
     panels = {}
     for drive in DEVICES:
         for column in ("N-Hash total", "original total"):
-            row = [(str(memory), published, ours) for one, memory, name, published, ours in found if (one, name) == (drive, column)]
+            row = [(str(memory), published, ours) for one, memory, name, published, ours in cells if (one, name) == (drive, column)]
             panels[f"{drive}, {column}"] = Beside(
                 [name for name, *_ in row], [at[1] for at in row], [at[2] for at in row], claim.limits["seconds"]
             )
@@ -99,8 +99,8 @@ def sections(results: Results) -> list[Section]:
     kinds = {memory: "calibrated" if memory in CALIBRATION else "predicted" for memory in MEMORY}
     lines: list[list[Entry]] = [
         [drive, memory, kinds[memory], column, published, ours, 100 * ((ours or 0) / published - 1)]
-        for drive, memory, column, published, ours in found
+        for drive, memory, column, published, ours in cells
     ]
     picture = published_beside_ours(panels, "memory, MB", "seconds", share=False)
-    told = "Drives and CPU are calibrated from the rows of 5 and 200 MB alone; those between are predictions. Seconds are as at scale 1."
-    return [parameters, Section("Seconds and speedups (table 1)", told, [Table(header, lines, "table1")], {"table1": picture})]
+    note = "Drives and CPU are calibrated from the rows of 5 and 200 MB alone; those between are predictions. Seconds are as at scale 1."
+    return [parameters, Section("Seconds and speedups (table 1)", note, [Table(header, lines, "table1")], {"table1": picture})]
