@@ -1,1 +1,1 @@
-"""What algorithms yield, and the drivers that do it: in virtual time, on a real file, or only counted."""
+"""Requests of algorithms, and the drivers that serve them: in virtual time, on a real file, or only counted."""

@@ -38,11 +38,11 @@ def _check_read(request: Read) -> None:
         if offset % SECTOR or length % SECTOR or not 0 <= offset < offset + length <= file.page_size:
             bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
             raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
-    known = file.layout.row_format.columns
-    columns = known if request.columns is None else request.columns
+    names_in_memory = file.layout.row_format.columns
+    columns = names_in_memory if request.columns is None else request.columns
     for column in columns:
-        if column not in known:
-            raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(known)}")
+        if column not in names_in_memory:
+            raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(names_in_memory)}")
     if request.attributes or (request.parts is not None and columns):
         covered = np.zeros(file.page_size // SECTOR, np.bool_)
         for offset, length in request.parts or ((0, file.page_size),):
@@ -119,9 +119,9 @@ def _check_tuples(writes: Sequence[Write]) -> None:
 
 def _check_columns_written(request: Write) -> None:
     """Refuse other columns than the file has, columns that differ in length, and more or fewer pages of tuples than are written."""
-    file, tuples, known = request.file, request.tuples, request.file.layout.row_format.columns
-    if tuples.columns.keys() != set(known):
-        raise InvalidParameterError("write", f"columns {', '.join(tuples.columns)}", f"{file.name} has {', '.join(known)}")
+    file, tuples, names = request.file, request.tuples, request.file.layout.row_format.columns
+    if tuples.columns.keys() != set(names):
+        raise InvalidParameterError("write", f"columns {', '.join(tuples.columns)}", f"{file.name} has {', '.join(names)}")
     lengths = {len(column) for column in tuples.columns.values()}
     if len(lengths) > 1:
         uneven = f"columns of {min(lengths)} to {max(lengths)} tuples of {file.name}"

@@ -65,7 +65,7 @@ class BufferManager:
         self._busy = False
         self._lock = Lock()  # of strands that are threads
         self._content = FrameContent(pool.most_held)
-        self._written: dict[File, None] = {}  # since the last flush
+        self._files_to_flush: dict[File, None] = {}  # since the last flush
 
     def fix(self, file: File, pages: Integers) -> Generator[Request, Answer, Fixed]:
         """``fixed = yield from manager.fix(file, pages)``: bring pages in, and hold them until they are given up.
@@ -145,10 +145,10 @@ class BufferManager:
         file, pages
             Some pages of a file, or all of one; without either all pages.
         """
-        chosen = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
+        numbers = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
         yield from self._enter()
         changed = self.pool.changed()
-        changed = changed if chosen is None else changed[np.isin(changed, chosen)]
+        changed = changed if numbers is None else changed[np.isin(changed, numbers)]
         for begin in range(0, len(changed), _MOST):
             part = changed[begin : begin + _MOST]
             with self._lock:
@@ -157,9 +157,9 @@ class BufferManager:
             yield from self._all(writes)
             with self._lock:
                 self.pool.cleaned(part, lsns)
-        for each in list(self._written):
+        for each in list(self._files_to_flush):
             yield Flush(each)
-        self._written.clear()
+        self._files_to_flush.clear()
         yield from self._leave()
 
     def forget(self, file: File, pages: Integers) -> None:
@@ -225,17 +225,17 @@ class BufferManager:
         index, pages = self.pool.places_of(numbers)
         if in_turn:
             turns = [0, *(np.flatnonzero(np.diff(index)) + 1).tolist(), len(index)]
-            chosen: list[Integers | slice] = [slice(begin, end) for begin, end in pairwise(turns)]
+            groups: list[Integers | slice] = [slice(begin, end) for begin, end in pairwise(turns)]
         else:
-            chosen = [np.flatnonzero(index == each) for each in np.unique(index)]
-        for which in chosen:
+            groups = [np.flatnonzero(index == each) for each in np.unique(index)]
+        for which in groups:
             yield self.pool.files[index[which][0]], which, pages[which]
 
     def _writes(self, numbers: Integers, frames: Integers, lsns: Integers, *, runs: bool = False) -> list[Write]:
         """Writes of pages, a request each, or a request for each run of those that lie next to each other."""
         writes = []
         for file, which, pages in self._by_file(numbers, in_turn=False):
-            self._written[file] = None
+            self._files_to_flush[file] = None
             starts, counts = pages, np.ones(len(pages), np.int64)
             if runs:
                 first = np.flatnonzero(np.diff(pages, prepend=-2) != 1)

@@ -1,4 +1,4 @@
-"""What CPU work costs: algorithms count it by kind, a preset prices it, drivers add the kernel's time for every request."""
+"""Prices of CPU work: algorithms count it by kind, a preset prices it, drivers add the kernel's time for every request."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def load(name: str) -> CpuModel:
             place: {kind: price(entry, f"places.{place}.{kind}") for kind, entry in prices.items()}
             for place, prices in document.get("places", {}).items()
         }
-        counted = {place: _cores(path, place, count) for place, count in document.get("cores", {}).items()}
-        cores = dict.fromkeys([HOST, *places], 1) | counted
+        cores_of_places = {place: _cores(path, place, count) for place, count in document.get("cores", {}).items()}
+        cores = dict.fromkeys([HOST, *places], 1) | cores_of_places
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
     missing = [kind for kind in Work if kind not in user]

@@ -1,4 +1,4 @@
-"""Where an algorithm runs: on simulated machines, on a real device, or on none.
+"""Drivers of algorithms: on simulated machines, on a real device, or on none.
 
 Each function takes a fresh generator over `files`, the base relations, places these in their order as the member `placement` of
 `flashsim.storage.placement` does, loads them, and runs the algorithm to its end; `results` is handed the result rows as they are made.

@@ -1,4 +1,4 @@
-"""What an algorithm asks of files becomes requests to devices, by where a volume has put the pages."""
+"""Translation of an algorithm's requests to files into requests to devices, by the places of pages on a volume."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +70,7 @@ def place(request: Write, volume: Volume) -> Write:
 
 
 class FileAccess:
-    """What is asked of files, as groups of requests to devices; what pages hold is kept beside.
+    """Requests to files as groups of requests to devices; the content of pages is apart.
 
     Parameters
     ----------
@@ -142,5 +142,5 @@ class FileAccess:
         self.issue([Group(operation, Extents(device, np.array([offset]), np.array([length])), label)])
 
     def _commit(self, now: bool) -> None:
-        for due in self.volume.metadata_due(now):
-            self.issue([Group(WRITE, due, METADATA)])
+        for extents in self.volume.metadata_due(now):
+            self.issue([Group(WRITE, extents, METADATA)])

@@ -1,4 +1,4 @@
-"""What an algorithm runs on in virtual time: devices, a CPU, and whoever is told of the requests."""
+"""Machine on which an algorithm runs in virtual time: devices, a CPU, and observers of requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

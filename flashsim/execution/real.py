@@ -91,15 +91,15 @@ class RealStrand:
         else:
             self.last, self.log, self.runs[0].phase.name = parent.last, parent.log, parent.runs[0].phase.name
         self._clocks: tuple[int, int, int] | None = None  # as the phase began
-        self._waited = 0  # since then
+        self._wait_time = 0  # since then
 
     def follows(self, last: tuple[int, int]) -> None:
         """The next request comes after the last one of another strand too."""
         self.last = max(self.last, last)
 
-    def waited(self, duration: int) -> None:
+    def add_wait(self, duration: int) -> None:
         """The strand waited for another, or slept, so long."""
-        self._waited += duration
+        self._wait_time += duration
 
     def read(self, request: Read) -> Tuples | None:
         """Read extents and take the tuples, if any are wanted, from their bytes."""
@@ -136,9 +136,9 @@ class RealStrand:
             wall, user, kernel = (end - begin for begin, end in zip(self._clocks, now, strict=True))
             phase.user_time += user
             phase.kernel_time += kernel
-            phase.wait_time += self._waited
-            phase.io_time += max(0, wall - user - kernel - self._waited)
-        self._clocks, self._waited = now, 0
+            phase.wait_time += self._wait_time
+            phase.io_time += max(0, wall - user - kernel - self._wait_time)
+        self._clocks, self._wait_time = now, 0
 
     def _read(self, requests: Sequence[Read], *, at_once: bool) -> list[Tuples | None]:
         groups = []
@@ -285,7 +285,7 @@ class StrandThreads:
                 raise _StoppedError
         else:
             self._wait(strand, request.strands if isinstance(request, Wait) else [request.latch])
-        self._backends[strand].waited(perf_counter_ns() - begin)
+        self._backends[strand].add_wait(perf_counter_ns() - begin)
         return None
 
     def _begin(self, request: Spawn, parent: RealStrand) -> Strand:

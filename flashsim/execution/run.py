@@ -1,4 +1,4 @@
-"""What a run cost: counts and times by phase."""
+"""Cost of a run: counts and times by phase."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Run:
 
     def enter(self, name: str) -> None:
         """Begin a phase, or go on with the one of that name, which becomes the `phase` that goes on."""
-        begun = [phase for phase in self.phases if phase.name == name]
-        self.phase = begun[0] if begun else PhaseCost(name)
-        if not begun:
+        earlier = [phase for phase in self.phases if phase.name == name]
+        self.phase = earlier[0] if earlier else PhaseCost(name)
+        if not earlier:
             self.phases.append(self.phase)
 
     def total(self) -> PhaseCost:
@@ -140,12 +140,12 @@ class ConcurrentRun(Run):
 
     @property
     def core_shares(self) -> dict[str, float]:
-        """How busy the cores were, by place: a share of the time elapsed."""
+        """Utilisation of the cores, by place: a share of the time elapsed."""
         return {place: self.core_times[place] / max(1, cores * self.elapsed) for place, cores in self.cores.items()}
 
     @property
     def device_shares(self) -> list[float]:
-        """How busy each device was: a share of the time elapsed."""
+        """Utilisation of each device: a share of the time elapsed."""
         return [time / max(1, self.elapsed) for time in self.device_times]
 
     def as_dict(self) -> dict[str, Any]:
@@ -168,12 +168,12 @@ def _merged(runs: Iterable[Run]) -> list[PhaseCost]:
 
 def by_name(runs: Iterable[Run]) -> list[Run]:
     """Runs of strands, those of one name as one."""
-    named: dict[str, list[Run]] = {}
+    by_strand: dict[str, list[Run]] = {}
     for run in runs:
-        named.setdefault(run.strand, []).append(run)
+        by_strand.setdefault(run.strand, []).append(run)
     return [
         same[0] if len(same) == 1 else Run(same[0].machine, _merged(same), sum(run.result_rows for run in same), name)
-        for name, same in named.items()
+        for name, same in by_strand.items()
     ]
 
 

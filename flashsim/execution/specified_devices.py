@@ -59,24 +59,24 @@ class SpecifiedDevices:
         self.pending = [0] * len(devices)
         #: Requests: when, of which device, operation, offset and length; for each the one after whose completion it was made; and
         #: completions: when, at which device, the number of the request.
-        self.asked: list[tuple[int, int, int, int, int]] = []
+        self.requests: list[tuple[int, int, int, int, int]] = []
         self.causes: list[int] = []
         self.completed: list[tuple[int, int, int]] = []
         self._drives = [(drive, number) for number, (drives, _) in enumerate(devices) for drive in drives]
         self._first = [sum(len(drives) for drives, _ in devices[:number]) for number in range(len(devices))]
-        self._due = [NEVER] * len(self._drives)
+        self._next_times = [NEVER] * len(self._drives)
         self._events: dict[int, simpy.Event] = {}
-        self._sent = 0
+        self._sent_count = 0
         self._finished: list[int] = []
 
     def ask(self, device: int, operation: int, offset: int, length: int, event: simpy.Event | None = None) -> simpy.Event:
         """Make a request of a device; the event, a new one if none is given, happens when it completes."""
-        if self._sent == len(self.asked):
+        if self._sent_count == len(self.requests):
             self._then(0, SENDING, self._send)
-        event = self._events[len(self.asked)] = event or self.env.event()
+        event = self._events[len(self.requests)] = event or self.env.event()
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self._less(device))
-        self.asked.append((int(self.env.now), device, operation, offset, length))
+        self.requests.append((int(self.env.now), device, operation, offset, length))
         self.causes.append(self.env.cause)
         self.pending[device] += 1
         return event
@@ -90,8 +90,8 @@ class SpecifiedDevices:
         event.callbacks.append(lambda _: call())
 
     def _send(self) -> None:
-        for tag in range(self._sent, len(self.asked)):
-            _, device, operation, offset, length = self.asked[tag]
+        for tag in range(self._sent_count, len(self.requests)):
+            _, device, operation, offset, length = self.requests[tag]
             drives, stripe = self.devices[device]
             number, within = divmod(offset, stripe)
             requests = make_requests(operation, number // len(drives) * stripe + within, length)
@@ -99,28 +99,28 @@ class SpecifiedDevices:
             drive = number % len(drives)
             drives[drive].submit(requests, one_command_each(requests), int(self.env.now))
             self._wait(self._first[device] + drive)
-        self._sent = len(self.asked)
+        self._sent_count = len(self.requests)
 
     def _wait(self, drive: int) -> None:
-        self._due[drive] = self._drives[drive][0].next_event
-        if self._due[drive] < NEVER:
-            self._then(self._due[drive] - int(self.env.now), _DRIVES + drive, lambda: self._step(drive))
+        self._next_times[drive] = self._drives[drive][0].next_event
+        if self._next_times[drive] < NEVER:
+            self._then(self._next_times[drive] - int(self.env.now), _DRIVES + drive, lambda: self._step(drive))
 
     def _step(self, drive: int) -> None:
         """Let happen what is due, unless something came before what this waited for."""
-        if self._due[drive] != self.env.now:
+        if self._next_times[drive] != self.env.now:
             return
         model = self._drives[drive][0]
-        done = model.advance(int(self.env.now), every=True)["tag"].tolist()
-        if done and not self._finished:
+        tags = model.advance(int(self.env.now), every=True)["tag"].tolist()
+        if tags and not self._finished:
             self._then(0, _COMPLETIONS, self._tell)
-        self._finished += done
+        self._finished += tags
         self._wait(drive)
 
     def _tell(self) -> None:
         finished, self._finished = self._finished, []
         for tag in finished:
-            device = self.asked[tag][1]
+            device = self.requests[tag][1]
             self.completed.append((int(self.env.now), device, tag))
             self.env.cause = self.causes[tag] if device == self._processor else tag
             self._events.pop(tag).succeed()

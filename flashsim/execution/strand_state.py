@@ -1,4 +1,4 @@
-"""What drivers of strands share: who holds which latch; and in virtual time the steps of a strand, the ports of devices, and the record.
+"""State that drivers of strands share: holders of latches; and in virtual time the steps of a strand, the ports of devices, and the record.
 
 When a step begins or a strand goes on, and in which order, is decided by the drivers.
 """
@@ -58,7 +58,7 @@ class Coordination:
         self._queues: defaultdict[Latch, deque[Strand]] = defaultdict(deque)
 
     def acquire(self, strand: Strand, latch: Latch) -> bool:
-        """Whether a strand gets a latch at once; it waits otherwise."""
+        """Let a strand hold a latch or wait for it; returns True if it holds the latch at once."""
         if latch not in self._holders:
             self._holders[latch] = strand
             return True
@@ -78,7 +78,7 @@ class Coordination:
         return after
 
     def wait(self, strand: Strand, other: Strand) -> bool:
-        """Whether another strand has ended already; this one waits for it otherwise."""
+        """Let a strand wait for the end of another; returns True if the other has ended already."""
         if not other.ended:
             self.waits[strand] = other
         return other.ended
@@ -89,10 +89,10 @@ class Coordination:
             if holder is strand:
                 raise InvalidParameterError("latch", latch.name, f"{strand.name} ended while it held it")
         strand.ended = True
-        waited = [other for other, awaited in self.waits.items() if awaited is strand]
-        for other in waited:
+        waiters = [other for other, awaited in self.waits.items() if awaited is strand]
+        for other in waiters:
             del self.waits[other]
-        return waited
+        return waiters
 
     def deadlock(self) -> DeadlockError:
         """The error that says who waits for whom."""
@@ -103,7 +103,7 @@ class Coordination:
 
 @dataclass(frozen=True)
 class Site:
-    """Where all strands of an algorithm run: files, a machine (None: nothing is timed), and the time."""
+    """Environment of all strands of an algorithm: files, a machine (None: nothing is timed), and the time."""
 
     volume: Volume
     content: ColumnContent
@@ -167,7 +167,7 @@ class StrandState(FileAccess):
         return steps
 
     def follows(self, last: tuple[int, int]) -> None:
-        """Its next request comes after the last one of another strand too, for which it waited."""
+        """Put a strand's next request behind the last one of another strand, for which it waited."""
         self.last = max(self.last, last)
 
     def _take(self, groups: Sequence[Group]) -> None:
@@ -210,7 +210,7 @@ class _Submitted:
     label: Label
     after: int  # the number of the request that they waited for
     first: int  # the number of the first of them
-    left: int
+    pending: int
     completions: Completions | None = None
 
 
@@ -236,8 +236,8 @@ class Record:
 
     def completed(self, entry: _Submitted, last: int, now: int) -> StrandState:
         """All requests of a step have completed, the one in row `last` as the last; returns the strand."""
-        entry.strand.last, entry.left = (now, entry.first + last), 0
-        while self._open and self._open[0].left == 0:
+        entry.strand.last, entry.pending = (now, entry.first + last), 0
+        while self._open and self._open[0].pending == 0:
             first = self._open.popleft()
             if first.completions is not None:
                 self.outstanding.add(first.completions["submitted"], first.completions["completed"])
@@ -263,7 +263,7 @@ class Port:
 
     @property
     def next_event(self) -> int:
-        """When something happens that a strand may wait for, at the earliest; NEVER if nothing does.
+        """Time of the next event for which a strand may wait; NEVER if there is none.
 
         What the device does while nobody waits for it happens unseen, before the next request arrives.
         """
@@ -280,22 +280,22 @@ class Port:
 
     def advance(self, until: int) -> list[StrandState]:
         """Let the device go on to the next completion, or to `until`; returns strands whose requests have all completed, in that order."""
-        done: list[StrandState] = []
+        completed: list[StrandState] = []
         completions = self.device.advance(until)
         for id, row in zip(completions["id"].tolist(), completions, strict=True):
             entry, index = self._by_id.pop(id)
             assert entry.completions is not None
             entry.completions[index] = row
-            entry.left -= 1
-            if entry.left == 0:
+            entry.pending -= 1
+            if entry.pending == 0:
                 times = entry.completions["completed"]
                 last = int(times.argmax())
                 now = int(times[last])
                 entry.strand.runs[0].phase.io_time += now - int(entry.completions["submitted"][0])
-                done.append(self._record.completed(entry, last, now))
+                completed.append(self._record.completed(entry, last, now))
             if not self._by_id:
                 self.busy_time += int(row["completed"]) - self._busy_since
-        return done
+        return completed
 
 
 def submit(ports: Sequence[Port], record: Record, strand: StrandState, groups: Sequence[Group], machine: Machine, now: int) -> list[Port]:

@@ -1,4 +1,4 @@
-"""What pages hold, in the elided form: the columns of tuples that the others follow from, such as row ids; padding is not kept.
+"""Content of pages in the elided form: the columns of tuples from which the others follow, such as row ids, without padding.
 
 Pages of a run keep it by file (`ColumnContent`), those of a buffer pool by frame (`FrameContent`).  Pages of a file of tokens hold which
 page each is, and the log sequence number of its last change.
@@ -16,14 +16,14 @@ from flashsim.storage.rows import Columns, FixedRows, RowFormat, Tuples
 
 
 class _Pages:
-    """The pages of one file: what is kept of tuples, in the order written, and where each page's are, in arrays that double.
+    """The pages of one file: the columns of tuples in memory, in the order written, and the place of each page's, in arrays that double.
 
     A page that is written again has its tuples behind all others; what it held before is dropped once that makes up half.
     """
 
     def __init__(self, row_format: RowFormat) -> None:
         self._row_format = row_format
-        self._kept: dict[str, npt.NDArray[Any]] = {name: np.empty(1024, kind) for name, kind in row_format.kept.items()}
+        self._values: dict[str, npt.NDArray[Any]] = {name: np.empty(1024, kind) for name, kind in row_format.kept.items()}
         self._first = np.zeros(64, np.int64)  # and behind the last page, where the next one's go
         self._sizes = np.zeros(64, np.int64)
         self._in_order = True  # pages lie one after the other
@@ -33,8 +33,8 @@ class _Pages:
     def write(self, numbers: Integers, tuples: Tuples) -> None:
         """Put tuples on pages; those from `pages` on are new."""
         used, more = self._used + len(tuples), int(numbers.max(initial=-1)) + 1 - self.pages
-        for name, values in self._kept.items():
-            self._kept[name] = values = _grown(values, used)
+        for name, values in self._values.items():
+            self._values[name] = values = _grown(values, used)
             values[self._used : used] = tuples.columns[name]
         if more < len(numbers):
             self._in_order = False
@@ -49,7 +49,7 @@ class _Pages:
 
     def _compact(self) -> None:
         live = self.read(np.arange(self.pages))
-        for name, values in self._kept.items():
+        for name, values in self._values.items():
             values[: len(live)] = live.columns[name]
         self._first[: self.pages + 1] = live.pages
         self._in_order, self._used, self._bound = True, len(live), 2 * len(live)
@@ -66,7 +66,7 @@ class _Pages:
         return Tuples(self._columns(ranges(self._first[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
 
     def _columns(self, which: Integers | slice) -> Columns:
-        return self._row_format.restored({name: values[which] for name, values in self._kept.items()})
+        return self._row_format.restored({name: values[which] for name, values in self._values.items()})
 
 
 class ColumnContent:
@@ -77,25 +77,25 @@ class ColumnContent:
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
         """The tuples of some extents, in order, as they were last written, or loaded."""
-        held = self._held(file)
+        content = self._content(file)
         ends = starts + counts
         if len(starts) and np.array_equal(starts[1:], ends[:-1]):  # one run of pages
-            return held.run(int(starts[0]), int(ends[-1]))
-        return held.read(ranges(starts, counts))
+            return content.run(int(starts[0]), int(ends[-1]))
+        return content.read(ranges(starts, counts))
 
     def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         """Put tuples on pages, new ones at the end of a temporary file or ones that there are."""
-        held = self._written.get(file)
-        if held is None:
-            loaded, held = self._held(file), _Pages(file.layout.row_format)
-            held.write(np.arange(loaded.pages), loaded.run(0, loaded.pages))
-            self._written[file] = held
-        held.write(ranges(starts, counts), tuples)
+        content = self._written.get(file)
+        if content is None:
+            before, content = self._content(file), _Pages(file.layout.row_format)
+            content.write(np.arange(before.pages), before.run(0, before.pages))
+            self._written[file] = content
+        content.write(ranges(starts, counts), tuples)
 
     def drop(self, file: File) -> None:
         self._written.pop(file, None)
 
-    def _held(self, file: File) -> _Pages | HeapFile:
+    def _content(self, file: File) -> _Pages | HeapFile:
         return self._written.get(file) or (file if isinstance(file, HeapFile) else _Pages(file.layout.row_format))
 
 
@@ -134,8 +134,8 @@ class FrameContent:
         """The tuples of the pages in some frames, shape (n,)."""
         counts = self._counts[frames]
         at, places = np.repeat(frames, counts), ranges(np.zeros_like(counts), counts) * len(columns)
-        found = {name: self._numbers[at, places + place] for place, name in enumerate(columns)}
-        return Tuples(found, np.concatenate([[0], np.cumsum(counts)]))
+        numbers = {name: self._numbers[at, places + place] for place, name in enumerate(columns)}
+        return Tuples(numbers, np.concatenate([[0], np.cumsum(counts)]))
 
 
 _TOKEN = FixedRows("token", {"page": 8, "lsn": 8})
@@ -151,9 +151,9 @@ def token_file(name: str, pages: int, page_size: int, page_format: str = PAGE_FO
     InvalidParameterError
         It has no pages of that size.
     """
-    loaded = Tuples({"page": np.arange(pages), "lsn": np.zeros(pages, np.int64)})
+    tokens = Tuples({"page": np.arange(pages), "lsn": np.zeros(pages, np.int64)})
     layout = Layout(_TOKEN, page_size, page_format)
-    return TupleFile(name, layout, temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=loaded)
+    return TupleFile(name, layout, temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=tokens)
 
 
 def holds_tokens(file: File) -> bool:

@@ -30,7 +30,7 @@ class Extents(NamedTuple):
 
 
 class _Segments:
-    """Where a file is: pages ``first[i]`` and on lie at ``offset[i]`` and on, up to the next segment or the file's end."""
+    """Places of a file: pages ``first[i]`` and on lie at ``offset[i]`` and on, up to the next segment or the file's end."""
 
     def __init__(self, page_size: int) -> None:
         self.page_size = page_size
@@ -44,7 +44,7 @@ class _Segments:
 
     @property
     def offset(self) -> Integers:
-        """Where each segment begins, bytes, shape (count,)."""
+        """Begin of each segment, bytes, shape (count,)."""
         return self._places[1, : self.count]
 
     def add(self, page: int, offset: int) -> None:
@@ -133,12 +133,12 @@ class Volume:
         return [(device, offset, length) for offset, length in self._systems[device].drop(file)]
 
     def metadata_due(self, now: bool = False) -> list[Extents]:
-        """What file systems themselves write by now, or at once if it is `now` asked to commit."""
-        due = [(device, system.metadata_due(now)) for device, system in enumerate(self._systems)]
-        return [Extents(device, *written) for device, written in due if written is not None]
+        """Writes of file systems themselves that are due, or all of them with `now`."""
+        writes = [(device, system.metadata_due(now)) for device, system in enumerate(self._systems)]
+        return [Extents(device, *written) for device, written in writes if written is not None]
 
     def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
-        """Where extents of a file are, in order; one that lies in several places is cut."""
+        """Places of a file's extents, in order; an extent that lies in several places is cut."""
         segments = self._files.get(file)
         if segments is None:
             if len(starts):
@@ -149,13 +149,13 @@ class Volume:
 
 def _runs(file: HeapFile) -> list[tuple[int, int]]:
     """The places in a base file, from 0, at which its pages lie: begin and end of each run."""
-    runs, begin, left = [], 0, file.pages
+    runs, begin, pending = [], 0, file.pages
     for reserved in file.layout.reserved_places:
         before = reserved - begin
-        if left > before or not before:
+        if pending > before or not before:
             runs += [(begin, reserved)] if before else []
-            begin, left = reserved + 1, left - before
-    return [*runs, (begin, begin + left)]
+            begin, pending = reserved + 1, pending - before
+    return [*runs, (begin, begin + pending)]
 
 
 def _cut(starts: Integers, counts: Integers, first: Integers, index: Integers, last: Integers) -> tuple[Integers, Integers]:

@@ -144,7 +144,7 @@ def watched(design: str, seed: int, requests: int = REQUESTS) -> Versions:
     system, _, devices = drawn_system(seed, design)
     run = Versions(system, devices, Drawn(system.pages, seed))
     for event in range(10**9):
-        if len(run.devices.asked) >= requests or run.env.peek() >= NEVER:
+        if len(run.devices.requests) >= requests or run.env.peek() >= NEVER:
             break
         run.env.step()
         run.check()

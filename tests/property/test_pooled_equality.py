@@ -87,15 +87,15 @@ def check(seed: int) -> None:
     specification = PoolSpecification(system, specified, stream)
     env, devices = specification.env, specification.devices
     for _ in range(EVENTS):
-        if len(devices.asked) >= REQUESTS or env.peek() == NEVER:
+        if len(devices.requests) >= REQUESTS or env.peek() == NEVER:
             break
         env.step()
     until = int(env.now)
     env.run(until + 1)
-    run = PoolRun(system, engines, stream, intervals=50, asked=1 << 16)
+    run = PoolRun(system, engines, stream, intervals=50, request_rows=1 << 16)
     run.run(until)
     asked = run.asked
-    assert asked[:, : at.AFTER].tolist() == [list(each) for each in devices.asked], seed
+    assert asked[:, : at.AFTER].tolist() == [list(each) for each in devices.requests], seed
     assert asked[:, at.AFTER].tolist() == devices.causes, seed
     completed = {number: when for when, device, number in devices.completed if device != len(specified) - 1}  # the processor's are not told
     others = asked[:, at.OF_DEVICE] != len(specified) - 1

@@ -29,7 +29,7 @@ def recorded(seed: int, path: Path) -> tuple[Integers, list[int], int]:
     """Record a drawn system; all requests as it keeps them itself, its devices' purposes, and when it ended."""
     system, engines, _ = drawn_system(seed)
     stream, until = Drawn(system.pages, seed), 256
-    kept = PoolRun(system, engines, stream, asked=1 << 16)
+    kept = PoolRun(system, engines, stream, request_rows=1 << 16)
     while kept.tables.numbers[at.ASKED] < REQUESTS and not kept.tables.numbers[at.ENDED] and until < 1 << 40:
         until *= 2
         kept.run(until)

@@ -133,7 +133,7 @@ def test_references_pages_and_work_are_conserved(design: str) -> None:
         if seed % 3 == 0:
             system = replace(system, expansion=1)
         stream = (Drawn if scans else WithoutScans)(system.pages, seed)
-        run = PoolRun(system, devices, stream, intervals=20, asked=ASKED)
+        run = PoolRun(system, devices, stream, intervals=20, request_rows=ASKED)
         until = 1000
         while len(run.asked) < REQUESTS and until < LONGEST:
             until *= 2
@@ -207,7 +207,7 @@ def test_littles_law_and_pages_of_the_ssd(design: str) -> None:
         system, _, devices = drawn_system(seed, design)
         run = Watched(system, devices, Drawn(system.pages, seed))
         present, now = np.zeros(len(devices), np.int64), 0
-        while len(run.devices.asked) < 300 and run.env.peek() < NEVER:
+        while len(run.devices.requests) < 300 and run.env.peek() < NEVER:
             following = int(run.env.peek())
             present += (following - now) * np.array(run.devices.pending)
             now = following
@@ -218,7 +218,7 @@ def test_littles_law_and_pages_of_the_ssd(design: str) -> None:
         assert system.clients * now == running + thinks.sum() and run.completed
         ends = {tag: when for when, _, tag in run.devices.completed}
         spent = np.zeros(len(devices), np.int64)
-        for tag, (when, device, *_) in enumerate(run.devices.asked):
+        for tag, (when, device, *_) in enumerate(run.devices.requests):
             spent[device] += ends.get(tag, now) - when
         assert present.tolist() == spent.tolist()
         assert run.counts["ssd_writes"] == run.out + run.rewritten + len(run.frames)

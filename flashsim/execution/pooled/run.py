@@ -50,17 +50,17 @@ class PoolRun:
         devices: Mapping[int, CompiledModel | Striped],
         stream: TransactionStream,
         intervals: int = 1,
-        asked: int = 0,
+        request_rows: int = 0,
         record: Recorder | None = None,
     ) -> None:
         self.system, self._record = system, record
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         log = devices.get(LOG)
         room = log.capacity if log is not None and not isinstance(log, Striped) else 0
-        asked = 2 * system.most_requests + _HANDED_OUT if record else asked
-        self.tables = at.tables(system, numbers, room, intervals, asked, len(stream.kinds))
+        request_rows = 2 * system.most_requests + _HANDED_OUT if record else request_rows
+        self.tables = at.tables(system, numbers, room, intervals, request_rows, len(stream.kinds))
         if record:
-            self.tables.numbers[at.HAND_OUT_AT] = asked - system.most_requests
+            self.tables.numbers[at.HAND_OUT_AT] = request_rows - system.most_requests
         self.kinds = stream.kinds
         self._batches = stream.batches()
         longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
@@ -79,13 +79,13 @@ class PoolRun:
         assert self._record is not None
         numbers, asked = self.tables.numbers, self.tables.asked
         first, rows = int(numbers[at.ASKED_FIRST]), self.asked
-        done = int(np.argmax(np.append(rows[:, at.COMPLETED], -1) < 0))
-        self._record(first, rows[:done].copy())
-        room = np.zeros((2 * len(asked), 7), np.int64) if len(rows) - done > len(asked) // 2 else asked
-        room[: len(rows) - done] = rows[done:].copy()
+        count = int(np.argmax(np.append(rows[:, at.COMPLETED], -1) < 0))
+        self._record(first, rows[:count].copy())
+        room = np.zeros((2 * len(asked), 7), np.int64) if len(rows) - count > len(asked) // 2 else asked
+        room[: len(rows) - count] = rows[count:].copy()
         self.tables = self.tables._replace(asked=room)
-        numbers[at.ASKED_FIRST] = first + done
-        numbers[at.HAND_OUT_AT] = first + done + len(room) - self.system.most_requests
+        numbers[at.ASKED_FIRST] = first + count
+        numbers[at.HAND_OUT_AT] = first + count + len(room) - self.system.most_requests
 
     def record_rest(self) -> None:
         """Hand out the last requests, of which some may be outstanding; nothing is recorded any more."""
@@ -115,9 +115,9 @@ class PoolRun:
             references.append(batch.references)
             kinds.append(batch.kinds)
         clients[:, [at.REFERENCE, at.LAST_REFERENCE]] -= first
-        joined = np.concatenate(ends)
-        numbers[at.TRANSACTION], numbers[at.TRANSACTIONS_HELD] = 0, len(joined) - 1
-        self.tables = self.tables._replace(references=np.concatenate(references), bounds=joined, kinds=np.concatenate(kinds))
+        all_ends = np.concatenate(ends)
+        numbers[at.TRANSACTION], numbers[at.TRANSACTIONS_HELD] = 0, len(all_ends) - 1
+        self.tables = self.tables._replace(references=np.concatenate(references), bounds=all_ends, kinds=np.concatenate(kinds))
         return (self.tables,)
 
     @property
@@ -132,12 +132,12 @@ class PoolRun:
 
     @property
     def ended(self) -> dict[str, int]:
-        """When the last transaction of each kind so far ended, 0 where none has."""
+        """End of the last transaction of each kind so far, 0 where none has ended."""
         return dict(zip(self.kinds, self.tables.ended.tolist(), strict=True))
 
     @property
     def is_over(self) -> bool:
-        """Whether all transactions have ended, and there are no more."""
+        """True if all transactions have ended, and there are no more."""
         return bool((self.tables.clients[:, at.STATE] == at.GONE).all())
 
     @property

@@ -81,7 +81,7 @@ class PoolSpecification:
             references, kind = next(self._stream, (None, 0))
             if references is None:
                 return
-            written = 0
+            writes = 0
             for first, count, marks in references:
                 self._note(references=count)
                 page, behind = first + FIRST_PAGE, first + FIRST_PAGE + count
@@ -93,11 +93,11 @@ class PoolSpecification:
                     page = end
                 if not marks & SCANS:
                     yield from self._refer(page, marks)
-                written += bool(marks & WRITES)
+                writes += bool(marks & WRITES)
             if system.work:
                 yield self.devices.ask(self._numbers[CPU], READ, 0, SECTOR)
-            if system.log_bytes and written:
-                yield self._log.commit(written * system.log_bytes)
+            if system.log_bytes and writes:
+                yield self._log.commit(writes * system.log_bytes)
             self._note(transactions=1)
             self.by_kind[kind], self.ended[kind] = self.by_kind[kind] + 1, int(self.env.now)
 
@@ -138,12 +138,12 @@ class PoolSpecification:
         self._note(bypassed=frame >= 0)
         expands = len(self.memory.resident) + system.expansion <= system.memory or ext.numbers[USED] < system.expands_below
         first, count = self._around(page) if expands else (page, 1)
-        wanted = [each for each in range(first, first + count) if each == page or self._is_away(each)]
-        for each in wanted:
+        to_read = [each for each in range(first, first + count) if each == page or self._is_away(each)]
+        for each in to_read:
             self._hold_in_memory(each)
         self._note(disk_reads=1, disk_pages_read=count)
         yield self._ask_pages(DISK, READ, first - FIRST_PAGE, count)
-        for each in wanted:
+        for each in to_read:
             self._fetched(each, flags if each == page else ALONGSIDE)
 
     def _served(self, page: int, flags: int) -> None:
@@ -170,7 +170,7 @@ class PoolSpecification:
         return first, last - first + 1
 
     def _is_away(self, page: int, from_ssd: bool = True) -> bool:
-        """Whether a page is neither in memory nor, if that matters, on the SSD."""
+        """True if a page is neither in memory nor, if that matters, on the SSD."""
         return page not in self.memory.resident and not self.writing.get(page) and not (from_ssd and manager.frame_of(self.ext, page) >= 0)
 
     def _throttled(self) -> bool:
@@ -223,25 +223,25 @@ class PoolSpecification:
         if frame < 0:
             return False
         self._note(ssd_writes=1)
-        self._write(page, 1, self._ask_pages(SSD, WRITE, frame), held=True)
+        self._write(page, 1, self._ask_pages(SSD, WRITE, frame), holds_frame=True)
         return True
 
     def _write_to_disk(self, page: int, count: int) -> simpy.Event:
-        return self._write(page, count, self._disk.write(page, count), held=False)
+        return self._write(page, count, self._disk.write(page, count), holds_frame=False)
 
-    def _write(self, page: int, count: int, event: simpy.Event, held: bool) -> simpy.Event:
+    def _write(self, page: int, count: int, event: simpy.Event, holds_frame: bool) -> simpy.Event:
         """Pages are on their way out until an event."""
         self._going_out += 1
         for each in range(page, page + count):
             self.writing[each] = self.writing.get(each, 0) + 1
         assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._written(page, count, held))
+        event.callbacks.append(lambda _: self._written(page, count, holds_frame))
         return event
 
-    def _written(self, page: int, count: int, held: bool) -> None:
+    def _written(self, page: int, count: int, holds_frame: bool) -> None:
         for each in range(page, page + count):
             self.writing[each] -= 1
-            if held:
+            if holds_frame:
                 self._let_go(each)
             if not self.writing[each]:
                 self._wake(each)

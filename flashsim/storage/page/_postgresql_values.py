@@ -52,7 +52,7 @@ _PLACES = np.array([1000, 100, 10, 1], np.int32)
 
 
 class Stored(NamedTuple):
-    """How an attribute is stored.
+    """Stored form of an attribute.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Stored(NamedTuple):
 
 
 def stored_as(attribute: Attribute, title: str) -> Stored:
-    """How values of an attribute are stored."""
+    """Stored form of an attribute's values."""
     kind, types = attribute.kind, pa.types
     if types.is_integer(kind) and not types.is_uint64(kind):
         unsigned = types.is_unsigned_integer(kind)
@@ -93,8 +93,8 @@ def stored_as(attribute: Attribute, title: str) -> Stored:
         return Stored(
             "text", "text", replace(attribute, kind=pa.large_string(), varies=True, nullable=attribute.nullable or types.is_null(kind))
         )
-    held = "numbers, truth values, dates, timestamps, texts and bytes"
-    raise SchemaError(f"{title}: column {attribute.name} is {_called(kind)}, but PostgreSQL's pages hold {held} here")
+    kinds = "numbers, truth values, dates, timestamps, texts and bytes"
+    raise SchemaError(f"{title}: column {attribute.name} is {_called(kind)}, but PostgreSQL's pages hold {kinds} here")
 
 
 def _called(kind: pa.DataType) -> str:
@@ -156,14 +156,14 @@ def _numerics(column: pa.Array) -> pa.Array:
     chars = np.frombuffer(pc.utf8_lpad(digits, width, "0").buffers()[2] or b"", np.uint8)[: len(column) * width].reshape(-1, width)
     count = (width + zeros) // 4
     groups = np.pad(chars - ord("0"), ((0, 0), (0, zeros))).reshape(len(column), count, 4) @ _PLACES
-    begun, unended = (np.logical_or.accumulate(side != 0, axis=1) for side in (groups, groups[:, ::-1]))
-    kept = begun & unended[:, ::-1]
-    weight = np.where(kept.any(axis=1), count - 1 - kept.argmax(axis=1) - -(-scale // 4), 0)
+    is_behind_first, unended = (np.logical_or.accumulate(side != 0, axis=1) for side in (groups, groups[:, ::-1]))
+    is_stored = is_behind_first & unended[:, ::-1]
+    weight = np.where(is_stored.any(axis=1), count - 1 - is_stored.argmax(axis=1) - -(-scale // 4), 0)
     short = (scale <= 63) & (weight >= -64) & (weight <= 63)
     heads = np.where(short, pg.NUMERIC_SHORT | negative * 0x2000 | scale << 7 | weight & 0x7F, negative * pg.NUMERIC_NEGATIVE | scale)
-    kept = np.column_stack([np.ones(len(column), np.bool_), ~short, kept])
-    words = np.column_stack([heads, weight & 0xFFFF, groups]).astype("<u2")[kept]
-    return binary_array(np.concatenate([[0], np.cumsum(2 * kept.sum(axis=1))]), words.view(np.uint8), valid)
+    is_stored = np.column_stack([np.ones(len(column), np.bool_), ~short, is_stored])
+    words = np.column_stack([heads, weight & 0xFFFF, groups]).astype("<u2")[is_stored]
+    return binary_array(np.concatenate([[0], np.cumsum(2 * is_stored.sum(axis=1))]), words.view(np.uint8), valid)
 
 
 def _whole(kind: pa.DataType) -> pa.DataType:
@@ -198,8 +198,8 @@ def values_at(name: str, data: Bytes, at: Integers, size: Integers, kind: pa.Dat
         offsets = np.concatenate([[0], np.cumsum(np.where(valid, size, 0))])
         pieces = np.empty(offsets[-1], np.uint8)
         copy_pieces(data, at, pieces, offsets)
-        found = binary_array(offsets, pieces, None if valid.all() else valid)
-        return text_array(found) if ARROW[name] == pa.large_string() else found
+        array = binary_array(offsets, pieces, None if valid.all() else valid)
+        return text_array(array) if ARROW[name] == pa.large_string() else array
     dtype = np.dtype(f"<{'f' if name.startswith('float') else 'i'}{length}")
     values: npt.NDArray[Any] = data.view(dtype)[np.where(valid, at, 0) // length]
     values[~valid] = 0
@@ -259,10 +259,10 @@ def _decimals(data: Bytes, at: Integers, size: Integers, valid: npt.NDArray[np.b
     chars = np.full((len(heads), 2 + 4 * (whole + fraction)), ord("0"), np.uint8)
     chars[negative, 0] = ord("-")
     chars[:, 2:] += (groups[:, :, None] // _PLACES % 10).astype(np.uint8).reshape(len(heads), 4 * (whole + fraction))
-    kept = max(2, chars.shape[1] - 4 * fraction + kind.scale)
-    if words[places[~inside]].any() or (chars[:, kept:] > ord("0")).any():
+    length = max(2, chars.shape[1] - 4 * fraction + kind.scale)
+    if words[places[~inside]].any() or (chars[:, length:] > ord("0")).any():
         raise SchemaError("a value has more digits than its scale")
-    texts = np.ascontiguousarray(chars[:, :kept])
-    numbers = text_array(binary_array(np.arange(len(heads) + 1) * kept, texts)).cast(_whole(kind))
-    found = pa.Array.from_buffers(kind, len(heads), numbers.buffers())
-    return found if valid.all() else found.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+    texts = np.ascontiguousarray(chars[:, :length])
+    numbers = text_array(binary_array(np.arange(len(heads) + 1) * length, texts)).cast(_whole(kind))
+    decimals = pa.Array.from_buffers(kind, len(heads), numbers.buffers())
+    return decimals if valid.all() else decimals.take(pa.array(np.cumsum(valid) - 1, mask=~valid))

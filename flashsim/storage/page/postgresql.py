@@ -100,16 +100,16 @@ def number_pages(data: Bytes, numbers: Integers) -> None:
 
 def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
     """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers."""
-    kept = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
-    for page in np.flatnonzero(kept != pg.checksums(data, numbers))[:1]:
+    checksums = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
+    for page in np.flatnonzero(checksums != pg.checksums(data, numbers))[:1]:
         raise DamagedFileError(f"{row_format.title}: page {numbers[page]} has another checksum than its bytes")
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
     """Some columns of the tuples of pages, shape (pages, page_size), in order."""
     pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
-    found: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
-    return Tuples(found, pages)
+    columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
+    return Tuples(columns_read, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
@@ -130,7 +130,7 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
 
 
 def _stored(row_format: RowFormat) -> list[Stored]:
-    """How the columns are stored, without row ids."""
+    """Stored forms of the columns, without row ids."""
     attributes = [attribute for attribute in row_format.attributes if attribute.name is not None]
     if len(attributes) > MOST_COLUMNS:
         raise SchemaError(f"{row_format.title}: {len(attributes)} columns, but a table of PostgreSQL has at most {MOST_COLUMNS}")
@@ -138,7 +138,7 @@ def _stored(row_format: RowFormat) -> list[Stored]:
 
 
 def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
-    """What is stored of the columns, given them all."""
+    """Stored values of the columns, given all columns."""
     attributes, types = row_format.attributes, _stored(row_format)
     first = len(attributes) - len(types)
     mine = zip(attributes[first:], types, columns[first:], strict=True)
@@ -166,10 +166,10 @@ def _aligned(size: int) -> int:
 def _tuple_sizes(row_format: RowFormat) -> Integers:
     """Bytes of all rows' tuples, up to a multiple of 8, shape (rows,), or (1,) if they are the same for all."""
     owner = row_format.records if isinstance(row_format, Relation) else row_format
-    found = _SIZES.get(owner)
-    if found is None:
-        found = _SIZES[owner] = _sized(row_format)
-    return found
+    sizes = _SIZES.get(owner)
+    if sizes is None:
+        sizes = _SIZES[owner] = _sized(row_format)
+    return sizes
 
 
 def _sized(row_format: RowFormat) -> Integers:
@@ -183,8 +183,8 @@ def _sized(row_format: RowFormat) -> Integers:
     for begin in range(0, min(rows, 1) if alike else rows, _ROWS_AT_ONCE):
         chunk = np.arange(begin, min(rows, 1 if alike else begin + _ROWS_AT_ONCE))
         stored = row_format.stored(Tuples(dict.fromkeys(row_format.columns, chunk)))
-        found = _measured(types, _values(row_format, stored), len(chunk))[2]
-        sizes.append((-(-found // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT).astype(np.int32))
+        lengths = _measured(types, _values(row_format, stored), len(chunk))[2]
+        sizes.append((-(-lengths // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT).astype(np.int32))
     return np.concatenate(sizes)
 
 
@@ -200,8 +200,8 @@ def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Intege
     damaged = pg.find_tuples(data, pages, len(types), rows, starts, lengths)
     at, sizes = (np.empty((last, count), np.int64) for _ in range(2))
     if damaged < 0 and last:
-        kept = np.array([pg.TYPES[stored.type][1:] for stored in types[:last]], np.int64)
-        problem, row, _ = pg.locate_values(data.reshape(-1), starts, lengths, kept, at, sizes)
+        kinds = np.array([pg.TYPES[stored.type][1:] for stored in types[:last]], np.int64)
+        problem, row, _ = pg.locate_values(data.reshape(-1), starts, lengths, kinds, at, sizes)
         damaged = int(starts[row]) // data.shape[1] if problem else -1
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a tuple of no row")

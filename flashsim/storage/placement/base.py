@@ -1,4 +1,4 @@
-"""What a placement is made of: a device map says on which device a file lies, and a file system gives it room there.
+"""Parts of a placement: a device map says on which device a file lies, and a file system gives it room there.
 
 A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, the class of each device's
 file system: `Runs`, which writes pages and nothing else, or one derived from it.
@@ -59,13 +59,13 @@ ONE_DEVICE = DeviceMap(1, lambda file: 0)
 RELATIONS_AND_TEMPORARIES = DeviceMap(2, lambda file: int(file.temporary))
 
 
-class Taken:
-    """The room of one file: its pages so far, its runs of bytes, and what is left of the last."""
+class FileRoom:
+    """The room of one file: its pages so far, its runs of bytes, and the free bytes of the last."""
 
     def __init__(self) -> None:
         self.pages = 0
         self.runs: list[tuple[int, int]] = []
-        self.left = 0
+        self.rest = 0
 
     def add(self, offset: int, size: int) -> None:
         """Note a run of bytes that is the file's; it may go on where the last one ends."""
@@ -74,12 +74,12 @@ class Taken:
             self.runs[-1] = (begin, length + size)
         else:
             self.runs.append((offset, size))
-        self.left = size
+        self.rest = size
 
     def use(self, count: int, page_size: int) -> tuple[int, int, int]:
         """Put pages into the last run: the first, their number, and where it lies."""
-        offset = sum(self.runs[-1]) - self.left
-        self.left -= count * page_size
+        offset = sum(self.runs[-1]) - self.rest
+        self.rest -= count * page_size
         self.pages += count
         return self.pages - count, count, offset
 
@@ -91,26 +91,26 @@ class Runs:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._taken: dict[File, Taken] = {}
+        self._rooms: dict[File, FileRoom] = {}
 
     def reserved(self, file: File, pages: int) -> int:
-        """For how many pages a run is taken when so many need one."""
+        """Pages of a new run when so many need room."""
         return pages
 
     def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
         """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run."""
-        taken, size = self._taken.setdefault(file, Taken()), file.page_size
-        fitting = min(count, taken.left // size)
+        own, size = self._rooms.setdefault(file, FileRoom()), file.page_size
+        fitting = min(count, own.rest // size)
         if fitting:
-            yield taken.use(fitting, size)
+            yield own.use(fitting, size)
         if count > fitting:
             length = self.reserved(file, count - fitting) * size
-            taken.add(self._room.take(length, f"file {file.name}"), length)
-            yield taken.use(count - fitting, size)
+            own.add(self._room.take(length, f"file {file.name}"), length)
+            yield own.use(count - fitting, size)
 
     def drop(self, file: File) -> list[tuple[int, int]]:
         """Take back the room of a file: offset and length of each run."""
-        runs = self._taken.pop(file).runs
+        runs = self._rooms.pop(file).runs
         self._room.free.extend(runs)
         return runs
 

@@ -17,7 +17,7 @@ from flashsim.core.request import Integers
 from flashsim.core.units import MB, MIB
 from flashsim.storage.heap_file import File
 from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
-from flashsim.storage.placement.base import Room, Runs, Taken
+from flashsim.storage.placement.base import FileRoom, Room, Runs
 
 __all__ = ["DEVICE_MAP", "FileSystem"]
 
@@ -40,27 +40,27 @@ class FileSystem(Runs):
         self._head = 0  # bytes from the journal's begin to where it goes on
         self._maps: dict[File, list[int]] = {}  # where the indirect blocks of a file are
         self._changed: dict[int, None] = {}  # in the order of change
-        self._written = 0
+        self._bytes = 0
 
     def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
         """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run, behind its map."""
         size = file.page_size
         unit = max(size, BLOCK)  # pages of several blocks, or blocks of several pages, are not cut
         per_map = max(1, round(self._mapped / unit)) * unit // size
-        taken, maps = self._taken.setdefault(file, Taken()), self._maps.setdefault(file, [])
+        own, maps = self._rooms.setdefault(file, FileRoom()), self._maps.setdefault(file, [])
         while count:
-            run = min(count, per_map - taken.pages % per_map)
-            if taken.left:
-                run = min(count, taken.left // size)
+            run = min(count, per_map - own.pages % per_map)
+            if own.rest:
+                run = min(count, own.rest // size)
             else:
-                ahead, blocks = BLOCK if taken.pages % per_map == 0 else 0, -(-run * size // BLOCK) * BLOCK
+                ahead, blocks = BLOCK if own.pages % per_map == 0 else 0, -(-run * size // BLOCK) * BLOCK
                 offset = self._room.take(ahead + blocks, f"file {file.name}")
-                taken.add(offset, ahead + blocks)
-                taken.left = blocks
+                own.add(offset, ahead + blocks)
+                own.rest = blocks
                 maps += [offset] if ahead else []
             self._changed[maps[-1]] = None
-            self._written += run * size
-            yield taken.use(run, size)
+            self._bytes += run * size
+            yield own.use(run, size)
             count -= run
 
     def drop(self, file: File) -> list[tuple[int, int]]:
@@ -69,8 +69,8 @@ class FileSystem(Runs):
         return super().drop(file)
 
     def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
-        """Offsets and lengths of what is written by now: the journal's run, and every changed block; None where that is nothing."""
-        if not self._changed or not (now or self._written >= self._commit):
+        """Offsets and lengths of the writes that are due: the journal's run, and every changed block; None if none are."""
+        if not self._changed or not (now or self._bytes >= self._commit):
             return None
         run = min((len(self._changed) + 2) * BLOCK, self._journal_size)
         if self._head + run > self._journal_size:
@@ -80,5 +80,5 @@ class FileSystem(Runs):
         lengths[0] = run
         self._head += run
         self._changed.clear()
-        self._written = 0
+        self._bytes = 0
         return offsets, lengths

@@ -36,18 +36,18 @@ from flashsim.storage.pool.simulation import Counts, Writes
 
 
 class Exchanges(NamedTuple):
-    """What came of some references: the pages that entered, in order, shape (n,) each."""
+    """Outcome of some references: the pages that entered, in order, shape (n,) each."""
 
     pages: Integers
     #: The page that left for each, or `NONE`.
     victims: Integers
-    #: Where each is now, and its victim was.
+    #: The frame of each, which was its victim's.
     frames: Integers
     #: The log sequence number of each page's last change, as it is stored.
     lsns: Integers
     #: The same of a victim that must be written back; `NONE` of one that need not, or if none left.
     written: Integers
-    #: How many pages had entered when each reference was answered, shape (references,).
+    #: Number of pages that had entered when each reference was answered, shape (references,).
     after: Integers
 
     def part(self, begin: int, end: int) -> Exchanges:
@@ -88,7 +88,7 @@ class BufferPool:
         self._books = books(self.most_held)
         self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
         self._pages = np.zeros(0, np.int32)  # the reverse, by row
-        self._known = replacement.FIRST_PAGE
+        self._rows_in_use = replacement.FIRST_PAGE
         self._make_room()
         self._counts = np.zeros(6, np.int64)
 
@@ -136,8 +136,8 @@ class BufferPool:
         rows = self._rows(pages)
         if not hold(self.state, self._books, rows):
             free = self.frames - int(self._books.counters[FIXED])
-            wanted = f"{len(np.unique(rows))} pages"
-            raise InvalidParameterError("fix", wanted, f"{free} of {self.frames} frames are not held by somebody")
+            text = f"{len(np.unique(rows))} pages"
+            raise InvalidParameterError("fix", text, f"{free} of {self.frames} frames are not held by somebody")
         return self._refer(rows, None, None, pin=True)
 
     def unfix(self, pages: Integers) -> None:
@@ -174,12 +174,12 @@ class BufferPool:
         rows, counters = self._numbers[pages], self._books.counters
         if lsns is None:
             lsns = np.arange(len(pages)) + counters[LSN] + 1
-        for wrong, told in (
+        for wrong, why in (
             (self._books.held[rows, PINS] == 0, "it is not fixed"),
             (self._books.lsns[rows] >= lsns, "its last change has no lower log sequence number"),
         ):
             if wrong.any():
-                raise InvalidParameterError("change", self.name_of(int(pages[wrong.argmax()])), told)
+                raise InvalidParameterError("change", self.name_of(int(pages[wrong.argmax()])), why)
         self.state.pages[rows, replacement.FLAGS] |= replacement.DIRTY
         self._books.lsns[rows] = lsns
         counters[LSN] = max(counters[LSN], lsns.max(initial=0))
@@ -194,9 +194,9 @@ class BufferPool:
         """Drop pages, those of them that are there; each at most once."""
         rows = self._numbers[pages]
         flags = self.state.pages[rows, replacement.FLAGS]
-        for bit, told in ((replacement.PINNED, "it is fixed"), (replacement.DIRTY, "it has changes that are not written")):
+        for bit, why in ((replacement.PINNED, "it is fixed"), (replacement.DIRTY, "it has changes that are not written")):
             if (flags & bit).any():
-                raise InvalidParameterError("forget", self.name_of(int(pages[(flags & bit > 0).argmax()])), told)
+                raise InvalidParameterError("forget", self.name_of(int(pages[(flags & bit > 0).argmax()])), why)
         leaving = rows[flags & replacement.RESIDENT > 0]
         if self._plain is None:
             drop(self.state, self.policy.kernels, self._books, leaving)
@@ -227,39 +227,39 @@ class BufferPool:
         if not rows.all():
             new, at = np.unique(pages[rows == 0], return_index=True)
             new = new[np.argsort(at)]
-            known, self._known = self._known, self._known + len(new)
+            first, self._rows_in_use = self._rows_in_use, self._rows_in_use + len(new)
             self._make_room()
-            self._numbers[new] = np.arange(known, self._known)
-            self._pages[known : self._known] = new
-            self.state.pages[known : self._known, replacement.FLAGS] = self.places_of(new)[0] << replacement.TYPE_SHIFT
+            self._numbers[new] = np.arange(first, self._rows_in_use)
+            self._pages[first : self._rows_in_use] = new
+            self.state.pages[first : self._rows_in_use, replacement.FLAGS] = self.places_of(new)[0] << replacement.TYPE_SHIFT
             rows = self._numbers[pages]
         return rows
 
     def _make_room(self) -> None:
         """Have a row for every page that was ever referenced."""
-        self.state = with_rows(self.state, self._known)
+        self.state = with_rows(self.state, self._rows_in_use)
         self._books = with_pages(self._books, len(self.state.pages))
         self._pages = np.pad(self._pages, (0, len(self.state.pages) - len(self._pages)))
 
     def _refer(self, rows: Numbers, writes: Writes | None, next_uses: Numbers | None, *, pin: bool) -> Exchanges:
-        made, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
+        entries, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
         writing = np.zeros(0, np.uint8) if writes is None else writes
         future = self.policy.future_of(next_uses)
-        told = (self.state, self._books, rows, writing, future, pin, made, after)
+        arguments = (self.state, self._books, rows, writing, future, pin, entries, after)
         with kernels_of(self.policy.name, self.state):
-            outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
+            outcome = exchange(self.policy.kernels, *arguments) if self._plain is None else exchange_plainly(self._plain, *arguments)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[replacement.NOW]))
-        entered, left, frames, lsns, written = made[:, :outcome]
-        missed = np.diff(after, prepend=0) > 0
+        pages, victim_rows, frames, lsns, lsns_to_write = entries[:, :outcome]
+        misses = np.diff(after, prepend=0) > 0
         more = (
             len(rows),
             writing.sum(),
             len(rows) - outcome,
-            writing[missed[: len(writing)]].sum(),
-            (left > 0).sum(),
-            (written >= 0).sum(),
+            writing[misses[: len(writing)]].sum(),
+            (victim_rows > 0).sum(),
+            (lsns_to_write >= 0).sum(),
         )
         self._counts += np.array(more, np.int64)
-        victims = np.where(left > 0, self._pages[left], replacement.NONE)
-        return Exchanges(self._pages[entered].astype(np.int64), victims.astype(np.int64), frames, lsns, written, after)
+        victims = np.where(victim_rows > 0, self._pages[victim_rows], replacement.NONE)
+        return Exchanges(self._pages[pages].astype(np.int64), victims.astype(np.int64), frames, lsns, lsns_to_write, after)

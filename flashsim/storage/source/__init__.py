@@ -1,4 +1,4 @@
-"""Where relations come from: generators, files and tables of other systems."""
+"""Sources of relations: generators, files and tables of other systems."""
 
 from flashsim.storage.source.base import SOURCES, Source, load_pair, open_source, source_file
 

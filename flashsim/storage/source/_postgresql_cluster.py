@@ -1,4 +1,4 @@
-"""What the cluster around a PostgreSQL relation file tells: whether its server runs, its control file, and which transactions committed.
+"""The cluster around a PostgreSQL relation file: whether its server runs, its control file, and which transactions committed.
 
     pg_xact/0000 ...   2 bits a transaction, 2**20 transactions a file:
                        0 it ended with the server, 1 committed, 2 aborted, 3 part of another that ended with the server
@@ -20,9 +20,9 @@ from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedErro
 from flashsim.core.request import Integers
 from flashsim.storage.page._postgresql import BOOTSTRAP_TRANSACTION, FIRST_TRANSACTION, FROZEN_TRANSACTION, PAGE_SIZE
 
-#: How many folders up a cluster's may be: ``base/16384/16385``, and ``pg_tblspc/16400/PG_15_202209061/16384/16385``.
+#: Most folders from a relation file up to its cluster's: ``base/16384/16385``, and ``pg_tblspc/16400/PG_15_202209061/16384/16385``.
 _HIGHEST = 5
-#: What tells a cluster's folder.
+#: Files that mark a cluster's folder.
 _MARKS = ("global/pg_control", "pg_xact", "pg_clog", "postmaster.pid")
 #: A number in the control file whose place differs from release to release; other numbers stand beside it in all of them.
 _MARK_IN_CONTROL = struct.pack("<d", 1234567.0)
@@ -32,7 +32,7 @@ _STATE_AT, _SHUT_DOWN = 16, (1, 2)
 _A_BYTE, _A_FILE = 4, 1 << 20
 _COMMITTED = 1
 _GROUPS_A_FILE, _FOURS_A_PAGE, _PAGES_A_FILE = 1 << 16, 409, 32
-#: What a member of a group does, from which on it has changed the row, rather than locked it.
+#: Least number of a group member's action that changes the row, rather than locks it.
 _CHANGES, _MOST_MEMBERS = 4, 1 << 16
 
 
@@ -55,8 +55,8 @@ class Cluster:
     files: dict[Path, npt.NDArray[np.uint8] | None] = field(default_factory=dict)
 
     def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:
-        """Whether each of some transactions was committed, shape (n,)."""
-        found = (transactions == BOOTSTRAP_TRANSACTION) | (transactions == FROZEN_TRANSACTION)
+        """Mask of the transactions that were committed, shape (n,)."""
+        is_committed = (transactions == BOOTSTRAP_TRANSACTION) | (transactions == FROZEN_TRANSACTION)
         ordinary = transactions >= FIRST_TRANSACTION
         segments = transactions // _A_FILE
         for segment in np.unique(segments[ordinary]).tolist():
@@ -66,8 +66,8 @@ class Cluster:
             beyond = inside // _A_BYTE >= len(states)
             if beyond.any():
                 raise self._untold(int(transactions[mine][beyond][0]))
-            found[mine] = (states[inside // _A_BYTE] >> (inside % _A_BYTE * 2).astype(np.uint8)) & 3 == _COMMITTED
-        return found
+            is_committed[mine] = (states[inside // _A_BYTE] >> (inside % _A_BYTE * 2).astype(np.uint8)) & 3 == _COMMITTED
+        return is_committed
 
     def changers(self, groups: Integers) -> Integers:
         """The transaction of each group of several that changed the row which they held, 0 if none did; shape (n,)."""
@@ -133,8 +133,8 @@ def cluster_of(path: Path) -> Cluster:
         raise DamagedFileError(f"{control}: it is no control file of a cluster of this machine's byte order")
     (state,) = struct.unpack_from("<i", data, _STATE_AT)
     if state not in _SHUT_DOWN:
-        told = "its server did not shut down, so that pages may be older than its log; start it and stop it once"
-        raise RefusedError(f"{folder}: {told}")
+        why = "its server did not shut down, so that pages may be older than its log; start it and stop it once"
+        raise RefusedError(f"{folder}: {why}")
     (size,) = struct.unpack_from("<I", data, mark + _BLOCK_SIZE)
     (checksums,) = struct.unpack_from("<I", data, mark + _CHECKSUMS)
     if size != PAGE_SIZE:

@@ -31,7 +31,7 @@ Flags = npt.NDArray[np.bool_]
 _SIZES = tuple(1 << power for power in range(10, 16))
 #: Places of values that are kept at once: as many pages are read at once as can have so many.
 _PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 512
-#: How much longer values may be in memory: the end of a text takes 8 bytes, a number of a few digits 16.
+#: Bytes of values in memory over those on disk, at most: the end of a text takes 8 bytes, a number of a few digits 16.
 _COPIES = 2
 _ROWS_A_PAGE = (pg.PAGE_SIZE - pg.PAGE_HEADER) // (pg.TUPLE_HEADER + 1 + pg.LINE_POINTER)
 
@@ -39,8 +39,8 @@ _ROWS_A_PAGE = (pg.PAGE_SIZE - pg.PAGE_HEADER) // (pg.TUPLE_HEADER + 1 + pg.LINE
 def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
     """The rows of a relation file that are visible when no transaction runs."""
     reader = _Reader(path, columns, cluster)
-    kept = [column for column in columns if not column.dropped]
-    chunks: list[list[pa.Array]] = [[] for _ in kept]
+    live = [column for column in columns if not column.dropped]
+    chunks: list[list[pa.Array]] = [[] for _ in live]
     for first, pages in _batches(path, len(columns)):
         data = np.concatenate([pages.reshape(-1), np.zeros(pg.WIDEST_ALIGNMENT, np.uint8)])
         at, size = reader.places(first, pages, data)
@@ -50,7 +50,7 @@ def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
             except FlashsimError as problem:
                 raise type(problem)(f"{path}: column {columns[place].name}: {problem}") from None
     reader.check_sums_of_all()
-    return pa.table({column.name: joined_chunks(chunks.pop(0)) for column in kept})  # one by one: two of no other are in memory
+    return pa.table({column.name: joined_chunks(chunks.pop(0)) for column in live})  # one by one: two of no other are in memory
 
 
 def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
@@ -75,10 +75,10 @@ def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
 
 def _check_room(path: Path, size: int) -> None:
     """Refuse a file, bytes, whose values memory cannot hold."""
-    needed, free = _COPIES * size, free_memory()
-    if free is not None and needed > free:
+    size_in_memory, free = _COPIES * size, free_memory()
+    if free is not None and size_in_memory > free:
         raise CapacityError(
-            f"{path}: {format_size(size)} take up to {format_size(needed)} of memory to read, and {format_size(free)} are free"
+            f"{path}: {format_size(size)} take up to {format_size(size_in_memory)} of memory to read, and {format_size(free)} are free"
         )
 
 
@@ -108,14 +108,14 @@ def _check_size(path: Path, head: bytes) -> None:
     if len(head) < pg.PAGE_HEADER or not any(head):
         return
     at = pg.PAGE.fields["size_and_layout"][1] if pg.PAGE.fields else 0
-    written, turned = (int.from_bytes(head[at : at + 2], order) for order in ("little", "big"))
-    if written & 0xFF00 in _SIZES and written & 0xFF == pg.LAYOUT:
-        if written & 0xFF00 != pg.PAGE_SIZE:
-            raise DamagedFileError(f"{path}: its pages are of {written & 0xFF00} B, but only those of {pg.PAGE_SIZE} B are read")
+    mark, turned = (int.from_bytes(head[at : at + 2], order) for order in ("little", "big"))
+    if mark & 0xFF00 in _SIZES and mark & 0xFF == pg.LAYOUT:
+        if mark & 0xFF00 != pg.PAGE_SIZE:
+            raise DamagedFileError(f"{path}: its pages are of {mark & 0xFF00} B, but only those of {pg.PAGE_SIZE} B are read")
     elif turned & 0xFF00 in _SIZES and turned & 0xFF == pg.LAYOUT:
         raise DamagedFileError(f"{path}: its numbers are big-endian, as on another kind of machine; only little-endian ones are read")
-    elif written & 0xFF00 in _SIZES and written & 0xFF < pg.LAYOUT:
-        raise DamagedFileError(f"{path}: its pages are of layout {written & 0xFF}, before PostgreSQL 8.3; only layout {pg.LAYOUT} is read")
+    elif mark & 0xFF00 in _SIZES and mark & 0xFF < pg.LAYOUT:
+        raise DamagedFileError(f"{path}: its pages are of layout {mark & 0xFF}, before PostgreSQL 8.3; only layout {pg.LAYOUT} is read")
     else:
         raise DamagedFileError(f"{path}: it is no PostgreSQL relation file, or damaged: its first page has no header of such a page")
 
@@ -135,7 +135,7 @@ class _Reader:
         return DamagedFileError(f"{self.path}: page {page} is damaged: {what}")
 
     def places(self, first: int, pages: Bytes, data: Bytes) -> tuple[Integers, Integers]:
-        """Where values begin in pages, and their bytes, shape (columns, rows) each."""
+        """Places of values in pages, and their bytes, shape (columns, rows) each."""
         heads = pages[:, : pg.PAGE_HEADER].copy().view(pg.PAGE)[:, 0]
         used: Flags = heads["upper"] > 0
         used[~used] = pages[~used].any(axis=1)  # a page that was never written is zero
@@ -211,17 +211,17 @@ class _Reader:
             raise SchemaError(f"{self.path}: page {page} holds rows that a VACUUM FULL before PostgreSQL 9.0 moved; run a newer one first")
         visible = flags & pg.INSERT_COMMITTED > 0
         unknown = flags & pg.FROZEN == 0
-        visible[unknown] = self._told(self.cluster.committed, inserter[unknown])
+        visible[unknown] = self._states(self.cluster.committed, inserter[unknown])
         locked = (flags & pg.ONLY_LOCKED > 0) | (flags & (pg.DELETER_IS_MULTI | pg.EXCLUSIVE_LOCK | pg.KEY_SHARE_LOCK) == pg.EXCLUSIVE_LOCK)
         deleted = visible & (flags & pg.DELETE_ABORTED == 0) & ~locked
         several = deleted & (flags & pg.DELETER_IS_MULTI > 0)
         if several.any():
-            deleter[several] = self._told(self.cluster.changers, deleter[several])
+            deleter[several] = self._states(self.cluster.changers, deleter[several])
         unknown = deleted & (several | (flags & pg.DELETE_COMMITTED == 0))
-        deleted[unknown] = self._told(self.cluster.committed, deleter[unknown])
+        deleted[unknown] = self._states(self.cluster.committed, deleter[unknown])
         return visible & ~deleted
 
-    def _told(self, ask: Callable[[Integers], npt.NDArray[Any]], transactions: Integers) -> npt.NDArray[Any]:
+    def _states(self, ask: Callable[[Integers], npt.NDArray[Any]], transactions: Integers) -> npt.NDArray[Any]:
         try:
             return ask(transactions)
         except MissingFileError as problem:
@@ -239,8 +239,8 @@ class _Reader:
             raise self.damaged(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is none of a row")
         if len(counts) and counts.max() > len(self.columns):
             most = int(counts.max())
-            told = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"
-            raise SchemaError(f"{self.path}: rows have {most} columns, {told}")
+            why = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"
+            raise SchemaError(f"{self.path}: rows have {most} columns, {why}")
 
     def _refuse(self, problem: int, page: int, item: int, column: int) -> NoReturn:
         name = self.columns[column].name
@@ -260,9 +260,9 @@ def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Arra
     at, size
         Where each begins, or NULL or pg.MISSING, and its bytes; shape (n,).
     """
-    found = values_at(column.kind, data, at, size, column_type(column))
+    values = values_at(column.kind, data, at, size, column_type(column))
     if column.modifier and column.kind in ("varchar", "bpchar", "text"):
-        bounds, length = pc.min_max(pc.utf8_length(found)).as_py(), column.modifier[0]
+        bounds, length = pc.min_max(pc.utf8_length(values)).as_py(), column.modifier[0]
         least, most = bounds["min"], bounds["max"]
         if most is not None and (most > length or (column.kind == "bpchar" and least < length)):
             raise SchemaError(f"a text of {most if most > length else least} characters, but its definition says {length}")
@@ -271,10 +271,10 @@ def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Arra
         if column.problem:
             raise SchemaError(f"rows are older than it, and {column.problem}")
         if column.missing is not None:
-            found = _beside(found, column.missing, late)
-    if not column.nullable and found.null_count:
+            values = _beside(values, column.missing, late)
+    if not column.nullable and values.null_count:
         raise SchemaError("it has no value in some row, but its definition says NOT NULL")
-    return found
+    return values
 
 
 def joined_chunks(chunks: list[pa.Array]) -> pa.Array:
@@ -290,8 +290,8 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType:
     return decimal_type(scale + max(kind.precision - kind.scale for kind in kinds), scale)
 
 
-def _beside(found: pa.Array, missing: pa.Scalar, late: npt.NDArray[np.bool_]) -> pa.Array:
-    if found.type != missing.type:
-        common = _common({found.type, missing.type})
-        found, missing = found.cast(common), missing.cast(common)
-    return pc.if_else(pa.array(late), missing, found)
+def _beside(values: pa.Array, missing: pa.Scalar, late: npt.NDArray[np.bool_]) -> pa.Array:
+    if values.type != missing.type:
+        common = _common({values.type, missing.type})
+        values, missing = values.cast(common), missing.cast(common)
+    return pc.if_else(pa.array(late), missing, values)

@@ -1,4 +1,4 @@
-"""What statements of SQL say of a PostgreSQL table's columns: types, and the value of rows that are older than a column.
+"""Columns of a PostgreSQL table as statements of SQL define them: types, and the value of rows that are older than a column.
 
 CREATE TABLE tells the columns in their order; ALTER TABLE after it adds, drops and renames them, as it did in the database: a column that
 was dropped keeps its place in the rows.
@@ -101,7 +101,7 @@ def column_type(column: Column) -> pa.DataType | None:
 
 
 def constant(column: Column, text: str) -> pa.Scalar:
-    """What a constant of SQL is as a value of a column."""
+    """Value of a column from a constant of SQL."""
     kind, arrow = column.kind, column_type(column)
     if kind == "numeric":
         number = Decimal(text)
@@ -138,7 +138,7 @@ class Token:
 
 @dataclass
 class TableDefinition:
-    """What statements define: a table's name and its columns in the order in which rows hold them, dropped ones too."""
+    """Definition by statements: a table's name and its columns in the order in which rows hold them, dropped ones too."""
 
     name: str
     columns: list[Column] = field(default_factory=list)
@@ -151,7 +151,7 @@ class TableDefinition:
         return places[0]
 
 
-def parse_table(text: str, wanted: str = "") -> TableDefinition:
+def parse_table(text: str, table_name: str = "") -> TableDefinition:
     """The table that statements create, or the one of a name among several; other statements are passed over."""
     statements: list[list[Token]] = [[]]
     for token in _tokens(text):
@@ -161,10 +161,10 @@ def parse_table(text: str, wanted: str = "") -> TableDefinition:
             statements[-1].append(token)
     created = [(_name(statement, at), statement) for statement in statements if (at := _created_at(statement))]
     names = [name for (name, _), _ in created]
-    found = [each for each in created if each[0][0] in (wanted, wanted.lower())] if wanted else created
-    if len(found) != 1:
+    matches = [each for each in created if each[0][0] in (table_name, table_name.lower())] if table_name else created
+    if len(matches) != 1:
         raise LookupError(*names)
-    (name, at), statement = found[0]
+    (name, at), statement = matches[0]
     table = TableDefinition(name, _columns(name, statement, at))
     for statement in statements:
         if [part.text.upper() for part in statement[:2]] == ["ALTER", "TABLE"]:
@@ -173,7 +173,7 @@ def parse_table(text: str, wanted: str = "") -> TableDefinition:
 
 
 def _created_at(statement: list[Token]) -> int:
-    """Where the name of a created table stands; 0 if the statement creates none."""
+    """Index of the name of a created table; 0 if the statement creates none."""
     at = next((at + 1 for at, part in enumerate(statement[:5]) if part.is_word("TABLE")), 0)
     return _after(statement, at, "IF", "NOT", "EXISTS") if at and statement[0].is_word("CREATE") else 0
 
@@ -225,44 +225,44 @@ def _alter_column(table: TableDefinition, place: int, change: list[Token]) -> No
 
 def _tokens(text: str) -> list[Token]:
     """The tokens of statements, without white space and comments."""
-    found = []
+    tokens = []
     for match in _TOKEN.finditer(text):
-        kind, written = str(match.lastgroup), match[0]
+        kind, word = str(match.lastgroup), match[0]
         if kind == "space":
             continue
-        if kind == "mark" and written not in _MARKS:
-            raise ValueError(f"{written!r} is no part of a statement")
+        if kind == "mark" and word not in _MARKS:
+            raise ValueError(f"{word!r} is no part of a statement")
         if kind == "string":
-            written = written[1:-1].replace("''", "'")
+            word = word[1:-1].replace("''", "'")
         elif kind == "quoted":
-            written = written[1:-1].replace('""', '"')
+            word = word[1:-1].replace('""', '"')
         elif kind == "number":
-            written = written.replace("_", "")
-        found.append(Token(kind, written))
-    return found
+            word = word.replace("_", "")
+        tokens.append(Token(kind, word))
+    return tokens
 
 
 def _items(parts: list[Token], opening: int) -> tuple[list[list[Token]], int]:
-    """What stands between the commas of a parenthesis, and where it closes."""
-    found: list[list[Token]] = [[]]
+    """Items between the commas of a parenthesis, and the index where it closes."""
+    items: list[list[Token]] = [[]]
     depth = 1
     for index in range(opening + 1, len(parts)):
         token = parts[index]
         if token.kind == "mark" and token.text in "()":
             depth += 1 if token.text == "(" else -1
             if depth == 0:
-                return [item for item in found if item], index
+                return [item for item in items if item], index
         if depth == 1 and token == Token("mark", ","):
-            found.append([])
+            items.append([])
         else:
-            found[-1].append(token)
+            items[-1].append(token)
     raise ValueError("unbalanced parentheses")
 
 
 def _after(parts: list[Token], at: int, *words: str) -> int:
-    """Where some words end, or `at` if they do not stand there."""
-    found = parts[at : at + len(words)]
-    return at + len(words) if len(found) == len(words) and all(map(Token.is_word, found, words)) else at
+    """Index behind some words, or `at` if they do not stand there."""
+    words_there = parts[at : at + len(words)]
+    return at + len(words) if len(words_there) == len(words) and all(map(Token.is_word, words_there, words)) else at
 
 
 def _identifier(token: Token) -> str:
@@ -338,13 +338,13 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
 
 def _default(parts: list[Token], column: Column) -> pa.Scalar | None:
     """The constant that stands first, with casts after it."""
-    found = list(_constants(parts))
-    while len(found) > 1 and found[0].is_word(*_TYPED):  # DATE '2000-01-01'
-        found = found[1:]
-    sign = found[0].text if found and found[0].kind == "mark" and found[0].text in "+-" else ""
-    if len(found) != (2 if sign else 1):
+    constants = list(_constants(parts))
+    while len(constants) > 1 and constants[0].is_word(*_TYPED):  # DATE '2000-01-01'
+        constants = constants[1:]
+    sign = constants[0].text if constants and constants[0].kind == "mark" and constants[0].text in "+-" else ""
+    if len(constants) != (2 if sign else 1):
         raise ValueError("an expression")
-    value = found[-1]
+    value = constants[-1]
     if value.is_word("NULL"):
         return None
     if value.kind not in ("number", "string") and not value.is_word("TRUE", "FALSE"):

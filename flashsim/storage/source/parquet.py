@@ -29,10 +29,10 @@ def open_records(text: str) -> TableRecords:
 def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
     """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is."""
     width = sum(-(-_bits(column.type) // 8) for column in schema)
-    needed, free = rows * (_COPIES * width + _CODE), free_memory()
-    if free is not None and needed > free:
-        told = f"{rows:,} rows of at least {width:,} B take some {format_size(needed)} of memory to join, and {format_size(free)} are free"
-        raise CapacityError(f"{path}: {told}")
+    size, free = rows * (_COPIES * width + _CODE), free_memory()
+    if free is not None and size > free:
+        why = f"{rows:,} rows of at least {width:,} B take some {format_size(size)} of memory to join, and {format_size(free)} are free"
+        raise CapacityError(f"{path}: {why}")
 
 
 def _bits(kind: pa.DataType) -> int:

@@ -51,11 +51,11 @@ def _split(text: str) -> re.Match[str]:
     return match
 
 
-def _definition(path: Path, statement: str | None, given: str | None, table: str | None) -> TableDefinition:
-    """The table that statements define: those given, of a file that is given, or of one beside the table's."""
-    where = Path(given) if given else path.with_name(f"{path.name}.sql")
+def _definition(path: Path, statement: str | None, file_name: str | None, table: str | None) -> TableDefinition:
+    """The table that statements define: those of the text, of the file of this name, or of one beside the table's."""
+    where = Path(file_name) if file_name else path.with_name(f"{path.name}.sql")
     if statement is None:
-        if not given and not where.is_file():
+        if not file_name and not where.is_file():
             raise SchemaError(f"{path}: nothing tells its columns; name a file with the table's CREATE TABLE, as in pg:{path}:orders.sql")
         with reading(where):
             text = where.read_text(encoding="utf-8")
@@ -68,8 +68,8 @@ def _definition(path: Path, statement: str | None, given: str | None, table: str
     except LookupError as names:
         if names.args and table:
             raise UnknownNameError(f"table in {where}", table, names.args) from None
-        told = f"it creates {', '.join(names.args)}; name one, as in {where}:{names.args[0]}" if names.args else "it has no CREATE TABLE"
-        raise SchemaError(f"{where}: {told}") from None
+        why = f"it creates {', '.join(names.args)}; name one, as in {where}:{names.args[0]}" if names.args else "it has no CREATE TABLE"
+        raise SchemaError(f"{where}: {why}") from None
     except ValueError as problem:
         raise SchemaError(f"{where}: {problem}") from None
 

@@ -117,13 +117,13 @@ def _settled(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def _rows(path: Path, connection: sqlite3.Connection, wanted: str) -> tuple[str, pa.Table]:
+def _rows(path: Path, connection: sqlite3.Connection, table: str) -> tuple[str, pa.Table]:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")  # they are no damage, and may call functions that are not there
     schema = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    matches = [row for row in schema if _folded(row[0]) == _folded(wanted)]
+    matches = [row for row in schema if _folded(row[0]) == _folded(table)]
     if not matches:
-        raise UnknownNameError(f"table in {path}", wanted, [name for name, *_ in schema])
+        raise UnknownNameError(f"table in {path}", table, [name for name, *_ in schema])
     name, kind, root, statement = matches[0]
     if kind == "table" and re.match(r"CREATE\s+VIRTUAL", statement, re.IGNORECASE):
         raise SchemaError(f"{path}: {name} is a virtual table, but only ordinary tables and views are read")
@@ -139,9 +139,9 @@ def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
     """The rows of a table or a view that is sound."""
     # Tables that a view reads are checked with all others.  Damage of trees comes first, and may end the check with an error.
     arguments = [name] if kind == "table" else []
-    ((told,),) = connection.execute(f"SELECT * FROM pragma_quick_check({', '.join('?' * len(arguments))}) LIMIT 1", arguments)
-    if told.startswith("***"):
-        damage = " ".join(told.splitlines()[1:2])[:100]
+    ((problem,),) = connection.execute(f"SELECT * FROM pragma_quick_check({', '.join('?' * len(arguments))}) LIMIT 1", arguments)
+    if problem.startswith("***"):
+        damage = " ".join(problem.splitlines()[1:2])[:100]
         raise sqlite3.DatabaseError(re.sub(r"^(On tree page|Tree) (\d+)", r"the tree at page \2", damage))
     quoted = _quoted(name)
     cursor = connection.execute(f"SELECT * FROM {quoted}{' NOT INDEXED' * (kind == 'table')}")  # an index has another order
@@ -188,7 +188,7 @@ def _column(chunks: list[pa.Array]) -> pa.ChunkedArray:
 
 
 def _refusal(table: str, problem: Exception) -> FlashsimError:
-    """What SQLite says, as one line about the table."""
+    """SQLite's message, as one line about the table."""
     words = " ".join(str(problem).split())[:200]
     if text := re.match(r"Could not decode to UTF-8 column '(.*?)' with text", words):
         return DamagedFileError(f"{table} is damaged: column {text[1]}: a text is not valid UTF-8")

@@ -39,10 +39,10 @@ def _folder() -> Path:
 
 def _generator() -> str:
     beside = Path(sys.executable).with_name("tpchgen-cli")
-    found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
-    if found is None:
+    program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+    if program is None:
         raise MissingExtraError("tpchgen-cli", "tpch")
-    return found
+    return program
 
 
 def _generate(table: str, scale: Decimal, path: Path) -> None:
@@ -53,10 +53,10 @@ def _generate(table: str, scale: Decimal, path: Path) -> None:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             options = f"--scale-factor {scale:f} --tables {table} --compression ZSTD(1) --quiet"
             command = [program, "parquet", *options.split(), "--output-dir", folder]
-            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
             generated = Path(folder) / f"{table}.parquet"
-            if ended.returncode or not generated.is_file():
-                reason = (ended.stderr.strip().splitlines() or ["it wrote no file"])[-1]
+            if process.returncode or not generated.is_file():
+                reason = (process.stderr.strip().splitlines() or ["it wrote no file"])[-1]
                 raise FlashsimError(f"tpch:{table}@{scale}: the generator failed: {reason}")
             os.replace(generated, path)
     except OSError as problem:

@@ -45,7 +45,7 @@ def system(**others: Any) -> PoolSystem:
 
 def run_of(stream: Given, **others: Any) -> PoolRun:
     devices = {DISK: StationEngine(StationParameters(1000, 1000)), SSD: StationEngine(StationParameters(10, 10))}
-    run = PoolRun(system(**others), devices, stream, asked=1000)
+    run = PoolRun(system(**others), devices, stream, request_rows=1000)
     run.run()
     return run
 
@@ -87,7 +87,7 @@ def cleaned_while_modified() -> PoolRun:
     stream = Given([[(int(page), 1, WRITES)] for page in (64 * draw.random(4000) ** 2).astype(int)])
     devices = {DISK: StationEngine(StationParameters(200, 5000, servers=8)), SSD: StationEngine(StationParameters(10, 10))}
     return PoolRun(
-        system(design=extension_design("lc"), clients=8, memory=12, read_ahead=1, dirty_limit=10), devices, stream, asked=1 << 16
+        system(design=extension_design("lc"), clients=8, memory=12, read_ahead=1, dirty_limit=10), devices, stream, request_rows=1 << 16
     )
 
 

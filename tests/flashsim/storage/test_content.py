@@ -79,5 +79,5 @@ def test_pages_hold_what_was_written_last(sizes: list[int], writes: list[tuple[i
             pages[page : page + 1] = [rows]
         _check(content, file, pages, [(0, len(pages))])
         _check(content, file, pages, [(page, 1) for page in reversed(range(len(pages)))])
-        held = [len(values) for each in content._written.values() for values in each._kept.values()]
+        held = [len(values) for each in content._written.values() for values in each._values.values()]
         assert all(length <= max(4096, 8 * sum(map(len, pages))) for length in held[-1:])
