@@ -1,1 +1,1 @@
-"""What every room uses: units, errors, requests, members, random numbers, provenance, compiled kernels."""
+"""Basis of every room: units, errors, requests, members, random numbers, provenance, compiled kernels."""

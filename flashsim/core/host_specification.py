@@ -1,4 +1,4 @@
-"""What every specification is built on, in SimPy: the host's queues, which `core.host` compiles, and the face of a device behind them.
+"""Basis of every specification in SimPy: the host's queues, which `core.host` compiles, and the face of a device behind them.
 
 Order of events that fall on one nanosecond: what follows without delay (SimPy's own priorities 0 and 1), at its end the dispatch of
 commands, then arrivals by request id, then device operations by operation id.  SimPy's plain ``timeout`` would break ties by the order of
@@ -55,7 +55,7 @@ class HostRequest:
     flags: int
     think: int
     commands: list[tuple[int, int]]  # (offset, length), bytes
-    left: int = 0
+    pending: int = 0
     dependents: list[HostRequest] = field(default_factory=list)
     submitted: int = 0
     started: int = -1
@@ -108,20 +108,20 @@ class SpecifiedHost:
         parts: list[list[tuple[int, int]]] = [[] for _ in requests]
         for command in commands:
             parts[command["request"]].append((int(command["offset"]), int(command["length"])))
-        taken: list[HostRequest] = []
+        entries: list[HostRequest] = []
         for row, extents, arrival in zip(requests, parts, arrivals, strict=True):
             queue = self.queues[row["stream"] % len(self.queues)]
             tag, operation, flags, think = (int(row[name]) for name in ("tag", "operation", "flags", "think"))
             request = HostRequest(queue, self._next_id, tag, operation, flags, think, extents)
-            request.left = len(extents)
+            request.pending = len(extents)
             self._next_id += 1
-            taken.append(request)
+            entries.append(request)
             if row["dependency"] >= 0:
-                taken[row["dependency"]].dependents.append(request)
+                entries[row["dependency"]].dependents.append(request)
             else:
                 self._arrive_after(request, int(arrival) - int(self.env.now))
-        self.open.update((request.id, request) for request in taken)
-        return np.array([request.id for request in taken], np.int64)
+        self.open.update((request.id, request) for request in entries)
+        return np.array([request.id for request in entries], np.int64)
 
     def _arrive_after(self, request: HostRequest, duration: int) -> None:
         """Submit a request `duration` ns from now: it arrives after its way to the device."""
@@ -151,8 +151,8 @@ class SpecifiedHost:
     def command_done(self, request: HostRequest) -> None:
         """Account for a command that completes now; once all else that follows from the event has happened, admit what waits."""
         request.queue.in_flight -= 1
-        request.left -= 1
-        if request.left == 0:
+        request.pending -= 1
+        if request.pending == 0:
             request.completed = int(self.env.now)
             self.completed.append(request)
             del self.open[request.id]
@@ -191,7 +191,7 @@ class SpecifiedDevice(DeviceModel):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         return int(min(self.env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:

@@ -13,7 +13,7 @@ _QUANTILES = (50, 90, 99)
 
 
 def level_steps(submitted: Integers, completed: Integers) -> tuple[Integers, Integers]:
-    """When the outstanding level changes, ns, ascending, and the level from then on, shape (2 n,) each; what ends counts no more.
+    """Times when the outstanding level changes, ns, ascending, and the level from then on, shape (2 n,) each.
 
     Examples
     --------
@@ -43,30 +43,30 @@ class OutstandingLevel:
         self._times = np.zeros(1, np.int64)  # spent at each level so far, ns
         self._now: int | None = None  # until then
         self._ends = np.zeros(0, np.int64)  # of requests that are outstanding then
-        self._held = np.empty((2, 0), np.int64)  # submissions and completions of the requests told last, which are not yet swept
+        self._pairs = np.empty((2, 0), np.int64)  # submissions and completions of the requests told last, which are not yet swept
         self._count = 0  # of those
 
     def add(self, submitted: Integers, completed: Integers) -> None:
         """Take requests, by when they were submitted and completed, ns, shape (n,)."""
-        if not self._held.size:
-            self._held = np.empty((2, 2 * _PLACES), np.int64)
+        if not self._pairs.size:
+            self._pairs = np.empty((2, 2 * _PLACES), np.int64)
         for first in range(0, len(submitted), _PLACES):
             part = slice(first, first + _PLACES)
             count = len(submitted[part])
             if self._count + count > 2 * _PLACES:
                 self._sweep(_PLACES)
-            self._held[:, self._count : self._count + count] = submitted[part], completed[part]
+            self._pairs[:, self._count : self._count + count] = submitted[part], completed[part]
             self._count += count
 
     def _sweep(self, keep: int) -> None:
-        """Go on to where all but `keep` of the requests held have been submitted, or, if none is kept, have completed."""
-        held = self._held[:, np.argsort(self._held[0, : self._count], kind="stable")]
-        begins, ends = held[:, : self._count - keep]
+        """Go on to where all but `keep` of the pairs' requests have been submitted, or, if `keep` is 0, have completed."""
+        pairs = self._pairs[:, np.argsort(self._pairs[0, : self._count], kind="stable")]
+        begins, ends = pairs[:, : self._count - keep]
         if self._now is None:
             self._now = int(begins[0])
         begins = np.maximum(begins, self._now)
         ends = np.concatenate([self._ends, np.maximum(ends, begins)])
-        until = int(held[0, -keep]) if keep else int(ends.max(initial=self._now))
+        until = int(pairs[0, -keep]) if keep else int(ends.max(initial=self._now))
         until = max(until, self._now)
         over = ends <= until
         times, levels = level_steps(begins, ends[over])
@@ -76,7 +76,7 @@ class OutstandingLevel:
         self._times = np.pad(self._times, (0, max(0, int(levels.max(initial=0)) + 1 - len(self._times))))
         np.add.at(self._times, levels, spent)
         self._now, self._ends = until, ends[~over]
-        self._held[:, :keep] = held[:, self._count - keep :]
+        self._pairs[:, :keep] = pairs[:, self._count - keep :]
         self._count = keep
 
     def times(self) -> Integers:
@@ -98,12 +98,12 @@ class OutstandingLevel:
         if not duration:
             return None
         levels, until = np.flatnonzero(times), np.cumsum(times)
-        told = {f"p{share}": int(np.searchsorted(until, -(-share * duration // 100))) for share in _QUANTILES}
+        quantiles = {f"p{share}": int(np.searchsorted(until, -(-share * duration // 100))) for share in _QUANTILES}
         mean = sum(level * int(times[level]) for level in levels.tolist()) / duration
         return {
             "duration": duration,
             "mean": mean,
-            **told,
+            **quantiles,
             "max": int(levels[-1]),
             "idle": int(times[0]) / duration,
             "levels": levels.tolist(),

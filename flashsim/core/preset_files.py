@@ -95,12 +95,12 @@ def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
         lines += ["", *(f"# {printable(line)}" for line in comments)]
     for title, section in document.items():
         if isinstance(section, Mapping):
-            lines += ["", f"[{title}]", *(line for name, told in section.items() for line in _value_lines(name, told))]
+            lines += ["", f"[{title}]", *(line for name, entry in section.items() for line in _value_lines(name, entry))]
     return "\n".join(lines) + "\n"
 
 
-def _value_lines(name: str, told: Mapping[str, Any]) -> list[str]:
-    value, source = told["value"], _entry(str(told["source"]))
+def _value_lines(name: str, entry: Mapping[str, Any]) -> list[str]:
+    value, source = entry["value"], _entry(str(entry["source"]))
     if isinstance(value, Sequence) and not isinstance(value, str):
         rows = [f"    [{', '.join(_entry(number) for number in row)}]," for row in value]
         return [f"{name}.value = [", *rows, "]", f"{name}.source = {source}"]

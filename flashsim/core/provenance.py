@@ -1,4 +1,4 @@
-"""What a result needs to carry so that it can be made again."""
+"""Provenance that a result carries so that it can be made again."""
 
 import datetime
 import platform

@@ -1,4 +1,4 @@
-"""Whether a file or block device may be read or written: it must be there, nothing may be lost unasked, and nobody may be using it."""
+"""Checks before a file or block device is read or written: it must be there, nothing may be lost unasked, and nobody may be using it."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from flashsim.device import presets
 
 
 def is_path(device: str) -> bool:
-    """Whether a name is the path of a real file or block device rather than a preset's.
+    """True if a name is the path of a real file or block device rather than a preset's.
 
     Examples
     --------
@@ -71,23 +71,23 @@ def _check_kind(path: Path, mode: int) -> None:
 
 
 def in_use(path: Path) -> str:
-    """How a file, a block device, a partition of it, or something on top of it is in use; empty if it is not known to be."""
-    found = path.stat()
+    """Use of a file, a block device, a partition of it, or something on top of it, in words; empty if none is known."""
+    status = path.stat()
     if any(Path(name).exists() and os.path.samefile(name, path) for name in _swaps()):
         return "in use for swapping"
     for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
         behind = Path(loop.read_text(encoding="utf-8").strip())
         if behind.exists() and os.path.samefile(behind, path):
             return f"in use by /dev/{loop.parts[3]}"
-    if not stat.S_ISBLK(found.st_mode):
+    if not stat.S_ISBLK(status.st_mode):
         return ""
-    name = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    name = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     folder = Path("/sys/dev/block") / name
     parts = {name} | {part.read_text(encoding="utf-8").strip() for part in folder.glob("*/dev")}
     if parts & _mounted():
         return "mounted or in use"
-    held = [holder.name for holders in (folder / "holders", *folder.glob("*/holders")) if holders.is_dir() for holder in holders.iterdir()]
-    return f"in use by {held[0]}" if held else ""
+    names = [holder.name for holders in (folder / "holders", *folder.glob("*/holders")) if holders.is_dir() for holder in holders.iterdir()]
+    return f"in use by {names[0]}" if names else ""
 
 
 def _swaps() -> list[str]:

@@ -31,7 +31,7 @@ AT_ONCE = 64
 #: So long before a request is due, ns, its thread stays awake: Linux lets one sleep 50 us and more longer than it asked for, and on a busy
 #: machine one that sleeps goes before one that works, as the recorded one did.
 _AWAKE = 2_000_000
-#: How many requests may be outstanding on the whole system, and how many are reserved.
+#: Files with the limit of outstanding requests of the whole system, and with the number of reserved ones.
 _LIMIT, _RESERVED = Path("/proc/sys/fs/aio-max-nr"), Path("/proc/sys/fs/aio-nr")
 #: Threads that stand in for the kernel's queue at most.
 _MOST_THREADS = 64
@@ -67,9 +67,9 @@ class KernelQueue:
     def submit(self, batch: Batch, count: int) -> None:
         """Submit the next `count` requests, or some of them; at most `depth` may be outstanding."""
         at = perf_counter_ns()
-        done = self._call(self._submit_call, self._context, count, batch.next_command, 0, 0)
-        if done >= 0:
-            batch.were_submitted(done, at)
+        accepted = self._call(self._submit_call, self._context, count, batch.next_command, 0, 0)
+        if accepted >= 0:
+            batch.were_submitted(accepted, at)
         elif ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR) or not batch.outstanding:
             problem = _failure()
             (row,) = batch.next_rows(1)
@@ -81,14 +81,14 @@ class KernelQueue:
         if timeout is not None:
             self._patience[0], self._patience[1] = divmod(max(timeout, 0), SECONDS)
             patience = self._patience_at
-        done = self._call(self._reap_call, self._context, least, batch.outstanding, batch.next_event, patience)
-        if done < 0:
+        count = self._call(self._reap_call, self._context, least, batch.outstanding, batch.next_event, patience)
+        if count < 0:
             if ctypes.get_errno() == errno.EINTR:
                 return 0
             raise _failure()
-        if done:
-            batch.have_completed(done, perf_counter_ns())
-        return int(done)
+        if count:
+            batch.have_completed(count, perf_counter_ns())
+        return int(count)
 
     def close(self) -> None:
         """Wait for what is outstanding, and free what the queue holds."""
@@ -110,7 +110,7 @@ class ThreadQueue:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self._pool = ThreadPoolExecutor(min(depth, _MOST_THREADS))
-        self._done: queue.SimpleQueue[tuple[int, int, int]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[int, int, int]] = queue.SimpleQueue()
 
     def submit(self, batch: Batch, count: int) -> None:
         rows, memories = batch.next_rows(count), batch.memories
@@ -121,21 +121,21 @@ class ThreadQueue:
 
     def _serve(self, batch: Batch, row: int, memory: memoryview) -> None:
         result = call(batch.file(row), int(batch.operation[row]), memory, int(batch.commands["offset"][row]))
-        self._done.put((row, result, perf_counter_ns()))
+        self._results.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
         until = None if timeout is None else perf_counter_ns() + timeout
-        done = 0
+        count = 0
         while batch.outstanding:
-            left = None if until is None else max(until - perf_counter_ns(), 0) / SECONDS
+            pause = None if until is None else max(until - perf_counter_ns(), 0) / SECONDS
             try:
-                row, result, at = self._done.get(timeout=left) if done < least and left != 0 else self._done.get_nowait()
+                row, result, at = self._results.get(timeout=pause) if count < least and pause != 0 else self._results.get_nowait()
             except queue.Empty:
                 break
             batch.events[batch.completed] = (row, 0, result, 0)
             batch.have_completed(1, at)
-            done += 1
-        return done
+            count += 1
+        return count
 
     def close(self) -> None:
         self._pool.shutdown()
@@ -241,13 +241,13 @@ def in_sets(to: Queue, batch: Batch, level: int) -> None:
             to.reap(batch, 1)
 
 
-def wait_until(to: Queue, batch: Batch, due: int) -> int:
+def wait_until(to: Queue, batch: Batch, moment: int) -> int:
     """Wait for a time, ns of `time.perf_counter_ns`, or for the first request that completes before; return how many did."""
-    left = due - perf_counter_ns()
+    rest = moment - perf_counter_ns()
     if batch.outstanding:
-        return to.reap(batch, 1, max(left, 0))
-    if left > _AWAKE:
-        sleep((left - _AWAKE) / SECONDS)
-    while perf_counter_ns() < due:
+        return to.reap(batch, 1, max(rest, 0))
+    if rest > _AWAKE:
+        sleep((rest - _AWAKE) / SECONDS)
+    while perf_counter_ns() < moment:
         pass
     return 0

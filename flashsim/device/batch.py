@@ -121,30 +121,30 @@ class Batch:
         self.completed += count
 
     def times(self) -> tuple[Integers, Integers]:
-        """When each was submitted and had completed, ns of `time.perf_counter_ns`, shape (n,), once all have."""
+        """Times when each request was submitted and completed, ns of `time.perf_counter_ns`, shape (n,), once all have."""
         return _by_row(self._rows(self._order), self._submissions), _by_row(self.events["data"].astype(np.int64), self._completions)
 
     def check(self) -> list[tuple[int, int]]:
         """The rows of requests that moved fewer bytes than they should, and how many."""
-        done = self.events[: self.completed]
-        failed = done["data"][done["result"] < 0]
+        completions = self.events[: self.completed]
+        failed = completions["data"][completions["result"] < 0]
         if len(failed):
             row = int(failed.min())
-            number = -int(done["result"][done["data"] == row][0])
+            number = -int(completions["result"][completions["data"] == row][0])
             raise OSError(number, f"{os.strerror(number)}: {self.describe(row)}", self.file(row))
-        short = done[done["result"].astype(np.uint64) < self.commands["bytes"][done["data"].astype(np.int64)]]
+        short = completions[completions["result"].astype(np.uint64) < self.commands["bytes"][completions["data"].astype(np.int64)]]
         return [(int(row), int(moved)) for row, moved in zip(short["data"], short["result"], strict=True)]
 
     @cached_property
     def memories(self) -> list[memoryview]:
-        """Where the bytes of each request are."""
+        """Memory of the bytes of each request."""
         whole, base = self._memory.data, self._memory.ctypes.data
         begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
 
     @cached_property
     def calls(self) -> list[tuple[int, memoryview, int]]:
-        """What a plain call for each request takes: operation, memory, offset."""
+        """Arguments of a plain call for each request: operation, memory, offset."""
         return list(zip(self.operation.tolist(), self.memories, self.commands["offset"].tolist(), strict=True))
 
     def call(self, row: int) -> tuple[int, memoryview, int]:
@@ -191,12 +191,12 @@ class LastingMemory(local):
     """Memory that a thread uses for one transfer after the other."""
 
     def __init__(self) -> None:
-        self._kept = np.empty(0, np.uint8)
+        self._buffer = np.empty(0, np.uint8)
 
     def take(self, size: int) -> Bytes:
         """Memory of this thread, shape (size,); what it holds lasts until the next call."""
         if size > _MOST_KEPT:
             return aligned_buffer(size)
-        if size > len(self._kept):
-            self._kept = aligned_buffer(max(size, HUGE_PAGE))
-        return self._kept[:size]
+        if size > len(self._buffer):
+            self._buffer = aligned_buffer(max(size, HUGE_PAGE))
+        return self._buffer[:size]

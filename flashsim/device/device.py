@@ -78,7 +78,7 @@ class Device:
 
     @property
     def next_event(self) -> int:
-        """When something happens next, ns, if nothing more is submitted; NEVER if nothing does.  No request completes before."""
+        """Time of the next event, ns, if nothing more is submitted; NEVER if there is none.  No request completes before."""
         return self._model.next_event
 
     def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:

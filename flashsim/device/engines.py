@@ -45,7 +45,7 @@ def check_policies(preset: Preset) -> None:
 
 def begin(preset: Preset, model: str = "engine") -> Compilation | None:
     """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
-    return _begun(*_compiled_for(preset)) if model == "engine" else None
+    return _compilation(*_compiled_for(preset)) if model == "engine" else None
 
 
 def parts_for(preset: Preset) -> list[Part]:
@@ -60,7 +60,7 @@ def finish(preset: Preset, model: str = "engine") -> None:
 
 
 def all_parts() -> dict[str, list[Part]]:
-    """What there is to compile, of all kinds of drives with all their policies, by what it belongs to."""
+    """Kernels to compile of all kinds of drives with all their policies, by their drive or policy."""
     from flashsim.hdd.scheduler.base import CHOOSE
     from flashsim.ssd.ftl.base import TRANSLATE
     from flashsim.ssd.gc.base import VICTIM
@@ -84,7 +84,7 @@ def _compiled_for(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, 
 
 
 @cache
-def _begun(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...]) -> Compilation:
+def _compilation(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...]) -> Compilation:
     return Compilation(parts_of(modules, policies))
 
 

@@ -37,7 +37,7 @@ class CitedFigures:
     page_write: int | None = _maybe(duration("a write of 8 KiB anywhere, alone on a drive with free blocks", 1))
     block_erases: int | None = _maybe(count("erases that an erase block lasts, from which years are told; no drive wears out by it"))
 
-    def given(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, int]:
         """The figures that are cited, in order of declaration."""
         return {name: value for name, value in vars(self).items() if value is not None}
 

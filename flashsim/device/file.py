@@ -73,10 +73,10 @@ class RealDevice:
         buffered: bool = False,
     ) -> None:
         self.path = Path(path)
-        #: Whether the file was made here.
-        self.made = False
+        #: True if this object created the file.
+        self.is_new = False
         self.buffered = buffered
-        #: By the number of a device in requests, whose file they go to, this one's among them; if empty, all go to this one's.
+        #: Devices by their numbers in requests, this one among them, to whose files these go; if empty, all go to this one's.
         self.beside: Mapping[int, RealDevice] = {}
         self._queue: Queue | None = None
         self._lock = Lock()
@@ -89,11 +89,11 @@ class RealDevice:
             else:
                 block_device = check_writable(self.path, size, allow_write=allow_write, replace=replace)
             flags = os.O_RDONLY if read_only else os.O_RDWR | (os.O_EXCL if block_device else os.O_CREAT)
-            self.made = not self.path.exists()
+            self.is_new = not self.path.exists()
             self._file = os.open(self.path, flags | (0 if buffered else os.O_DIRECT), 0o644)
         except OSError as problem:
             if problem.errno == errno.EINVAL:  # Linux makes a file even where it then refuses direct I/O
-                self.remove_if_made()
+                self.remove_if_new()
             raise self._refusal(problem) from problem
         try:
             if block_device or read_only:
@@ -107,7 +107,7 @@ class RealDevice:
             self.alignment = 1 if buffered else self._find_alignment()
         except (OSError, FlashsimError) as problem:
             self.close()
-            self.remove_if_made()
+            self.remove_if_new()
             if isinstance(problem, OSError):
                 raise self._refusal(problem) from problem
             raise
@@ -177,14 +177,14 @@ class RealDevice:
         return completions
 
     def _move(self, file: int, operation: int, buffer: memoryview, offset: int) -> None:
-        done = 0
-        while done < len(buffer):
-            moved = call(file, operation, buffer[done:], offset + done)
+        count = 0
+        while count < len(buffer):
+            moved = call(file, operation, buffer[count:], offset + count)
             if moved < 0:
                 raise FlashsimError(f"device: {self._path_of(file)}: {os.strerror(-moved)}")
             if moved == 0:
-                raise FlashsimError(f"device: {self._path_of(file)} ends at {offset + done} B, before what was asked for")
-            done += moved
+                raise FlashsimError(f"device: {self._path_of(file)} ends at {offset + count} B, before what was asked for")
+            count += moved
 
     def _path_of(self, file: object) -> Path:
         return next((each.path for each in self.beside.values() if each._file == file), self.path)
@@ -245,7 +245,7 @@ class RealDevice:
 
     @property
     def queue(self) -> Queue:
-        """What batches go through: of Linux past the page cache, where a batch would be served one by one of threads."""
+        """Queue of batches: of Linux past the page cache, where a batch would be served one by one of threads."""
         self._queue = self._queue or self._open_queue(1)
         return self._queue
 
@@ -269,9 +269,9 @@ class RealDevice:
             os.close(self._file)
             self._file = -1
 
-    def remove_if_made(self) -> None:
+    def remove_if_new(self) -> None:
         """Delete the file, if it did not exist before."""
-        if self.made:
+        if self.is_new:
             self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -280,4 +280,4 @@ class RealDevice:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
         if kind is not None:
-            self.remove_if_made()
+            self.remove_if_new()

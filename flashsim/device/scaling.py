@@ -57,18 +57,18 @@ def part_of(preset: Preset, parts: int) -> Preset:
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:
-    kept = flash.gc_reserve + flash.spare_blocks
-    whole = flash.blocks_per_plane - kept
+    reserve = flash.gc_reserve + flash.spare_blocks
+    whole = flash.blocks_per_plane - reserve
     used = round(whole / parts)
     if used < LEAST_BLOCKS:
         raise InvalidParameterError("parts of a drive", parts, f"a plane of {name} has {whole} blocks, and needs {LEAST_BLOCKS} of them")
-    held = {each: max(1, round(getattr(flash, each) / parts)) for each in ("log_blocks",) if getattr(flash, each)}
+    sizes = {each: max(1, round(getattr(flash, each) / parts)) for each in ("log_blocks",) if getattr(flash, each)}
     if flash.map_cache:
-        held["map_cache"] = max(1, round(flash.map_cache / parts / flash.page_size)) * flash.page_size
+        sizes["map_cache"] = max(1, round(flash.map_cache / parts / flash.page_size)) * flash.page_size
     if flash.gc_stop:
-        held["gc_stop"] = flash.gc_reserve + round((flash.gc_stop - flash.gc_reserve) / parts)
+        sizes["gc_stop"] = flash.gc_reserve + round((flash.gc_stop - flash.gc_reserve) / parts)
     capacity = flash.capacity * used // whole // flash.page_size * flash.page_size
-    return held | {"blocks_per_plane": used + kept, "capacity": capacity}
+    return sizes | {"blocks_per_plane": used + reserve, "capacity": capacity}
 
 
 def _part_of_disk(name: str, disk: HddParameters, parts: int) -> dict[str, Any]:
@@ -127,13 +127,13 @@ def _whole(size: float, unit: int) -> int:
 def _disk(disk: HddParameters, scale: float) -> dict[str, Any]:
     zones = tuple((cylinders, max(1, round(sectors * scale))) for cylinders, sectors in disk.zones)
     command = disk.command_size or MAXIMUM_COMMAND
-    held = {
+    buffers = {
         name: _whole(max(getattr(disk, name) * scale, min(getattr(disk, name), _COMMANDS * command)), disk.sector_size)
         for name in ("read_ahead", "write_behind")
         if getattr(disk, name)
     }
     times = {name: round(getattr(disk, name) * scale) for name in _ARM}
-    return times | held | {"zones": zones, "capacity": 0}
+    return times | buffers | {"zones": zones, "capacity": 0}
 
 
 def _disk_commands(disk: HddParameters, scale: float) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def _flash_commands(flash: SsdParameters, scale: float) -> dict[str, Any]:
     """A request's way there, the controller's work on a command (what a latency has beyond a flash page's own time), and the links."""
     changes: dict[str, Any] = {}
     for (name, chip), way in zip(_chip_times(flash).items(), ("read", "write"), strict=True):
-        latency, rate, held = getattr(flash, name), getattr(flash, f"link_{way}_rate"), getattr(flash, f"link_{way}_command")
-        taken = (1 - scale) * (latency - chip)
-        changes |= {name: math.ceil(latency - taken), f"link_{way}_rate": _folded(rate, taken + (1 - scale) * held, MAXIMUM_COMMAND)}
-        changes |= {f"link_{way}_command": round(scale * held), f"{way}_submission": round(scale * getattr(flash, f"{way}_submission"))}
+        latency, rate, link = getattr(flash, name), getattr(flash, f"link_{way}_rate"), getattr(flash, f"link_{way}_command")
+        saving = (1 - scale) * (latency - chip)
+        changes |= {name: math.ceil(latency - saving), f"link_{way}_rate": _folded(rate, saving + (1 - scale) * link, MAXIMUM_COMMAND)}
+        changes |= {f"link_{way}_command": round(scale * link), f"{way}_submission": round(scale * getattr(flash, f"{way}_submission"))}
     least = min(changes["read_latency"], changes["write_latency"])
     return changes | {"continuation_latency": min(flash.continuation_latency, least - 1)}
 
@@ -180,7 +180,7 @@ def _flash_pages(flash: SsdParameters, scale: float, page: int) -> dict[str, Any
 
 
 def _chip_times(flash: SsdParameters) -> dict[str, float]:
-    """What a flash page takes in the chip and on its channel, ns, of each latency."""
+    """Time of a flash page in the chip and on its channel, ns, of each latency."""
     transfer = flash.page_size * SECONDS / flash.channel_rate
     return {"read_latency": flash.read + transfer, "write_latency": flash.program + transfer}
 

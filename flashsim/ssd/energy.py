@@ -1,4 +1,4 @@
-"""What a run of a drive takes in energy, from its counters, the busy time of its channels, and how long it ran and served."""
+"""Energy of a run of a drive, from its counters, the busy time of its channels, and how long it ran and served."""
 
 import dataclasses
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a served drive holds: in memory, or in a file; what was never written, or was trimmed, reads as zeros."""
+"""Content of a served drive, in memory or in a file; bytes that were never written, or were trimmed, read as zeros."""
 
 import ctypes
 import errno
@@ -66,17 +66,17 @@ class MemoryContent:
         new = sum(number not in self._chunks for number, _, _ in pieces)
         if self.size + new * CHUNK > self._limit:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        source, taken = memoryview(data), 0
+        source, position = memoryview(data), 0
         for number, begin, end in pieces:
             if number not in self._chunks:
                 self._chunks[number] = bytearray(CHUNK)
-            self._chunks[number][begin:end] = source[taken : taken + end - begin]
-            taken += end - begin
+            self._chunks[number][begin:end] = source[position : position + end - begin]
+            position += end - begin
 
     def clear(self, offset: int, length: int) -> None:
         """See `Content.clear`."""
-        touched = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
-        for number in list(self._chunks) if len(touched) > len(self._chunks) else touched:
+        numbers = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
+        for number in list(self._chunks) if len(numbers) > len(self._chunks) else numbers:
             begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
             if number not in self._chunks or begin >= end:
                 continue
@@ -96,9 +96,9 @@ def _pieces(offset: int, length: int) -> Iterator[tuple[int, int, int]]:
     end = offset + length
     while offset < end:
         number, begin = divmod(offset, CHUNK)
-        taken = min(CHUNK - begin, end - offset)
-        yield number, begin, begin + taken
-        offset += taken
+        size = min(CHUNK - begin, end - offset)
+        yield number, begin, begin + size
+        offset += size
 
 
 class FileContent:
@@ -126,9 +126,9 @@ class FileContent:
             unless_held.callback(self.close)
             try:
                 fcntl.flock(self._file, (fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-                held = os.fstat(self._file).st_size
-                if held > size:
-                    raise CapacityError(f"content: {path} has {format_size(held)}, but the drive holds {format_size(size)}")
+                length = os.fstat(self._file).st_size
+                if length > size:
+                    raise CapacityError(f"content: {path} has {format_size(length)}, but the drive holds {format_size(size)}")
                 if not read_only:
                     os.ftruncate(self._file, size)
             except BlockingIOError as problem:
@@ -158,10 +158,10 @@ class FileContent:
         return data
 
     def write(self, offset: int, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            written = os.pwrite(self._file, left, offset)
-            offset, left = offset + written, left[written:]
+        rest = memoryview(data)
+        while rest:
+            count = os.pwrite(self._file, rest, offset)
+            offset, rest = offset + count, rest[count:]
 
     def clear(self, offset: int, length: int) -> None:
         if not _punch(self._file, offset, length):

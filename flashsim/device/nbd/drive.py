@@ -88,7 +88,7 @@ class ServedDrive:
         self.refused, self.read_only_because = 0, ""
         self._device, self._start, self._origin = device, start, device.now
         self._scale = Fraction(scale)  # exact, so that what is due at a real time has completed by then
-        self._taken = 0
+        self._count = 0
         self._arrived: list[Served] = []  # since the last step
         self._inside: dict[int, Served] = {}  # by the id of each request of the simulated drive that is not done
         self._next = NEVER
@@ -111,12 +111,12 @@ class ServedDrive:
         if request.command == NbdCommand.WRITE_ZEROES and self.export.trim and not request.flags & CommandFlag.NO_HOLE:
             operation = TRIM
         flags = FORCE_UNIT_ACCESS if request.flags & CommandFlag.FUA else 0
-        number = -1 if error else self._taken
+        number = -1 if error else self._count
         served = Served(number, stream, request.cookie, operation, flags, request.offset, request.length, received, error, data)
         if error:
             self.refused += 1
         else:
-            self._taken += 1
+            self._count += 1
             self._arrived.append(served)
         return served
 
@@ -138,23 +138,23 @@ class ServedDrive:
         elif now < self._next:
             return []
         # Without imposed latency, everything is done at once.
-        done = self._done(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
+        done = self._finish_parts(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
         event = self._device.next_event if self._device.outstanding else NEVER
         self._next = NEVER if event >= NEVER else self._real(event)
         return done
 
     def next(self) -> int:
-        """When to step again at the latest (real, ns), as things stand: now, if something has come; NEVER, if nothing is going on."""
+        """Latest time of the next step (real, ns): now, if something has come; NEVER, if nothing is going on."""
         return 0 if self._arrived else self._next
 
     def finish(self) -> list[Served]:
-        """What was not done, after the simulated drive has done it in no real time."""
+        """Pending requests, after the simulated drive has served them in no real time."""
         if self._arrived:
             self._submit()
         parts = [self._advance()] if self._inside else []
         while self._device.outstanding:
             parts.append(self._advance())
-        return self._done(np.concatenate(parts)) if parts else []
+        return self._finish_parts(np.concatenate(parts)) if parts else []
 
     def _submit(self) -> None:
         rows: list[tuple[int, ...]] = []
@@ -174,8 +174,8 @@ class ServedDrive:
         ids = self._device.submit(np.array(rows, REQUEST), at)
         self._inside.update(zip(ids.tolist(), owners, strict=True))
 
-    def _done(self, completions: Completions) -> list[Served]:
-        done = []
+    def _finish_parts(self, completions: Completions) -> list[Served]:
+        finished = []
         for number, _, submitted, started, completed in completions.tolist():
             served = self._inside.pop(number)
             if served.submitted < 0:
@@ -185,8 +185,8 @@ class ServedDrive:
             if not served.parts:
                 if served.operation == WRITE and self.read_only_because:
                     served.error = EIO  # perhaps it was still written
-                done.append(served)
-        return done
+                finished.append(served)
+        return finished
 
     def _simulated(self, real: int) -> int:
         """The drive's time by then, no fraction of a nanosecond early; not before what it has reached."""

@@ -33,7 +33,7 @@ _OPTION_REPLY = Struct(">QIII")
 _EXPORT_NAME_REPLY = Struct(">QH")
 _REQUEST = Struct(">IHHQQI")
 _REPLY = Struct(">IIQ")
-#: What follows the reply to EXPORT_NAME, unless both sides agreed to leave it out.
+#: Padding of the reply to EXPORT_NAME, unless both sides agreed to leave it out.
 _PADDING = bytes(124)
 
 #: Requests had better be of multiples of the first; no data is longer than the second.
@@ -43,20 +43,20 @@ _MAXIMUM_OPTION = 8192
 
 
 class HandshakeFlag(IntFlag):
-    """What server and client say of the handshake itself."""
+    """Flags of server and client on the handshake itself."""
 
     FIXED_NEWSTYLE, NO_ZEROES = 1, 2
 
 
 class TransmissionFlag(IntFlag):
-    """What the server says of an export."""
+    """Flags of the server on an export."""
 
     HAS_FLAGS, READ_ONLY, SEND_FLUSH, SEND_FUA, ROTATIONAL, SEND_TRIM, SEND_WRITE_ZEROES = 1, 2, 4, 8, 16, 32, 64
     CAN_MULTI_CONN = 256
 
 
 class Option(IntEnum):
-    """What a client may ask for in the handshake; any other number is refused as unsupported."""
+    """Options of a client in the handshake; any other number is refused as unsupported."""
 
     EXPORT_NAME, ABORT, LIST, INFO, GO = 1, 2, 3, 6, 7
 
@@ -69,19 +69,19 @@ class Answer(IntEnum):
 
 
 class Info(IntEnum):
-    """What a client may ask of an export with INFO and GO."""
+    """Information on an export that a client may request with INFO and GO."""
 
     EXPORT, NAME, DESCRIPTION, BLOCK_SIZE = 0, 1, 2, 3
 
 
 class NbdCommand(IntEnum):
-    """What a client may ask for in transmission; any other number is refused as invalid."""
+    """Commands of a client in transmission; any other number is refused as invalid."""
 
     READ, WRITE, DISCONNECT, FLUSH, TRIM, WRITE_ZEROES = 0, 1, 2, 3, 4, 6
 
 
 class CommandFlag(IntFlag):
-    """How a command is to be done."""
+    """Flags of a command."""
 
     FUA, NO_HOLE = 1, 2
 
@@ -99,7 +99,7 @@ def error_number(problem: OSError) -> int:
 
 @dataclass(frozen=True)
 class Export:
-    """What a server has to offer: one drive.
+    """One drive, as a server offers it.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Export:
 
     @property
     def flags(self) -> int:
-        """Its transmission flags.  All connections share one drive, so that a flush on one covers what was acknowledged on others."""
+        """Transmission flags.  All connections share one drive, so that a flush on one covers what was acknowledged on others."""
         flags = TransmissionFlag.HAS_FLAGS | TransmissionFlag.SEND_FLUSH | TransmissionFlag.SEND_FUA | TransmissionFlag.CAN_MULTI_CONN
         if self.rotational:
             flags |= TransmissionFlag.ROTATIONAL
@@ -215,22 +215,22 @@ class Conversation:
 
     def __init__(self, export: Export) -> None:
         self.ended = self.broken = False
-        self._chosen = False
+        self._is_negotiated = False
         self._export = export
         self._incoming = bytearray()
         self._outgoing = bytearray()
         self._requests: list[Request] = []
         self._script = self._negotiate()
-        self._wanted = next(self._script)
+        self._next_size = next(self._script)
 
     def receive(self, data: bytes) -> list[Request]:
         """Take bytes from the client; return the requests that they complete."""
         self._incoming += data
-        while not self.ended and len(self._incoming) >= self._wanted:
-            part = bytes(self._incoming[: self._wanted])
-            del self._incoming[: self._wanted]
+        while not self.ended and len(self._incoming) >= self._next_size:
+            part = bytes(self._incoming[: self._next_size])
+            del self._incoming[: self._next_size]
             try:
-                self._wanted = self._script.send(part)
+                self._next_size = self._script.send(part)
             except StopIteration:
                 self.ended = True
             except _BreachError:
@@ -240,11 +240,11 @@ class Conversation:
 
     @property
     def midway(self) -> bool:
-        """Whether the client has begun something that it has not finished."""
-        return not self.ended and (bool(self._incoming) or not self._chosen)
+        """True if the client has begun something that it has not finished."""
+        return not self.ended and (bool(self._incoming) or not self._is_negotiated)
 
     def take_outgoing(self) -> bytes:
-        """What is to be sent to the client in answer to what it has sent; replies to requests are not the conversation's."""
+        """Bytes to send to the client in answer to its own; replies to requests are not the conversation's."""
         data = bytes(self._outgoing)
         self._outgoing.clear()
         return data
@@ -254,7 +254,7 @@ class Conversation:
         (flags,) = _CLIENT_FLAGS.unpack((yield _CLIENT_FLAGS.size))
         if flags & ~int(HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES):
             raise _BreachError
-        while not self._chosen:
+        while not self._is_negotiated:
             magic, option, length = _OPTION.unpack((yield _OPTION.size))
             if magic != _OPTION_MAGIC or length > _MAXIMUM_OPTION:
                 raise _BreachError
@@ -262,7 +262,7 @@ class Conversation:
             if option == Option.EXPORT_NAME:  # the old way, whose only refusal is to hang up
                 if not self._offers(data):
                     raise _BreachError
-                self._chosen = True
+                self._is_negotiated = True
                 self._outgoing += _EXPORT_NAME_REPLY.pack(self._export.size, self._export.flags)
                 self._outgoing += b"" if flags & HandshakeFlag.NO_ZEROES else _PADDING
             elif option == Option.ABORT:
@@ -271,7 +271,7 @@ class Conversation:
             elif option == Option.LIST:
                 self._list(data)
             elif option in (Option.INFO, Option.GO):
-                self._chosen = self._describe(option, data) and option == Option.GO
+                self._is_negotiated = self._describe(option, data) and option == Option.GO
             else:
                 self._answer(option, Answer.UNSUPPORTED)
         yield from self._transmit()
@@ -312,7 +312,7 @@ class Conversation:
         try:
             (length,) = struct.unpack_from(">I", data)
             (count,) = struct.unpack_from(">H", data, 4 + length)
-            wanted = struct.unpack_from(f">{count}H", data, 6 + length)
+            numbers = struct.unpack_from(f">{count}H", data, 6 + length)
         except struct.error:
             return self._refuse(option, Answer.INVALID, b"the option is too short for what it announces")
         if len(data) != 6 + length + 2 * count:
@@ -327,7 +327,7 @@ class Conversation:
         }
         self._answer(option, Answer.INFO, struct.pack(">HQH", Info.EXPORT, export.size, export.flags))
         for info, content in infos.items():
-            if info in wanted:
+            if info in numbers:
                 self._answer(option, Answer.INFO, info.to_bytes(2, "big") + content)
         self._answer(option, Answer.ACK)
         return True

@@ -84,14 +84,14 @@ class Server:
             self.arrange()
 
     def has_room(self, connection: Connection, size: int) -> bool:
-        """Whether so many bytes more may be kept for a connection; if not, it is told when that may have changed."""
-        if connection.kept + size <= _ALWAYS or sum(each.kept for each in self._open.values()) + size <= _MOST_BYTES_OF_ALL:
+        """True if there is room for so many more bytes of a connection; if not, the connection is fed when that may have changed."""
+        if connection.bytes_in_use + size <= _ALWAYS or sum(each.bytes_in_use for each in self._open.values()) + size <= _MOST_BYTES_OF_ALL:
             return True
         self._starved = True
         return False
 
     def feed(self) -> None:
-        """There may be room again for connections that wait for it."""
+        """Let connections that wait for room go on."""
         if self._starved:
             self._starved = False
             for connection in list(self._open.values()):
@@ -112,15 +112,15 @@ class Server:
 
     def _step(self) -> None:
         self._timer, self._soon = None, False
-        done = self.drive.step(monotonic_ns())
+        requests = self.drive.step(monotonic_ns())
         mine: dict[int, list[Served]] = {}
-        for served in done:
+        for served in requests:
             mine.setdefault(served.stream, []).append(served)
         for stream, answered in mine.items():
             if stream in self._open:
                 self._open[stream].answer(answered)
         sent = monotonic_ns()
-        for served in done:
+        for served in requests:
             if served.stream in self._open:
                 served.replied = sent
             served.data = b""  # whoever observes it wants no content
@@ -144,12 +144,12 @@ class Connection(asyncio.Protocol):
         self._conversation = Conversation(server.drive.export)
         self._transport: asyncio.Transport | None = None
         self._stream = -1
-        self._held: deque[Request] = deque()  # requests that the drive is not to have yet
+        self._queue: deque[Request] = deque()  # requests that the drive is not to have yet
         self._requests = self._bytes = 0  # outstanding
         self._stuffed = False  # the client does not read what it is sent
 
     @property
-    def kept(self) -> int:
+    def bytes_in_use(self) -> int:
         """Bytes that are kept for requests, and of replies that the client does not read."""
         return self._bytes + (self._transport.get_write_buffer_size() if self._stuffed and self._transport else 0)
 
@@ -164,7 +164,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer what can be answered at once, and let the drive have its requests."""
-        self._held.extend(self._conversation.receive(data))
+        self._queue.extend(self._conversation.receive(data))
         self._write(self._conversation.take_outgoing())
         self.proceed()
         self._server.arrange()
@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
         """Send replies to requests, and hang up with the last one that a client awaits before it leaves."""
         self._write(_replies(answered))
         self._requests -= len(answered)
-        self._bytes -= sum(map(_carried, answered))
+        self._bytes -= sum(map(_length_carried, answered))
         self.proceed()
 
     def abandon(self) -> None:
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._server.leave(
-            self._stream, broken=self._conversation.broken or self._conversation.midway or bool(self._requests or self._held)
+            self._stream, broken=self._conversation.broken or self._conversation.midway or bool(self._requests or self._queue)
         )
 
     def _write(self, data: bytes) -> None:
@@ -205,17 +205,17 @@ class Connection(asyncio.Protocol):
         if not self._transport:
             return
         received, refused = monotonic_ns(), []
-        while self._held and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
-            if not self._server.has_room(self, _carries(self._held[0])):
+        while self._queue and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
+            if not self._server.has_room(self, _carries(self._queue[0])):
                 break
-            served = self._server.drive.take(self._held.popleft(), self._stream, received)
+            served = self._server.drive.take(self._queue.popleft(), self._stream, received)
             if served.error:
                 refused.append(served)
             else:
                 self._requests += 1
-                self._bytes += _carried(served)
+                self._bytes += _length_carried(served)
         self._write(_replies(refused))
-        if self._held or self._stuffed:
+        if self._queue or self._stuffed:
             self._transport.pause_reading()
         elif self._conversation.ended and not self._requests:
             self._transport.close()  # once what was written has left
@@ -232,5 +232,5 @@ def _carries(request: Request) -> int:
     return min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
 
 
-def _carried(served: Served) -> int:
+def _length_carried(served: Served) -> int:
     return served.length if served.operation in (READ, WRITE) else 0

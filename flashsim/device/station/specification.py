@@ -18,15 +18,15 @@ class StationSpecification(SpecifiedDevice):
         self.env = simpy.Environment()
         self.host = SpecifiedHost(self.env, parameters.servers, self._serve)
         self._vector = parameters.vector()
-        self._started = 0
+        self._count = 0
         self._counts = {"reads": 0, "writes": 0, "busy_time": 0}
 
     def _serve(self, request: HostRequest, offset: int, length: int) -> None:
         time = int(service_time(self._vector, request.id, request.operation, offset, length))
-        event = delay(self.env, time, OPERATIONS + self._started)
+        event = delay(self.env, time, OPERATIONS + self._count)
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self.host.command_done(request))
-        self._started += 1
+        self._count += 1
         self._counts["reads" if request.operation == READ else "writes"] += 1
         self._counts["busy_time"] += time
 

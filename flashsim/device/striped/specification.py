@@ -30,7 +30,7 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return min(super().next_event, *self._events)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:

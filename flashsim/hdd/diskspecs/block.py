@@ -59,7 +59,7 @@ class Block:
         return key in self.entries
 
     def place(self, key: str) -> str:
-        """Where a key's value stands, to be named as its source."""
+        """Place of a key's value, to be named as its source."""
         return f"{self.entries[key].at.short}, {key}" if key in self.entries else f"{self.at.short}, no {key} given"
 
     def number(self, key: str, default: float | None = None, least: float | None = None, most: float | None = None) -> float:
@@ -99,10 +99,10 @@ class Block:
 
     def refuse_unread(self, harmless: Iterable[str] = ()) -> None:
         """Refuse keys that nobody has read, but for harmless ones."""
-        known = self._read | set(harmless)
+        keys_in_use = self._read | set(harmless)
         for key, value in self.entries.items():
-            if key not in known:
-                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, known)
+            if key not in keys_in_use:
+                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, keys_in_use)
 
     def _value(self, key: str, kind: type[Kind], noun: str) -> Kind:
         if not self.has(key):
@@ -142,7 +142,7 @@ def _number(key: str, word: Word, least: float | None = None, most: float | None
     return number
 
 
-class Collected:
+class Collection:
     """Values and sources of parameters, notes for people, and files that were read beside the parameter files."""
 
     def __init__(self) -> None:
@@ -180,5 +180,5 @@ def milliseconds(value: float) -> str:
     """
     nanoseconds = round(value * MILLISECONDS)
     whole, fraction = divmod(abs(nanoseconds), MILLISECONDS)
-    shown = f"{whole}.{fraction:06}".rstrip("0").rstrip(".")
-    return f"{'-' if nanoseconds < 0 else ''}{shown}ms"
+    digits = f"{whole}.{fraction:06}".rstrip("0").rstrip(".")
+    return f"{'-' if nanoseconds < 0 else ''}{digits}ms"

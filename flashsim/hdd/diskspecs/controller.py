@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from flashsim.hdd.diskspecs.block import SECTOR, Block, Collected, milliseconds
+from flashsim.hdd.diskspecs.block import SECTOR, Block, Collection, milliseconds
 
 #: DiskSim's numbers of scheduling policies; by block number and by cylinder are told apart there, not here.
 _SCHEDULERS = {1: "fcfs", 2: "look", 3: "c-look", 4: "sstf", 5: "look", 6: "c-look", 7: "sstf", 8: "sptf"}
@@ -38,7 +38,7 @@ _SHARING = {
     "disconnect_read_after_write": "Read disconnect afterwrite",
     "disconnect_write": "Write disconnect overhead",
 }
-#: What the model does in one way only: the value that says so, and what is done instead of any other.
+#: Keys whose effect the model has in one way only: the value for that, and the effect instead of any other.
 _ONE_WAY = {
     "Allow sneaky partial read hits": (0, "hits in part are not served while another request is under way"),
     "Allow sneaky intermediate read hits": (0, "hits are not served in the pauses of another request"),
@@ -69,73 +69,73 @@ _HARMLESS_IN_QUEUE = (
 )  # fmt: skip
 
 
-def collect(disk: Block, buses: Sequence[Block], found: Collected) -> None:
+def collect(disk: Block, buses: Sequence[Block], collection: Collection) -> None:
     """Take everything but the model of a ``disksim_disk`` block, and the buses that it hangs on."""
     scale = disk.number("Time scale for overheads", 1.0, least=0)
-    _collect_bus(disk, buses, found)
-    _collect_times(disk, scale, found)
-    _collect_transfers(disk, found)
-    _collect_buffer(disk, found)
-    _collect_queue(disk, found)
+    _collect_bus(disk, buses, collection)
+    _collect_times(disk, scale, collection)
+    _collect_transfers(disk, collection)
+    _collect_buffer(disk, collection)
+    _collect_queue(disk, collection)
     for key, (neutral, instead) in _ONE_WAY.items():
-        found.note_unless(disk, key, neutral, f"in the model {instead}")
+        collection.note_unless(disk, key, neutral, f"in the model {instead}")
     disk.refuse_unread(_HARMLESS)
 
 
-def _collect_bus(disk: Block, buses: Sequence[Block], found: Collected) -> None:
+def _collect_bus(disk: Block, buses: Sequence[Block], collection: Collection) -> None:
     for name, key in (("bus_read", "Read block transfer time"), ("bus_write", "Write block transfer time")) if buses else ():
         time, slowest = max(((bus.number(key, 0.0, least=0), bus) for bus in buses), key=lambda pair: pair[0])
-        found.take(name, milliseconds(time), slowest, key)
+        collection.take(name, milliseconds(time), slowest, key)
     if not buses:
-        found.notes.append(f"{disk.at.short}: no bus is known to this drive, so that none holds it up (a .parv file has one)")
+        collection.notes.append(f"{disk.at.short}: no bus is known to this drive, so that none holds it up (a .parv file has one)")
     key = "Bulk sector transfer time"
     bulk = disk.number(key, 0.0)
     if bulk < 0:
-        found.notes.append(f"{disk.place(key)} = {bulk:g}: taken as 0")
-    found.take("bulk_transfer", milliseconds(max(0.0, bulk)), disk, key)
+        collection.notes.append(f"{disk.place(key)} = {bulk:g}: taken as 0")
+    collection.take("bulk_transfer", milliseconds(max(0.0, bulk)), disk, key)
 
 
-def _collect_times(disk: Block, scale: float, found: Collected) -> None:
+def _collect_times(disk: Block, scale: float, collection: Collection) -> None:
     for name, key in (_OVERHEADS | ({} if disk.switch("Never disconnect") else _SHARING)).items():
-        found.take_time(name, disk, key, scale)
+        collection.take_time(name, disk, key, scale)
     for key in _SHARING.values():
         disk.number(key, 0.0)
     key = "Per-request overhead time"
     overhead = milliseconds(disk.number(key, 0.0, least=0) * scale)
     if overhead == "0ms":
-        found.take("overhead", "1ns", disk, key, "; the model needs one")
+        collection.take("overhead", "1ns", disk, key, "; the model needs one")
     else:
-        found.take("overhead", overhead, disk, key)
-    found.take("extra_disconnect", disk.switch("Extra write disconnect"), disk, "Extra write disconnect")
+        collection.take("overhead", overhead, disk, key)
+    collection.take("extra_disconnect", disk.switch("Extra write disconnect"), disk, "Extra write disconnect")
 
 
-def _collect_transfers(disk: Block, found: Collected) -> None:
-    """When the bus is held, and how much must be there before a transfer, or a write to the media, begins."""
+def _collect_transfers(disk: Block, collection: Collection) -> None:
+    """Times for which the bus is held, and the share of data with which a transfer, or a write to the media, begins."""
     keeps, extra = disk.switch("Never disconnect"), disk.switch("Extra write disconnect")
     hold_reads, hold_writes = (disk.switch(f"Hold bus entire {way} xfer") for way in ("read", "write"))
-    found.take("hold_reads", keeps or hold_reads, disk, "Never disconnect" if keeps else "Hold bus entire read xfer")
+    collection.take("hold_reads", keeps or hold_reads, disk, "Never disconnect" if keeps else "Hold bus entire read xfer")
     high, low = (disk.number(key, 0.0, 0, 1) for key in ("High (read) water mark", "Low (write) water mark"))
     by_request = disk.switch("Set watermark by reqsize", True)
     segment = disk.whole("Segment size (in blks)", None, 1, _MOST_BLOCKS)
     if keeps:
-        found.take("read_start", 0.0, disk, "Never disconnect")
+        collection.take("read_start", 0.0, disk, "Never disconnect")
     elif by_request:
-        found.take("read_start", high, disk, "High (read) water mark")
+        collection.take("read_start", high, disk, "High (read) water mark")
     else:
-        found.take("read_start_least", max(1, math.ceil(high * segment)), disk, "High (read) water mark", " of a segment")
+        collection.take("read_start_least", max(1, math.ceil(high * segment)), disk, "High (read) water mark", " of a segment")
     if extra:
-        found.take("write_start", 1.0, disk, "Extra write disconnect")
+        collection.take("write_start", 1.0, disk, "Extra write disconnect")
         rule = ": DiskSim's own rule for such drives"
-        found.take("write_start_most", _EXTRA_DISCONNECT_BLOCKS, disk, "Extra write disconnect", rule)
+        collection.take("write_start_most", _EXTRA_DISCONNECT_BLOCKS, disk, "Extra write disconnect", rule)
     elif hold_writes:
-        found.take("write_start", 1.0, disk, "Hold bus entire write xfer")
+        collection.take("write_start", 1.0, disk, "Hold bus entire write xfer")
     else:
-        found.take("write_start", low, disk, "Low (write) water mark")
+        collection.take("write_start", low, disk, "Low (write) water mark")
         if not by_request and low:
-            found.notes.append(f"{disk.place('Set watermark by reqsize')} = 0: the write water mark counts by the request")
+            collection.notes.append(f"{disk.place('Set watermark by reqsize')} = 0: the write water mark counts by the request")
 
 
-def _collect_buffer(disk: Block, found: Collected) -> None:
+def _collect_buffer(disk: Block, collection: Collection) -> None:
     segment = disk.whole("Segment size (in blks)", None, 1, _MOST_BLOCKS)
     count = disk.whole("Number of buffer segments", None, 1, _MOST_SEGMENTS)
     caching = disk.whole("Enable caching in buffer", 1, 0, 2)
@@ -151,25 +151,25 @@ def _collect_buffer(disk: Block, found: Collected) -> None:
         ("write_behind", segment if fast and caching else 0, "Fast write level"),
     ]
     for name, number, key in blocks:
-        found.take(name, f"{number * SECTOR}B", disk, key)
+        collection.take(name, f"{number * SECTOR}B", disk, key)
     if ahead:
-        found.take("read_ahead_bound", _BOUNDS[ahead], disk, "Buffer continuous read")
-    found.take("segments", count - own, disk, "Number of buffer segments")
-    found.take("own_write_segment", own, disk, "Use separate write segment")
-    found.take("keep_read", disk.whole("Read-ahead over requested", 0, -1, 1) != 1, disk, "Read-ahead over requested")
+        collection.take("read_ahead_bound", _BOUNDS[ahead], disk, "Buffer continuous read")
+    collection.take("segments", count - own, disk, "Number of buffer segments")
+    collection.take("own_write_segment", own, disk, "Use separate write segment")
+    collection.take("keep_read", disk.whole("Read-ahead over requested", 0, -1, 1) != 1, disk, "Read-ahead over requested")
     for name, key in _BUFFER_SWITCHES.items():
-        found.take(name, disk.switch(key), disk, key)
+        collection.take(name, disk.switch(key), disk, key)
 
 
-def _collect_queue(disk: Block, found: Collected) -> None:
-    found.take("queue_depth", max(1, disk.whole("Max queue length", 1, 0, _MOST_COMMANDS)), disk, "Max queue length")
+def _collect_queue(disk: Block, collection: Collection) -> None:
+    collection.take("queue_depth", max(1, disk.whole("Max queue length", 1, 0, _MOST_COMMANDS)), disk, "Max queue length")
     if not disk.has("Scheduler"):
         return
     queue = disk.child("Scheduler", "disksim_ioqueue")
     policy = queue.whole("Scheduling policy", 1, least=0)
     if policy not in _SCHEDULERS:
-        found.notes.append(f"{queue.place('Scheduling policy')} = {policy}: not modelled; requests are served as they come")
-    found.take("scheduler", _SCHEDULERS.get(policy, "fcfs"), queue, "Scheduling policy")
+        collection.notes.append(f"{queue.place('Scheduling policy')} = {policy}: not modelled; requests are served as they come")
+    collection.take("scheduler", _SCHEDULERS.get(policy, "fcfs"), queue, "Scheduling policy")
     for key in ("Sequential stream scheme", "Overlapping request scheme", "Scheduling timeout scheme", "Scheduling priority scheme"):
-        found.note_unless(queue, key, 0, "in the model the queue has no such rule")
+        collection.note_unless(queue, key, 0, "in the model the queue has no such rule")
     queue.refuse_unread(_HARMLESS_IN_QUEUE)

@@ -8,10 +8,10 @@ from typing import Any
 from flashsim.core.errors import DamagedFileError, FlashsimError, RefusedError, UnknownNameError
 from flashsim.core.parameters import build
 from flashsim.hdd.diskspecs import controller, grammar, model
-from flashsim.hdd.diskspecs.block import SECTOR, Block, Collected
+from flashsim.hdd.diskspecs.block import SECTOR, Block, Collection
 from flashsim.hdd.parameters import HddParameters
 
-#: How the names of files end that `read` takes.
+#: Endings of the names of files that `read` takes.
 ENDINGS = (".parv", ".diskspecs")
 #: Kinds of devices that are no disk drive with a mechanism.
 _OTHER_DEVICES = ("disksim_simpledisk", "memsmodel_mems", "ssdmodel_ssd", "disksim_cachedev")
@@ -44,26 +44,26 @@ def read(path: Path, disk: str | None = None) -> ImportedDrive:
         Which drive, where the file has several kinds.
     """
     document = grammar.read(path)
-    chosen, buses = _drive_of(document, path, disk)
-    found = Collected()
-    found.put("sector_size", f"{SECTOR}B", "DiskSim's blocks")
-    described = chosen.child("Model", "dm_disk")
-    model.collect(described, tuple(dict.fromkeys((described.at.path.parent, path.parent))), found)
-    controller.collect(chosen, buses, found)
-    promised = described.whole("Block count", 0, least=0)
-    described.refuse_unread(("Number of cylinders",))
+    drive, buses = _drive_of(document, path, disk)
+    collection = Collection()
+    collection.put("sector_size", f"{SECTOR}B", "DiskSim's blocks")
+    disk_model = drive.child("Model", "dm_disk")
+    model.collect(disk_model, tuple(dict.fromkeys((disk_model.at.path.parent, path.parent))), collection)
+    controller.collect(drive, buses, collection)
+    promised = disk_model.whole("Block count", 0, least=0)
+    disk_model.refuse_unread(("Number of cylinders",))
     try:
-        parameters = build(HddParameters, found.values | {"capacity": 0})
+        parameters = build(HddParameters, collection.values | {"capacity": 0})
     except FlashsimError as problem:
         problem.args = (f"{path}: {problem}",)
         raise
-    found.put("capacity", f"{parameters.sectors * SECTOR}B", f"derived from {found.sources['zones']}")
+    collection.put("capacity", f"{parameters.sectors * SECTOR}B", f"derived from {collection.sources['zones']}")
     if promised and promised != parameters.sectors:
-        note = f"{described.place('Block count')} = {promised}: the zones hold {parameters.sectors} blocks, which are taken"
-        found.notes.append(note)
-    order = [field.name for field in dataclasses.fields(HddParameters) if field.name in found.values]
-    values, sources = ({name: table[name] for name in order} for table in (found.values, found.sources))
-    return ImportedDrive(chosen.name, values, sources, tuple(found.notes), (*document.files, *found.files))
+        note = f"{disk_model.place('Block count')} = {promised}: the zones hold {parameters.sectors} blocks, which are taken"
+        collection.notes.append(note)
+    order = [field.name for field in dataclasses.fields(HddParameters) if field.name in collection.values]
+    values, sources = ({name: table[name] for name in order} for table in (collection.values, collection.sources))
+    return ImportedDrive(drive.name, values, sources, tuple(collection.notes), (*document.files, *collection.files))
 
 
 def _drive_of(document: grammar.Document, path: Path, name: str | None) -> tuple[Block, tuple[Block, ...]]:
@@ -91,5 +91,5 @@ def _drive_of(document: grammar.Document, path: Path, name: str | None) -> tuple
         raise RefusedError(f"{path}: it describes no drive (disksim_disk){', but ' + ', '.join(others) if others else ''}")
     if name is None and len(disks) > 1:
         raise RefusedError(f"{path}: it has {len(disks)} kinds of drives; take one of {', '.join(disks)} with --disk")
-    chosen = disks[name or next(iter(disks))]
-    return chosen, buses.get(chosen.name, ())
+    drive = disks[name or next(iter(disks))]
+    return drive, buses.get(drive.name, ())

@@ -25,7 +25,7 @@ from flashsim.core.errors import DamagedFileError, MissingFileError
 from flashsim.hdd.diskspecs.block import Block, Listing, Place, Value, Word
 
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
-#: What is no word: marks, and the end of a file, which stands as an empty word behind its last line.
+#: Tokens that are no words: marks, and the end of a file, which stands as an empty word behind its last line.
 _MARKS = ("", *"={}[],")
 #: Deeper nesting, of blocks or of sources, is no drive.
 _DEEPEST = 32
@@ -42,7 +42,7 @@ class Component:
 
 @dataclass
 class Document:
-    """What a parameter file and all that it sources say, in order; `files` are those that were read."""
+    """Blocks of a parameter file and all that it sources, in order; `files` are those that were read."""
 
     blocks: list[Block] = field(default_factory=list)
     instances: dict[str, Word] = field(default_factory=dict)
@@ -155,12 +155,12 @@ class _Parser:
     def _sourced(self) -> _Parser:
         name = self._word("a file name")
         candidates = [self.path.parent / name.text, self.folder / name.text]
-        found = next((path for path in candidates if path.is_file()), None)
-        if found is None:
+        file = next((path for path in candidates if path.is_file()), None)
+        if file is None:
             raise MissingFileError(f"{name.at}: there is no file {candidates[0]}")
-        if found.resolve() in self.inside or len(self.inside) > _DEEPEST:
-            raise DamagedFileError(f"{name.at}: {found.name} is sourced from within itself")
-        return _Parser(found, self.folder, self.document, self.inside)
+        if file.resolve() in self.inside or len(self.inside) > _DEEPEST:
+            raise DamagedFileError(f"{name.at}: {file.name} is sourced from within itself")
+        return _Parser(file, self.folder, self.document, self.inside)
 
     def _text(self, ahead: int = 0) -> str:
         return self._words[min(self._next + ahead, len(self._words) - 1)].text
@@ -171,14 +171,14 @@ class _Parser:
     def _met(self) -> str:
         return f"'{self._text()}' stands" if self._text() else "the file ends"
 
-    def _word(self, wanted: str) -> Word:
+    def _word(self, expectation: str) -> Word:
         if self._text() in _MARKS:
-            raise DamagedFileError(f"{self._at()}: {self._met()} where {wanted} was expected")
+            raise DamagedFileError(f"{self._at()}: {self._met()} where {expectation} was expected")
         self._next += 1
         return self._words[self._next - 1]
 
     def _skipped(self, mark: str) -> bool:
-        """Whether a mark comes next; then it is behind."""
+        """Pass over a mark; returns False if another word comes next."""
         if self._text() != mark:
             return False
         self._next += 1

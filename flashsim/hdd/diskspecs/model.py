@@ -6,7 +6,7 @@ from pathlib import Path
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.units import MINUTES
 from flashsim.hdd.description import HEAD_ORDERS, SPARING
-from flashsim.hdd.diskspecs.block import Block, Collected, Place, milliseconds
+from flashsim.hdd.diskspecs.block import Block, Collection, Place, milliseconds
 
 #: More cylinders are no drive's.
 _MOST_CYLINDERS = 10_000_000
@@ -16,65 +16,65 @@ _SEEK_TIMES = ("Single cylinder seek time", "Average seek time", "Full strobe se
 _FORMULA, _FIRST, _CURVE, _CONSTANT = "HPL seek equation values", "First ten seek times", "Full seek curve", "Constant seek time"
 
 
-def collect(model: Block, folders: tuple[Path, ...], found: Collected) -> None:
+def collect(model: Block, folders: tuple[Path, ...], collection: Collection) -> None:
     """Take the mechanics and the layout of a ``dm_disk`` block; seek files lie in one of some folders."""
-    _collect_mechanics(model.child("Mechanical Model", "dm_mech_g1"), model, folders, found)
-    _collect_layout(model.child("Layout Model", "dm_layout_g1"), found)
+    _collect_mechanics(model.child("Mechanical Model", "dm_mech_g1"), model, folders, collection)
+    _collect_layout(model.child("Layout Model", "dm_layout_g1"), collection)
 
 
-def _collect_mechanics(mechanics: Block, model: Block, folders: tuple[Path, ...], found: Collected) -> None:
+def _collect_mechanics(mechanics: Block, model: Block, folders: tuple[Path, ...], collection: Collection) -> None:
     rpm = mechanics.number("Rotation speed (in rpms)", least=1, most=1_000_000)
-    found.take("rotation", f"{round(MINUTES / rpm)}ns", mechanics, "Rotation speed (in rpms)", f" = {rpm:g}")
-    found.take("heads", model.whole("Number of data surfaces", None, 1, 1000), model, "Number of data surfaces")
-    found.take("head_switch", milliseconds(mechanics.number("Head switch time", 0.0, 0.0)), mechanics, "Head switch time")
+    collection.take("rotation", f"{round(MINUTES / rpm)}ns", mechanics, "Rotation speed (in rpms)", f" = {rpm:g}")
+    collection.take("heads", model.whole("Number of data surfaces", None, 1, 1000), model, "Number of data surfaces")
+    collection.take("head_switch", milliseconds(mechanics.number("Head switch time", 0.0, 0.0)), mechanics, "Head switch time")
     settle = "Add. write settling delay"
-    found.take("write_settle", milliseconds(mechanics.number(settle, 0.0)), mechanics, settle)
+    collection.take("write_settle", milliseconds(mechanics.number(settle, 0.0)), mechanics, settle)
     access = mechanics.word("Access time type", "trackSwitchPlusRotation")
     if access not in _ACCESS_TYPES:
         raise UnknownNameError(f"{mechanics.entries['Access time type'].at}: Access time type", access, _ACCESS_TYPES)
     if access == "averageRotation":
-        found.notes.append(f"{mechanics.place('Access time type')} = {access}: the model tracks the rotation nevertheless")
+        collection.notes.append(f"{mechanics.place('Access time type')} = {access}: the model tracks the rotation nevertheless")
     if mechanics.number("Percent error in rpms", 0.0):
-        found.notes.append(f"{mechanics.place('Percent error in rpms')}: the model turns at the nominal speed")
-    _collect_seeks(mechanics, model, folders, found)
+        collection.notes.append(f"{mechanics.place('Percent error in rpms')}: the model turns at the nominal speed")
+    _collect_seeks(mechanics, model, folders, collection)
     mechanics.refuse_unread((*_SEEK_TIMES, _FORMULA, _FIRST, _CURVE, _CONSTANT, "Constant access time"))
 
 
-def _collect_seeks(mechanics: Block, model: Block, folders: tuple[Path, ...], found: Collected) -> None:
+def _collect_seeks(mechanics: Block, model: Block, folders: tuple[Path, ...], collection: Collection) -> None:
     kind = mechanics.word("Seek type")
     remark = f" = {kind}"
     if kind == "extracted":
-        _collect_curve(mechanics, folders, found)
+        _collect_curve(mechanics, folders, collection)
     elif kind in ("hpl", "hplplus10"):
-        _collect_formula(mechanics, kind, found)
+        _collect_formula(mechanics, kind, collection)
     elif kind == "curve":
         for name, key in zip(("seek_single", "seek_average", "seek_full"), _SEEK_TIMES, strict=True):
             mechanics.number(key, least=0)
-            found.take_time(name, mechanics, key)
+            collection.take_time(name, mechanics, key)
     elif kind == "linear":
         cylinders = model.whole("Number of cylinders", least=3)
         distances = (1, max(2, cylinders // 3), max(3, cylinders - 1))
         rows = [[distance, mechanics.number(key, least=0)] for distance, key in zip(distances, _SEEK_TIMES, strict=True)]
-        found.take("seek_table", rows, mechanics, "Seek type", remark)
+        collection.take("seek_table", rows, mechanics, "Seek type", remark)
     elif kind == "constant":
-        found.take("seek_table", [[1, mechanics.number(_CONSTANT, least=0)]], mechanics, "Seek type", remark)
+        collection.take("seek_table", [[1, mechanics.number(_CONSTANT, least=0)]], mechanics, "Seek type", remark)
     else:
         raise UnknownNameError(f"{mechanics.entries['Seek type'].at}: Seek type", kind, _SEEK_TYPES)
 
 
-def _collect_curve(mechanics: Block, folders: tuple[Path, ...], found: Collected) -> None:
+def _collect_curve(mechanics: Block, folders: tuple[Path, ...], collection: Collection) -> None:
     name = mechanics.word(_CURVE)
     path = next((folder / name for folder in folders if (folder / name).is_file()), folders[0] / name)
     if not path.is_file():
         raise DamagedFileError(f"{mechanics.entries[_CURVE].at}: there is no seek file {path}")
-    found.files.append(path)
+    collection.files.append(path)
     rows, has_writes = _seek_times(path)
     rows = [row for row in rows if row[0] > 0]
     if not rows:
         raise DamagedFileError(f"{path}:1: no distance of at least one cylinder")
-    found.put("seek_table", rows, f"{path.name}, by {mechanics.place(_CURVE)}")
+    collection.put("seek_table", rows, f"{path.name}, by {mechanics.place(_CURVE)}")
     if has_writes:
-        found.notes.append(f"{path.name}: seeks to write take their own times there; those to read are taken for both")
+        collection.notes.append(f"{path.name}: seeks to write take their own times there; those to read are taken for both")
 
 
 def _seek_times(path: Path) -> tuple[list[list[float]], bool]:
@@ -116,21 +116,21 @@ def _seek_row(text: str, at: Place) -> tuple[int, list[float]]:
     return distance, times
 
 
-def _collect_formula(mechanics: Block, kind: str, found: Collected) -> None:
+def _collect_formula(mechanics: Block, kind: str, collection: Collection) -> None:
     numbers = mechanics.numbers(_FORMULA)
     if len(numbers) != 6 or min(numbers[:5]) < 0:
         raise DamagedFileError(f"{mechanics.entries[_FORMULA].at}: {_FORMULA} must be six numbers, the first five at least 0")
-    found.take("seek_formula", [list(numbers[:5])], mechanics, _FORMULA)
+    collection.take("seek_formula", [list(numbers[:5])], mechanics, _FORMULA)
     if kind == "hplplus10":
         first = mechanics.numbers(_FIRST)
         if not first or min(first) <= 0:
             raise DamagedFileError(f"{mechanics.entries[_FIRST].at}: {_FIRST} must be above 0")
-        found.take("seek_first", [[time] for time in first], mechanics, _FIRST)
+        collection.take("seek_first", [[time] for time in first], mechanics, _FIRST)
     elif numbers[5] != -1:
-        found.take("seek_first", [[numbers[5]]], mechanics, _FORMULA)
+        collection.take("seek_first", [[numbers[5]]], mechanics, _FORMULA)
 
 
-def _collect_layout(layout: Block, found: Collected) -> None:
+def _collect_layout(layout: Block, drive: Collection) -> None:
     scheme = layout.whole("Sparing scheme used", least=0, most=len(SPARING) - 1)
     order = layout.whole("LBN-to-PBN mapping scheme", least=0, most=len(HEAD_ORDERS) - 1)
     rows, slips, defects = [], [], []
@@ -144,16 +144,16 @@ def _collect_layout(layout: Block, found: Collected) -> None:
             raise InvalidParameterError(f"{zone.at}: defects", f"{len(pairs)} numbers", "they must be pairs: a defect, its replacement")
         defects += [[number, *pair] for pair in zip(pairs[::2], pairs[1::2], strict=True) if pair[0] != pair[1]]
         zone.refuse_unread()
-    found.take("zones", rows, layout, "Zones")
-    found.take("sparing", SPARING[scheme], layout, "Sparing scheme used")
-    found.take("sparing_range", layout.whole("Rangesize for sparing", 1, least=1), layout, "Rangesize for sparing")
-    found.take("head_order", HEAD_ORDERS[order], layout, "LBN-to-PBN mapping scheme")
+    drive.take("zones", rows, layout, "Zones")
+    drive.take("sparing", SPARING[scheme], layout, "Sparing scheme used")
+    drive.take("sparing_range", layout.whole("Rangesize for sparing", 1, least=1), layout, "Rangesize for sparing")
+    drive.take("head_order", HEAD_ORDERS[order], layout, "LBN-to-PBN mapping scheme")
     if slips and not scheme:
-        found.notes.append(f"{layout.place('Sparing scheme used')} = 0: without spares there are no slips, and those listed are ignored")
+        drive.notes.append(f"{layout.place('Sparing scheme used')} = 0: without spares there are no slips, and those listed are ignored")
         slips = []
     for name, table in (("slips", slips), ("defects", defects)):
         if table:
-            found.take(name, table, layout, "Zones", f", {name}")
+            drive.take(name, table, layout, "Zones", f", {name}")
     layout.refuse_unread()
 
 

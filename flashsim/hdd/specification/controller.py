@@ -35,7 +35,7 @@ class Controller:
     """Serves the commands of a drive, and counts in `counters`; calls `done` at the end of each command."""
 
     def __init__(
-        self, env: simpy.Environment, parameters: HddParameters, counters: dict[str, int], done: Callable[[HostRequest], None]
+        self, env: simpy.Environment, parameters: HddParameters, counters: dict[str, int], when_complete: Callable[[HostRequest], None]
     ) -> None:
         self.env = env
         self.parameters = parameters
@@ -54,7 +54,7 @@ class Controller:
         self.acknowledged: list[QueuedCommand] = []  # those of writes in the write stream
         self.counters = counters
         self.waiting: list[QueuedCommand] = []
-        self._done = done
+        self._when_complete = when_complete
         self._choose: Any = FAMILY.load(parameters.scheduler).choose
         self._direction = 1
         self._idle = env.event()
@@ -76,8 +76,8 @@ class Controller:
     def unsettled(self) -> list[Unsettled]:
         """Request, its tag, address and length of the acknowledged writes that are not wholly on the media."""
         size, mechanism = self.parameters.sector_size, self.mechanism
-        left = [one for one in self.acknowledged if mechanism.writing and one[2] > mechanism.position]
-        return [(request.id, request.tag, first * size, (end - first) * size) for request, first, end in left]
+        pending = [one for one in self.acknowledged if mechanism.writing and one[2] > mechanism.position]
+        return [(request.id, request.tag, first * size, (end - first) * size) for request, first, end in pending]
 
     def admit(self, request: HostRequest, first: int, end: int) -> None:
         self.waiting.append((request, first, end))
@@ -98,7 +98,7 @@ class Controller:
             elif request.operation == FLUSH:
                 self.counters["flushes"] += 1
                 yield from self._destaged()
-            self._done(request)
+            self._when_complete(request)
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
 
     def _work_on(self, kind: str) -> int:
@@ -106,22 +106,22 @@ class Controller:
         return int(getattr(self.parameters, f"{kind}_after_{'write' if self.last_wrote else 'read'}"))
 
     def _next_command(self) -> QueuedCommand:
-        seen = self.waiting[: self.parameters.queue_depth]
+        commands = self.waiting[: self.parameters.queue_depth]
         index = 0
-        if len(seen) > 1:
+        if len(commands) > 1:
             mechanism = self.mechanism
             position = mechanism.position
             arm = self.geometry.locate(position - (position == mechanism.limit)) if mechanism.limit > 0 else mechanism.arm
             candidates = empty_table(self.parameters.queue_depth, CANDIDATE)
-            for row, (request, first, end) in enumerate(seen):
+            for row, (request, first, end) in enumerate(commands):
                 candidates[row].cylinder = arm.cylinder
                 if request.operation in (READ, WRITE):
                     place = self.geometry.locate(first)
                     overhead = self.parameters.overhead_of(request.operation, (end - first) * self.parameters.sector_size)
                     there = self.now + overhead + mechanism.move_time(arm, place, request.operation == WRITE)
                     candidates[row] = place.cylinder, there + mechanism.wait_for(place, there) - self.now
-            index = int(self._choose(candidates, len(seen), arm.cylinder, self._direction))
-            if not 0 <= index < len(seen):
+            index = int(self._choose(candidates, len(commands), arm.cylinder, self._direction))
+            if not 0 <= index < len(commands):
                 raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
             if candidates[index].cylinder != arm.cylinder:
                 self._direction = 1 if candidates[index].cylinder > arm.cylinder else -1
@@ -190,15 +190,15 @@ class Controller:
         if not self.parameters.hold_reads and arrived < end:
             yield from self._read_out_in_parts(first, end, arrived)
             return
-        done = self.now + self._crossing(end - first, reading=True)
+        end_time = self.now + self._crossing(end - first, reading=True)
         sector = max(first, arrived)
         while sector < end:
             last = min(end, self.geometry.locate(sector).end) - 1
             for each in (sector, last):
                 yield from self.mechanism.passed(each)
-                done = max(done, self.now + self._crossing(end - each, reading=True))
+                end_time = max(end_time, self.now + self._crossing(end - each, reading=True))
             sector = last + 1
-        yield from self._pause(done - self.now)
+        yield from self._pause(end_time - self.now)
 
     def _read_out_in_parts(self, first: int, end: int, arrived: int) -> Steps:
         """Read out (see `_read_out`), but give the link away whenever all that is there has crossed, until enough has come again."""
@@ -250,14 +250,14 @@ class Controller:
     def _hit(self, first: int, end: int) -> Segment | None:
         """The segment that serves a read: one that holds all of it, better the stream's, or else one in which it begins."""
         drive = self.parameters
-        found = []
+        hits = []
         for segment in self.segments:
             streams = segment is self.current and self.reading
             next_one = streams and drive.next_hits and self.read_ahead > 0 and first == segment.end
             whole = end <= segment.end
             if segment.first <= first and (first < segment.end or next_one) and (whole or streams or drive.partial_hits):
-                found.append((whole, streams, segment))
-        return max(found, key=lambda entry: entry[:2])[2] if found else None
+                hits.append((whole, streams, segment))
+        return max(hits, key=lambda entry: entry[:2])[2] if hits else None
 
     def _victim(self) -> Segment:
         """The segment that a miss takes: an empty one, or the one that was used the longest time ago."""
@@ -310,13 +310,13 @@ class Controller:
             self.acknowledged.append((request, first, end))
 
     def _ready(self, first: int, end: int, link: int) -> int:
-        """When enough of a write that crosses from `link` on is in the buffer to begin on the media, so that the rest arrives in time."""
+        """Time when enough of a write that crosses from `link` on is in the buffer to begin on the media without a wait for the rest."""
         drive, count = self.parameters, end - first
-        needed = max(1, count * round(drive.write_start * SHARE_UNIT) // SHARE_UNIT)
+        sectors = max(1, count * round(drive.write_start * SHARE_UNIT) // SHARE_UNIT)
         if drive.write_start_most:
-            needed = min(needed, drive.write_start_most)
+            sectors = min(sectors, drive.write_start_most)
         media = (count - 1) * drive.rotation // self.geometry.locate(first).slots
-        return max(link + self._crossing(needed, reading=False), link + self._crossing(count, reading=False) - media)
+        return max(link + self._crossing(sectors, reading=False), link + self._crossing(count, reading=False) - media)
 
     def _forget_overlapped(self, first: int, end: int) -> None:
         for segment in self.segments:
@@ -336,7 +336,7 @@ class Controller:
             yield from self.mechanism.passed(self.mechanism.limit - 1)
 
     def _interruptible_now(self, time: int) -> bool:
-        """Whether the mechanism can leave its stream, and could already at `time`."""
+        """True if the mechanism can leave its stream, and could already at `time`."""
         if self.reading:
             return self.mechanism.position >= self.least and self.now == time
         return not self.busy and self.now == time

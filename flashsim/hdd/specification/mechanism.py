@@ -30,14 +30,14 @@ class Mechanism:
         self.writing = False
         self.arm = self.geometry.locate(0)
         self.passed_before = 0  # sectors of its track that passed whole while the stream waited for its first
-        self._held = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
+        self._stop = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
         self._passing = (0, 0, 0)  # the sectors (first, after the last) that pass since a time
         self._passes = env.event()
         self._work: simpy.Process | None = None
 
     @property
     def resting(self) -> bool:
-        """Whether all sectors up to the limit have been transferred."""
+        """True if all sectors up to the limit have been transferred."""
         return self.position == self.limit
 
     @property
@@ -58,7 +58,7 @@ class Mechanism:
         """
         self.stop()
         self.next, self.limit, self.writing = first, limit, writing
-        self._held = (first, moves, ready)
+        self._stop = (first, moves, ready)
         self._count(moves, ready)
         self._work = self.env.process(self._transfer(first))
 
@@ -92,7 +92,7 @@ class Mechanism:
         """Go on up to `limit`, beyond the old limit from `moves` on; what is to be written there is there at `ready`."""
         if limit <= self.limit:
             return
-        self._held = (self.limit, moves, ready)
+        self._stop = (self.limit, moves, ready)
         self.limit = limit
         assert self._work is not None
         if not self._work.is_alive:
@@ -124,19 +124,19 @@ class Mechanism:
         try:
             while self.next < self.limit:
                 place = self.geometry.locate(self.next)
-                held, moves, _ = self._held
-                if self.next == held:
+                sector, moves, _ = self._stop
+                if self.next == sector:
                     yield from self._pause(moves - int(self.env.now))
                 move = self._first_move(place) if self.next == new else self.move_time(self.arm, place, self.writing)
                 self.arm = place
                 yield from self._pause(move)
-                held, _, ready = self._held
-                if self.next >= held:
+                sector, _, ready = self._stop
+                if self.next >= sector:
                     yield from self._pause(ready - int(self.env.now))
                 yield from self._pause(self.wait_for(place, int(self.env.now)))
                 end = min(place.end, self.limit)
-                if self.next < self._held[0]:
-                    end = min(end, self._held[0])
+                if self.next < self._stop[0]:
+                    end = min(end, self._stop[0])
                 self._passing = (self.next, end, int(self.env.now))
                 self._passes.succeed()
                 self._passes = self.env.event()

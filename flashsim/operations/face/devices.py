@@ -66,7 +66,7 @@ def facts_of(chosen: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
                 "meaning": figures.meaning(name),
                 "source": chosen.cited_sources[name],
             }
-            for name, value in chosen.cited.given().items()
+            for name, value in chosen.cited.as_dict().items()
         },
         "energy": _described(chosen.energy, chosen.energy_sources),
     }

@@ -83,7 +83,7 @@ class SteppedDrive:
 
 
 class _Glimpse:
-    """What the parts of the model are busy with, to be compared with a moment before."""
+    """Work of the parts of the model at a moment, to be compared with that of a moment before."""
 
     def __init__(self, model: SsdSpecification) -> None:
         self.pages_per_block = model.parameters.pages_per_block
@@ -97,11 +97,11 @@ class _Glimpse:
     def since(self, before: _Glimpse) -> list[str]:
         ends = [f"{name} is done" for name, users in before.shared.items() if users and users != self.shared[name]]
         begins = [f"{name} begins" for name, users in self.shared.items() if users and users != before.shared[name]]
-        known = {operation.number for rows in (before.waiting, before.at_work, before.suspended) for row in rows for operation in row}
-        fresh = [row for rows in (self.waiting, self.at_work) for operations in rows for row in operations if row.number not in known]
+        numbers = {operation.number for rows in (before.waiting, before.at_work, before.suspended) for row in rows for operation in row}
+        fresh = [row for rows in (self.waiting, self.at_work) for operations in rows for row in operations if row.number not in numbers]
         for die, (then, now) in enumerate(zip(before.at_work, self.at_work, strict=True)):
-            held = (*now, *self.suspended[die])
-            ends += [f"die {die} has done: {self._line(operation)}" for operation in then if operation not in held]
+            ongoing = (*now, *self.suspended[die])
+            ends += [f"die {die} has done: {self._line(operation)}" for operation in then if operation not in ongoing]
             ends += [f"die {die} is interrupted" for _ in self.suspended[die][:1] if not before.suspended[die]]
             begins += [f"die {die} begins: {self._line(operation)}" for operation in now if operation not in then]
         ends += [f"request {request} is complete" for request in self.completed if request not in before.completed]

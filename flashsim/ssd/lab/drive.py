@@ -132,7 +132,7 @@ class LabDrive:
 
     @property
     def pending(self) -> Plan:
-        """What was planned and is still to be carried out."""
+        """Planned operations that are still to be carried out."""
         return Plan(tuple(self._plan.rows[row] for row in self._pending), self.parameters.pages_per_block)
 
     def write(self, page: int, partial: bool = False) -> Plan:

@@ -43,7 +43,7 @@ _WIDTH = 110
 
 
 def page_states(state: DriveState) -> npt.NDArray[np.int8]:
-    """What each flash page is, FREE_PAGE to TORN_PAGE, shape (blocks, pages of a block)."""
+    """State of each flash page, FREE_PAGE to TORN_PAGE, shape (blocks, pages of a block)."""
     per_block = state.parameters.pages_per_block
     spare = state.spare.reshape(-1, per_block)
     mapped = np.zeros(spare.shape, bool)
@@ -60,9 +60,9 @@ def page_states(state: DriveState) -> npt.NDArray[np.int8]:
 def logical_pages(state: DriveState) -> npt.NDArray[np.int32]:
     """The logical page that each mapped flash page holds, -1 for the others, shape (blocks, pages of a block)."""
     flash_pages = state.mapping[state.mapping > 0] - 1
-    held = np.full(len(state.spare), -1, np.int32)
-    held[flash_pages] = state.pages[flash_pages].owner - 1
-    return held.reshape(-1, state.parameters.pages_per_block)
+    pages = np.full(len(state.spare), -1, np.int32)
+    pages[flash_pages] = state.pages[flash_pages].owner - 1
+    return pages.reshape(-1, state.parameters.pages_per_block)
 
 
 def block_letters(state: DriveState) -> list[str]:
@@ -74,7 +74,7 @@ def block_letters(state: DriveState) -> list[str]:
 
 
 def pool_name(state: DriveState, pool: int) -> str:
-    """What a plane is called: its die, and its number there if dies have several."""
+    """Name of a plane: its die, and its number there if dies have several."""
     planes = state.parameters.planes_per_die
     return f"die {pool // planes}" + (f" plane {pool % planes}" if planes > 1 else "")
 

@@ -76,9 +76,9 @@ class SpecifiedBuffer:
 
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
-        written, partial = int(state.control.sequence), not write_buffer.is_whole(state.flash, entry)
+        write_id, partial = int(state.control.sequence), not write_buffer.is_whole(state.flash, entry)
         rows = len(state.plan_page(WRITE, int(state.entries[entry].page), partial))
-        at = write_buffer.leave_buffer(state.flash, entry, written)
+        at = write_buffer.leave_buffer(state.flash, entry, write_id)
         first = write_buffer.first_needed(state.plan, at)
         operations = self.drive.add(command, state.planned(rows), 0)
         store = operations[at]
@@ -132,7 +132,7 @@ class SpecifiedBuffer:
             self.state.entries[operation.place].arrived = operation.write_id
             if self.state.entries[operation.place].filling == operation.number:
                 self.state.entries[operation.place].filling = -1
-        operation.ended()
+        operation.finish()
         if operation.part:
             self.drive.page_done(operation.command)
 

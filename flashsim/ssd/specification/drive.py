@@ -69,7 +69,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.controller = Shared(self.env)
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
-        self.held = 0  # pages in the controller, of writes that go on where the last one ended
+        self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
         self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
 
     # A command enters the drive.
@@ -107,7 +107,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.env.process(self._command(command))
 
     def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
-        """Whether a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
+        """True if a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
         operation, drive, size = request.operation, self.parameters, self.parameters.page_size
         if not drive.continuation_latency or operation not in self.last_end:
             return False
@@ -115,7 +115,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.last_end[operation] = offset + length
         if operation == WRITE:
             forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
-            goes_on &= not forced and not partial and self.held + length // size <= drive.continuation_pages
+            goes_on &= not forced and not partial and self.pages_behind + length // size <= drive.continuation_pages
         self.state.counters.continued[operation] += goes_on
         return goes_on
 
@@ -130,7 +130,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             if command.goes_on and operation.kind == PROGRAM_PAGE:
                 operation.is_behind = True
                 self.buffer.stores.append(operation)
-                self.held += 1
+                self.pages_behind += 1
 
     def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
@@ -172,7 +172,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if kind == ERASE_BLOCK:
             for holder in self.holders.pop(operation.block, []):
                 operation.waits += 1
-                holder.held.append(operation)
+                holder.erases.append(operation)
 
     # What happens outside the dies.
 
@@ -219,7 +219,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             self.host.command_done(command.request)
 
     def _release_block(self, operation: Operation) -> None:
-        for erase in operation.held:
+        for erase in operation.erases:
             erase.satisfied()
         for block in (operation.superseded, operation.block):
             if operation in self.holders.get(block, ()):
@@ -230,7 +230,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         counters.reads[operation.cause] += 1
         if operation.kind == FETCH_PAGE:
             counters.read_modify_write_reads += operation.cause == HOST
-            operation.ended()
+            operation.finish()
             return
         self._release_block(operation)
         self.env.process(self._bytes_out(operation))
@@ -248,7 +248,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
         leave()
         for operation in group:
-            operation.ended()
+            operation.finish()
             self._release_block(operation)
         for operation in group:
             if operation.is_behind or (operation.kind == STORE_PAGE and operation.cause == HOST):

@@ -37,13 +37,13 @@ class Shared(simpy.Resource):
         env = self._env
         with self.request() as granted:
             yield granted
-            held = duration() if callable(duration) else duration
-            yield delay(env, held, OPERATIONS + number)
-            self.busy_ns += held
+            busy = duration() if callable(duration) else duration
+            yield delay(env, busy, OPERATIONS + number)
+            self.busy_ns += busy
 
 
 class Drive(Protocol):
-    """What the parts ask of the drive that they are parts of."""
+    """Drive as its parts see it."""
 
     parameters: SsdParameters
     state: DriveState
@@ -51,7 +51,7 @@ class Drive(Protocol):
     env: simpy.Environment
     host: SpecifiedHost
     channels: list[Shared]
-    held: int  # pages in the controller, of writes that go on where the last one ended
+    pages_behind: int  # pages in the controller, of writes that go on where the last one ended
 
     def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
@@ -60,7 +60,7 @@ class Drive(Protocol):
         """An operation of a command that needs no die; whether the command waits for it."""
 
     def transfer(self, operation: Operation) -> None:
-        """What needs no die is ready for the link."""
+        """An operation that needs no die is ready for the link."""
 
     def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
         """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
@@ -88,7 +88,7 @@ class Command:
     _on_its_way: bool = False
 
     def first_on_link(self) -> bool:
-        """Whether none of its pages has had the host link before."""
+        """True if none of the command's pages has had the host link before."""
         first, self._on_its_way = not self._on_its_way, True
         return first
 
@@ -111,7 +111,7 @@ class Operation:
     die: Die | None = None
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
-    held: list[Operation] = field(default_factory=list)  # erases that wait for it
+    erases: list[Operation] = field(default_factory=list)  # erases that wait for it
     interrupted: int = 0
     part: bool = False  # whether its command waits for it
     is_behind: bool = False  # whether it is acknowledged before it is programmed
@@ -133,7 +133,7 @@ class Operation:
         elif self.waits == 0:
             self.command.drive.transfer(self)
 
-    def ended(self) -> None:
+    def finish(self) -> None:
         for follower in self.followers:
             follower.satisfied()
 
@@ -189,15 +189,15 @@ class Die:
         if self.cached and not self._read_comes_next():
             return
         if self.reads:
-            self._start(self._taken(self.reads))
+            self._start(self._take_group(self.reads))
         elif self.suspended:
             self.at_work, self.suspended, self.busy_since = self.suspended, [], int(self.env.now)
             self._working = self._suspended_work
             self._resumed.succeed()
         elif self.queue and self.queue[0].waits == 0:
-            self._start(self._taken(self.queue))
+            self._start(self._take_group(self.queue))
 
-    def _taken(self, queue: deque[Operation]) -> list[Operation]:
+    def _take_group(self, queue: deque[Operation]) -> list[Operation]:
         """The first operation of a queue, and those behind it that work together with it."""
         group = [queue.popleft()]
         while queue and self.drive.parameters.multi_plane and self._works_with(group, queue[0]):
@@ -212,7 +212,7 @@ class Die:
         return other.waits == 0 and one_kind and own_plane and same_page
 
     def _may_fill_cache(self) -> bool:
-        """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
+        """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
         if not self.drive.parameters.cache_program or self.cached or self.reads or not self.queue:
             return False
         programming = self.at_work[0].kind in CACHED_PROGRAMS and self.due >= 0
@@ -263,7 +263,7 @@ class Die:
             for operation in group:
                 pages = 2 if operation.kind == MOVE_PAGE else 1
                 yield from self.channel.use(pages * self.drive.timing.transfer, operation.number)
-                self.drive.held -= operation.is_behind
+                self.drive.pages_behind -= operation.is_behind
         if first.kind == ERASE_BLOCK:
             yield from self._in_cells(parameters.erase, first)
         else:
@@ -284,14 +284,14 @@ class Die:
                 yield delay(self.env, duration, OPERATIONS + first.number)
                 duration = 0
             except simpy.Interrupt as interruption:
-                left: Any = interruption.cause
-                duration = left + self.drive.parameters.suspend_overhead
+                rest: Any = interruption.cause
+                duration = rest + self.drive.parameters.suspend_overhead
                 self._resumed = self.env.event()
                 yield self._resumed
         self.due = -1
 
     def _may_interrupt(self) -> bool:
-        """Whether the die works on what a read may interrupt, not too often yet, and is not done with it just now."""
+        """True if the die works on an operation that a read may interrupt, not too often yet, and that does not end just now."""
         first, timing = self.at_work[0], self.drive.timing
         allowed = timing.suspend_erase if first.kind == ERASE_BLOCK else timing.suspend_program
         return allowed and self.due > self.env.now and first.interrupted < self.drive.parameters.suspend_limit

@@ -49,7 +49,7 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
     UnknownNameError
         A figure that is not declared there, or that a drive of this kind does not have.
     """
-    cited = preset.cited.given()
+    cited = preset.cited.as_dict()
     every = []
     known = [name for name in NAMES if preset.kind == "hdd" or name not in MECHANICAL]
     for name in known if only is None else only:

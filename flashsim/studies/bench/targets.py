@@ -265,7 +265,7 @@ def open_target(
         if not allow_write:
             _refuse_holes(path, area)
         yield target
-        device.remove_if_made()
+        device.remove_if_new()
 
 
 def _whole(size: int, name: str) -> int:

@@ -122,7 +122,7 @@ class Target:
         if self.file:
             with RealDevice(self.file, size, allow_write=self.allow_write, replace=self.force) as device:
                 (cost,) = run(lambda: algorithm, [file], device, sink=self.sink)
-                device.remove_if_made()
+                device.remove_if_new()
             return Served(cost)
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None

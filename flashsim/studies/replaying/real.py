@@ -217,11 +217,11 @@ def _opened(
             capacity = f"{device.path} holds {format_size(device.size)}"
             raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {capacity}; add --wrap to wrap it around")
         check(device)
-        if device.made:
+        if device.is_new:
             _fill(device, progress)
-        if device.made or not write:
+        if device.is_new or not write:
             yield device
-            device.remove_if_made()
+            device.remove_if_new()
             return
     if check_readable(target):
         check_typed(target, settings.destroy)

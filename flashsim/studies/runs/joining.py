@@ -371,5 +371,5 @@ def run_join_on_file(
             results=results,
             progress=progress,
         )
-        device.remove_if_made()
+        device.remove_if_new()
     return JoinResult(setting, files, parameters, allocation, runs, [None])

@@ -24,7 +24,7 @@ def test_every_value_has_a_source(name: str) -> None:
     assert preset.name == name
     assert preset.title
     assert all(preset.sources.values())
-    assert preset.cited.given().keys() == preset.cited_sources.keys() and all(preset.cited_sources.values())
+    assert preset.cited.as_dict().keys() == preset.cited_sources.keys() and all(preset.cited_sources.values())
     energies = [name for name, _, _ in describe(preset.energy)] if preset.energy else []
     assert energies == list(preset.energy_sources) and all(preset.energy_sources.values())
     told = {parameter for parameter, _, _ in describe(preset.parameters)}

@@ -19,7 +19,7 @@ from tests.flashsim.conftest import Run
 @pytest.mark.parametrize("name", presets.names())
 def test_every_preset_shows_the_figures_that_it_cites(name: str) -> None:
     preset = presets.load(name)
-    cited = {figure: value for figure, value in preset.cited.given().items() if figure in NAMES}
+    cited = {figure: value for figure, value in preset.cited.as_dict().items() if figure in NAMES}
     assert cited
     measured = figures(preset, list(cited))
     assert [figure.name for figure in measured] == list(cited)
@@ -53,7 +53,7 @@ def test_rates_of_writes_are_those_of_flash_not_of_the_buffer(figure: str) -> No
         rates.append(figures(changed, [figure])[0].measured)
     assert rates[1] == pytest.approx(rates[0], rel=0.02)
     each = 1 if figure == "sequential_write" else drive.page_size  # a write of 4 KiB anywhere costs a whole flash page
-    assert rates[0] * each < 1.05 * preset.cited.given()["sequential_write"]
+    assert rates[0] * each < 1.05 * preset.cited.as_dict()["sequential_write"]
 
 
 def test_a_write_is_acknowledged_from_the_buffer() -> None:
@@ -79,7 +79,7 @@ def test_cited_figures_are_shown_with_their_sources(here: Path, flashsim: Run) -
     result = flashsim("device show micron-p300 --json p300.json")
     shown = json.loads((here / "p300.json").read_text())["cited"]
     preset = presets.load("micron-p300")
-    assert {name: figure["value"] for name, figure in shown.items()} == preset.cited.given()
+    assert {name: figure["value"] for name, figure in shown.items()} == preset.cited.as_dict()
     for name, figure in shown.items():
         assert figure["source"] == preset.cited_sources[name]
         assert f"{name}: {figure['shown']}" in result.stdout
