@@ -1,1 +1,1 @@
-"""What people run, each thing declared once: `face` has the names of `fs`, `commands` what the command line has besides."""
+"""Operations that people run, each declared once: `face` has the names of `fs`, `commands` further ones of the command line."""

@@ -30,7 +30,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
     "device": {
-        "list": "face.devices:listed",
+        "list": "face.devices:list_presets",
         "show": "face.devices:show",
         "import-diskspecs": "face.devices:import_diskspecs",
         "bench": "face.bench:bench",
@@ -106,7 +106,7 @@ _LONGEST_WORD, _LONGEST_LINE = 400, 2000
 
 
 class Commands(TyperGroup):
-    """Commands that are imported when they are run: some load libraries that take longer than all the rest of a start."""
+    """Commands imported when they are run: some load libraries that take longer than all the rest of a start."""
 
     places: Mapping[str, str | dict[str, str]]
 
@@ -116,12 +116,12 @@ class Commands(TyperGroup):
         self.commands.update({name: TyperCommand(name) for name in places})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What stands for a command in lists; the command itself once it is resolved."""
-        known = self.commands.get(cmd_name)
-        if known and known.help is None:
+        """The entry of a command in lists; the command itself once it is resolved."""
+        entry = self.commands.get(cmd_name)
+        if entry and entry.help is None:
             place = self.places[cmd_name]
-            known.help = with_examples(cleandoc(_GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
-        return known
+            entry.help = with_examples(cleandoc(_GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
+        return entry
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that arguments begin with, imported."""
@@ -132,9 +132,9 @@ class Commands(TyperGroup):
             )
         elif place:
             module, _, name = place.partition(":")
-            made = typer.main.get_command(command(getattr(import_module(f"flashsim.operations.{module}"), name), args[0]))
-            made.name = args[0]
-            self.commands[args[0]] = made
+            resolved = typer.main.get_command(command(getattr(import_module(f"flashsim.operations.{module}"), name), args[0]))
+            resolved.name = args[0]
+            self.commands[args[0]] = resolved
         return super().resolve_command(ctx, args)
 
 
@@ -166,9 +166,9 @@ class OneLineErrors(Commands):
         except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
             status = _report(problem)
         except Exception:
-            if not interrupts.answered():
+            if not interrupts.is_interrupted():
                 raise
-        if interrupts.answered():
+        if interrupts.is_interrupted():
             status = INTERRUPTED
         if status == INTERRUPTED:
             _say("interrupted; nothing was written")

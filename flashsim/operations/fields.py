@@ -1,4 +1,4 @@
-"""The parameters of operations, each declared once: what it is read from, what it must be, and what help texts say of it."""
+"""Parameters of operations, each declared once: its sources, its check, and its help texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypedDict
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import parse_duration, parse_size
 
-#: Gives what an operation works with, of what was given and the name that messages call it by.
+#: Parses a value; the second argument is the parameter's name in messages.
 Parse = Callable[[Any, str], Any]
 
 
@@ -77,19 +77,19 @@ def text(value: Any, parameter: str) -> str:
     return value
 
 
-def choice(*known: str) -> Parse:
-    """One of a few words."""
+def choice(*words: str) -> Parse:
+    """A parser of one of a few words."""
 
     def parse(value: Any, parameter: str) -> str:
-        if value not in known:
-            raise InvalidParameterError(parameter, repr(value), f"it must be one of {', '.join(known)}")
+        if value not in words:
+            raise InvalidParameterError(parameter, repr(value), f"it must be one of {', '.join(words)}")
         return str(value)
 
     return parse
 
 
 def several(value: Any, parameter: str) -> list[Any]:
-    """One thing as a list of one; a list, a tuple or another collection as a list.
+    """A list of a single value, or of the values of a list, a tuple or another collection.
 
     Examples
     --------
@@ -104,12 +104,12 @@ def several(value: Any, parameter: str) -> list[Any]:
 
 
 def each(parse: Parse) -> Parse:
-    """One or several, each of a kind."""
+    """A parser of one value or several, each by `parse`."""
     return lambda value, parameter: [parse(one, parameter) for one in several(value, parameter)]
 
 
 def commas(parse: Parse) -> Parse:
-    """One or several, which a text holds with commas between them."""
+    """A parser of one value or several, or of a text that holds them with commas between."""
     return lambda value, parameter: each(parse)(value.split(",") if isinstance(value, str) else value, parameter)
 
 
@@ -131,40 +131,40 @@ class Field:
     Parameters
     ----------
     help
-        What both help texts say; ``{joins}`` and the like stand for the names that there are.
+        Text of both help texts; ``{joins}`` and the like stand for the names that exist.
     metavar
-        What stands for its value in help texts.
+        Placeholder of the value in help texts.
     parse
-        Checks a value that is given, or the default, and turns it into what the operation works with; None is left as it is where it is
+        Checks a value, or the default, and converts it for the operation; None stays None where it is
         the default.
     completes
         Kinds of names that shells complete (`flashsim.operations.command.values`).
     option
         Names of the option, or of the argument in messages, where they are not the parameter's.
-    typed
-        What the command line reads it as.
+    kind
+        Type that the command line converts to.
     python
-        What may be given in Python besides, in words.
+        Further values in Python, in words.
     argument
-        Whether the command takes it by its place.
+        A positional argument of the command.
     several
-        Whether the option may be repeated.
+        A repeatable option.
     reads, writes
-        Whether it names a file that must not be written besides (or which files, of all that is given), or one that is made.
-    told
-        Whether it changes what comes out, and so belongs to the provenance.
+        Names a file that no other option may write (or a function from all values to such files), or a file that is written.
+    provenance
+        Belongs to the provenance, since it changes the result.
     switch
-        The parameter that it is of what the operation hands many on to (`flashsim.operations.operation.switches`).
-    fixed
-        What the command gives without an option, of all that it was given.
-    needed
-        Whether the command has no default.
+        Name of the parameter that the operation passes it on as (`flashsim.operations.operation.switches`).
+    constant
+        A function from all values of the command to this one, which then has no option.
+    required
+        Has no default in the command.
     single
-        Whether provenance tells a list of one as that one.
+        Provenance has a list of one value as that value.
     default
-        Of a parameter in a group (`flashsim.operations.operation.parameters`).
+        Default of a parameter in a group (`flashsim.operations.operation.parameters`).
     after_group
-        Whether the parameters of the operation's group are listed before it.
+        Comes after the parameters of the operation's group.
     """
 
     help: str
@@ -172,16 +172,16 @@ class Field:
     parse: Parse | None = None
     completes: tuple[str, ...] = ()
     option: str = ""
-    typed: type = str
+    kind: type = str
     python: str = ""
     argument: bool = False
     several: bool = False
     reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
     writes: bool = False
-    told: bool = True
+    provenance: bool = True
     switch: str = ""
-    fixed: Callable[[Mapping[str, Any]], Any] | None = None
-    needed: bool = False
+    constant: Callable[[Mapping[str, Any]], Any] | None = None
+    required: bool = False
     single: bool = False
     default: Any = None
     after_group: bool = False
@@ -190,8 +190,8 @@ class Field:
         """The names of the option of a parameter."""
         return self.option.split() or [f"--{name.replace('_', '-')}"]
 
-    def called(self, name: str) -> str:
-        """What messages of the command call it."""
+    def name_in_messages(self, name: str) -> str:
+        """The parameter's name in messages of the command."""
         return (self.metavar or name.upper()) if self.argument else self.options(name)[0]
 
 
@@ -199,10 +199,10 @@ Name = partial(Field, parse=text)
 Names = partial(Field, parse=each(text), several=True)
 Size = partial(Field, metavar="SIZE", parse=size)
 Duration = partial(Field, metavar="TIME", parse=duration)
-Count = partial(Field, metavar="N", parse=least(1), typed=int)
-Number = partial(Field, parse=number(), typed=float)
-Flag = partial(Field, typed=bool)
-Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, told=False)
+Count = partial(Field, metavar="N", parse=least(1), kind=int)
+Number = partial(Field, parse=number(), kind=float)
+Flag = partial(Field, kind=bool)
+Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, provenance=False)
 
 #: Names of the option that says a trace's format.
 FORMAT = "--format --from"
@@ -211,11 +211,11 @@ FORMAT = "--format --from"
 PageSize = Annotated[Any, Size("512B to 64KiB.")]
 PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes are told by it.", default="4KiB")]
 Seed = Annotated[int, Count("Of all that is drawn.", parse=least(0), default=0)]
-Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", told=False)]
-Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", told=False)]
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", told=False)]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write destroys, by name.", "/dev/NAME", told=False)]
-Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", told=False)]
+Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
+Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
+AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False)]
+YesDestroy = Annotated[str | None, Name("The block device that --allow-write destroys, by name.", "/dev/NAME", provenance=False)]
+Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
 Cpu = Annotated[
     str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")
 ]
@@ -252,7 +252,7 @@ _BUCKETS = "How grace-hash and hybrid-hash make buckets, one of {partition_metho
 
 
 class JoinChoices(TypedDict, total=False):
-    """What joins take that fetch rows late, and joins that make buckets."""
+    """Options of joins that fetch rows late, and of joins that make buckets."""
 
     first: Annotated[str | None, Name("What digest joins the digests with; sort-merge by default.", "JOIN", completes=("joins",))]
     fetch: Annotated[str | None, Name(_FETCHING, "STRATEGY", completes=("strategies",))]

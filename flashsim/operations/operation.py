@@ -40,23 +40,23 @@ _switches: ContextVar[dict[str, Any]] = ContextVar("switches")
 
 
 def operation(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose arguments are checked and parsed as its fields say, and whose outcome knows them.
+    """A function that checks and parses its arguments by their fields, and whose outcome has them in its provenance.
 
-    Its docstring says what it does, with examples of the command (``Examples::``) and of Python (numpydoc's); the fields add the
+    Its docstring describes it, with examples of the command (``Examples::``) and of Python (numpydoc's); the fields add the
     parameters. `flashsim.operations.command.command` makes a command of the same function.
     """
-    taken = signature(function).replace(parameters=[_plain(each) for each in parameters(function).values()])
+    plain_signature = signature(function).replace(parameters=[_plain(each) for each in parameters(function).values()])
 
     @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = taken.bind(*args, **kwargs)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = plain_signature.bind(*args, **kwargs)
         bound.apply_defaults()
         with in_words_of_python(function):
-            return perform(function, parsed(function, bound.arguments, lambda name, field: name))
+            return perform(function, parse_arguments(function, bound.arguments, lambda name, field: name))
 
-    called.__signature__ = taken  # type: ignore[attr-defined]
-    called.__doc__ = _documented(function)
-    return called
+    wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
+    wrapper.__doc__ = _numpydoc(function)
+    return wrapper
 
 
 @cache
@@ -66,37 +66,37 @@ def parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     Those of a group (``**rest: Unpack[Group]``, a `TypedDict`) stand before the first parameter whose field is to come after them, or last.
     """
     hints = get_type_hints(function, include_extras=True)
-    made = {name: each.replace(annotation=hints[name]) for name, each in signature(function).parameters.items()}
-    rest = next((name for name, each in made.items() if get_origin(each.annotation) is Unpack), None)
+    own = {name: each.replace(annotation=hints[name]) for name, each in signature(function).parameters.items()}
+    rest = next((name for name, each in own.items() if get_origin(each.annotation) is Unpack), None)
     if rest is None:
-        return made
-    (group,) = get_args(made.pop(rest).annotation)
-    shared = [
+        return own
+    (group,) = get_args(own.pop(rest).annotation)
+    group_parameters = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=_fields_of(hint)[-1].default, annotation=hint)
         for name, hint in get_type_hints(group, include_extras=True).items()
     ]
-    own = list(made.values())
-    place = next((number for number, each in enumerate(own) if any(field.after_group for field in _fields_of(each.annotation))), len(own))
-    return {each.name: each for each in (*own[:place], *shared, *own[place:])}
+    every = list(own.values())
+    place = next((row for row, each in enumerate(every) if any(field.after_group for field in _fields_of(each.annotation))), len(every))
+    return {each.name: each for each in (*every[:place], *group_parameters, *every[place:])}
 
 
 def fields(function: Callable[..., Any]) -> dict[str, Field]:
     """The fields of the parameters that are declared, in order."""
-    found = {name: _fields_of(each.annotation) for name, each in parameters(function).items()}
-    return {name: each[-1] for name, each in found.items() if each}
+    fields_of_each = {name: _fields_of(each.annotation) for name, each in parameters(function).items()}
+    return {name: each[-1] for name, each in fields_of_each.items() if each}
 
 
 def _fields_of(hint: Any) -> list[Field]:
     return [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)]
 
 
-def parsed(function: Callable[..., Any], given: Mapping[str, Any], called: Callable[[str, Field], str]) -> dict[str, Any]:
-    """Arguments as the operation works with them; `called` says what messages call each."""
-    arguments = dict(given)
+def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], name_of: Callable[[str, Field], str]) -> dict[str, Any]:
+    """Parsed arguments of an operation; `name_of` gives the name of each in messages."""
+    values = dict(arguments)
     for name, field in fields(function).items():
-        if field.parse and not (arguments[name] is None and parameters(function)[name].default is None):
-            arguments[name] = field.parse(arguments[name], called(name, field))
-    return arguments
+        if field.parse and not (values[name] is None and parameters(function)[name].default is None):
+            values[name] = field.parse(values[name], name_of(name, field))
+    return values
 
 
 def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
@@ -104,12 +104,12 @@ def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
     declared = fields(function)
     free = [name for name, each in parameters(function).items() if each.kind is Parameter.VAR_KEYWORD]
     more = {inner: value for name in free for inner, value in arguments.pop(name, {}).items()}
-    listed = {name: value for name, value in arguments.items() if name not in declared or declared[name].told} | more
+    recorded = {name: value for name, value in arguments.items() if name not in declared or declared[name].provenance} | more
     for name, field in declared.items():
-        if field.single and isinstance(listed.get(name), list) and len(listed[name]) == 1:
-            (listed[name],) = listed[name]
-    listed = {name: described(value) for name, value in listed.items()}
-    token = _origin.set(provenance({name: value for name, value in listed.items() if name != "seed"}, listed.get("seed")))
+        if field.single and isinstance(recorded.get(name), list) and len(recorded[name]) == 1:
+            (recorded[name],) = recorded[name]
+    recorded = {name: describe(value) for name, value in recorded.items()}
+    token = _origin.set(provenance({name: value for name, value in recorded.items() if name != "seed"}, recorded.get("seed")))
     handed_on = {declared[name].switch: value for name, value in arguments.items() if name in declared and declared[name].switch}
     other = _switches.set({name: value for name, value in handed_on.items() if value is not None})
     try:
@@ -129,16 +129,16 @@ def switches() -> dict[str, Any]:
     return _switches.get()
 
 
-def described(value: Any) -> Any:
+def describe(value: Any) -> Any:
     """An argument in provenance, JSON-ready: tables and the like by their name or type."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, PathLike):
         return fspath(value)
     if isinstance(value, Mapping):
-        return {str(name): described(each) for name, each in value.items()}
+        return {str(name): describe(each) for name, each in value.items()}
     if isinstance(value, Sequence) and len(value) <= _LONGEST:
-        return [described(each) for each in value]
+        return [describe(each) for each in value]
     name = getattr(value, "name", None)
     return name if isinstance(name, str) else type(value).__name__
 
@@ -152,7 +152,7 @@ def _plain(parameter: Parameter) -> Parameter:
     return parameter.replace(annotation=kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", ""))
 
 
-def _documented(function: Callable[..., Any]) -> str:
+def _numpydoc(function: Callable[..., Any]) -> str:
     """The docstring with the parameters, as numpydoc has them."""
     first, _, others = (function.__doc__ or "").partition("\n")
     summary, _, rest = f"{first}\n{textwrap.dedent(others)}".partition(_EXAMPLES)
@@ -171,8 +171,8 @@ def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[N
         yield
     except FlashsimError as problem:
         declared = fields(function) if function else {}
-        known = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
-        problem.args = (in_python(str(problem), known), *problem.args[1:])
+        names = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
+        problem.args = (in_python(str(problem), names), *problem.args[1:])
         raise
 
 
@@ -183,16 +183,16 @@ def working(what: str) -> Iterator[Progress]:
         yield progress
 
 
-def in_python(message: str, known: Mapping[str, str] = {}) -> str:
-    """A message that names options of commands, with arguments in their place; `known` says what some are called.
+def in_python(message: str, names: Mapping[str, str] = {}) -> str:
+    """A message that names options of commands, with arguments in their place; `names` says what some are called.
 
     Examples
     --------
     >>> in_python("device: writing would destroy 1 MiB in a.bin; allow it with --allow-write")
     'device: writing would destroy 1 MiB in a.bin; allow it with allow_write=True'
     """
-    names = {**known, **_SWITCHED_ON}
-    return re.sub(r"--([a-z][a-z-]*)", lambda option: names.get(option[1], option[1].replace("-", "_")), message)
+    words = {**names, **_SWITCHED_ON}
+    return re.sub(r"--([a-z][a-z-]*)", lambda option: words.get(option[1], option[1].replace("-", "_")), message)
 
 
 @contextmanager
@@ -200,12 +200,12 @@ def _in_notebook(what: str) -> Iterator[Progress]:
     """Progress as a line below the cell while it works, which is gone afterwards."""
     shown_by: Any = import_module("IPython.display")  # there is one where a notebook is
     line = shown_by.display(shown_by.Pretty(f"{what} ..."), display_id=True)
-    shown = time.monotonic()
+    last = time.monotonic()
 
     def tell(done: float, total: float, message: str = "") -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= _OFTEN:
-            shown = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last >= _OFTEN:
+            last = time.monotonic()
             line.update(shown_by.Pretty(f"{what}: {done:,.0f} of {total:,.0f} {message}"))
 
     try:

@@ -1,4 +1,4 @@
-"""What every result of an operation can do: say what it is, show itself as a table, be drawn, and tell where it comes from."""
+"""Results of operations: each has a title, a table, a picture, a report and its provenance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # help texts need neither
 
     from flashsim.studies.presentation.terminal import Part
 
-#: How a result shows its summary; the frame has all rows.
+#: Format of a summary as text; the frame has all rows.
 _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
 
 
@@ -70,36 +70,36 @@ class Outcome:
 
     Parameters
     ----------
-    done
-        The study's result, with ``title()``, ``rows()`` and ``as_dict()`` unless the operation's own class says these otherwise.
+    result
+        The study's result, with ``title()``, ``rows()`` and ``as_dict()`` unless the operation's own class overrides their use.
     title
-        What it is, in one line.
+        The result in one line.
     provenance
-        As `flashsim.core.provenance.provenance` gives it; by default that of the operation that is under way.
+        See `flashsim.core.provenance.provenance`; by default that of the operation that is under way.
     """
 
-    #: What the command writes besides JSON, where options name files for it.
-    FILES: ClassVar[tuple[File, ...]] = ()
+    #: Output files of the command besides JSON.
+    FILES: ClassVar[tuple[OutputFile, ...]] = ()
     #: The frames that a sweep keeps of each run.
     SWEPT: ClassVar[tuple[str, ...]] = ("summary",)
-    #: What the command exits with.
+    #: Exit code of the command.
     status = 0
 
-    def __init__(self, done: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
-        self.done = done
-        self.title: str = done.title() if title is None else title
+    def __init__(self, result: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
+        self.result = result
+        self.title: str = result.title() if title is None else title
         self.provenance = origin() if provenance is None else provenance
 
     def summary(self) -> pd.DataFrame:
         """The result as one tidy frame; its columns say their units."""
-        return frame(self.done.rows())
+        return frame(self.result.rows())
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready, as the command writes it."""
-        return dict(self.done.as_dict()) if hasattr(self.done, "as_dict") else {"rows": self.summary().to_dict("records")}
+        return dict(self.result.as_dict()) if hasattr(self.result, "as_dict") else {"rows": self.summary().to_dict("records")}
 
-    def printed(self) -> Iterator[Part]:
-        """What the command prints."""
+    def printout(self) -> Iterator[Part]:
+        """The parts that the command prints."""
         yield from (self.title, self.summary())
 
     def _draw(self) -> Figure:
@@ -131,15 +131,15 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class File:
+class OutputFile:
     """A file or folder that the command writes of an outcome.
 
     Parameters
     ----------
     write
-        Writes the outcome into a place for now, which will have the other path as its name.
+        Writes the outcome into a partial file, whose final path is the third argument.
     endings
-        What the name may end in; anything if there are none.
+        Suffixes of the name; any if empty.
     """
 
     option: str
@@ -151,71 +151,71 @@ class File:
 
 
 class Listing(Outcome):
-    """What is listed, or was written: lines and tables for people, rows, and the same JSON-ready; without provenance."""
+    """A list, or an account of a file written: lines and tables for people, rows, and a JSON-ready document; without provenance."""
 
-    def __init__(self, parts: Sequence[Part], rows: Sequence[Mapping[str, Any]], told: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, parts: Sequence[Part], rows: Sequence[Mapping[str, Any]], document: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, next((part for part in parts if isinstance(part, str)), ""), {})
-        self.parts, self.rows, self.told = parts, rows, told
+        self.parts, self.rows, self.document = parts, rows, document
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> Listing:
-        """A table, under the line that its attribute ``lead`` holds; JSON-ready is what ``told`` does."""
+        """A table, under the line that its attribute ``lead`` holds; its attribute ``document`` is JSON-ready."""
         lead = [f"{table.attrs['lead']}\n"] if "lead" in table.attrs else []
-        shown = table.copy()
-        shown.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "told")}
+        frame = table.copy()
+        frame.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "document")}
         rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-        return cls([*lead, shown], rows, table.attrs.get("told"))
+        return cls([*lead, frame], rows, table.attrs.get("document"))
 
     def summary(self) -> pd.DataFrame:
-        """A row each."""
+        """The rows as a frame."""
         return frame(self.rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, JSON-ready."""
-        return {"rows": list(self.rows)} if self.told is None else dict(self.told)
+        """The document, or else the rows, JSON-ready."""
+        return {"rows": list(self.rows)} if self.document is None else dict(self.document)
 
-    def printed(self) -> Iterator[Part]:
-        """Its lines and tables."""
+    def printout(self) -> Iterator[Part]:
+        """The lines and tables."""
         yield from self.parts
 
 
-def _write_json(outcome: Outcome, target: Path, named: Path) -> None:
+def _write_json(outcome: Outcome, target: Path, path: Path) -> None:
     write_json(target, outcome.as_dict() | ({"provenance": outcome.provenance} if outcome.provenance else {}))
 
 
-def _write_table(outcome: Outcome, target: Path, named: Path) -> None:
+def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
     summary = outcome.summary()
-    summary.to_csv(target, index=False) if named.suffix == ".csv" else summary.to_parquet(target, index=False)
+    summary.to_csv(target, index=False) if path.suffix == ".csv" else summary.to_parquet(target, index=False)
 
 
-def _write_picture(outcome: Outcome, target: Path, named: Path) -> None:
+def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     from flashsim.studies.presentation.plots import save
 
-    save(outcome._draw(), target, named.suffix)
+    save(outcome._draw(), target, path.suffix)
 
 
-def _write_folder(outcome: Outcome, target: Path, named: Path) -> None:
+def _write_folder(outcome: Outcome, target: Path, path: Path) -> None:
     outcome._write_report(target)
 
 
-JSON = File("--json", "FILE", "Also write the result as JSON.", _write_json)
-TABLE = File("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
-PICTURE = File("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
-REPORT = File("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
+JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)
+TABLE = OutputFile("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
+PICTURE = OutputFile("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
+REPORT = OutputFile("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
 
 
-def point_of(function: Callable[..., Outcome], **fixed: Any) -> Callable[..., dict[str, Any]]:
-    """What makes one run of a sweep: JSON-ready frames of its result by name; where it was refused, a row with the problem.
+def point_of(function: Callable[..., Outcome], **defaults: Any) -> Callable[..., dict[str, Any]]:
+    """A function that makes one run of a sweep: JSON-ready frames of the result by name; of a refused run, a row with the problem.
 
-    The stamps of its files make it another run when they change.
+    Changed stamps of its files make it another run.
     """
 
     def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
         try:
-            done = function(**fixed | arguments)
+            outcome = function(**defaults | arguments)
         except (InvalidParameterError, CapacityError) as problem:
             return {"summary": [{"problem": str(problem)}]}
-        return {name: getattr(done, name)().to_dict("records") for name in done.SWEPT}
+        return {name: getattr(outcome, name)().to_dict("records") for name in outcome.SWEPT}
 
     return point
 
@@ -226,7 +226,7 @@ def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) ->
     Parameters
     ----------
     levels
-        By device, what `flashsim.core.outstanding.OutstandingLevel.as_dict` says; None where nothing is timed.
+        Dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
     """
     rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
     return frame(rows, ["device", "outstanding", "share"])

@@ -1,4 +1,4 @@
-"""Reproducing papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
+"""Reproduction of papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Ve
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, same, write_csv
-from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, Made, Results, Settings, make
+from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, JobResult, Results, Settings, make
 
 #: The verdicts on claims that hold.
 HOLD = (Verdict.REPRODUCED, Verdict.FITTED)
-#: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
+#: Digits of a run's id in a report: enough to distinguish far more runs than a paper has.
 _SHOWN_DIGITS = 10
-#: So many characters of its parameters: the table of runs beside the page has them in full.
+#: Characters of a run's parameters in a report: the table of runs beside the page has them in full.
 _SHOWN_PARAMETERS = 200
 
 
 @dataclass(frozen=True)
-class Reproduced:
-    """A paper's judged claims, what its report shows by exhibit, and the runs behind both."""
+class PaperResult:
+    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both."""
 
     paper: Paper
     judgements: Sequence[Judgement]
@@ -36,11 +36,11 @@ class Reproduced:
 
     @property
     def sections(self) -> list[Section]:
-        """What the report shows, one exhibit after another."""
+        """Sections of the report, one exhibit after another."""
         return [section for sections in self.exhibits.values() for section in sections]
 
 
-def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
+def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[PaperResult]:
     """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for."""
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
@@ -52,70 +52,70 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     for paper, _ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
-    return [_reproduced(paper, claims, settings, progress) for paper, claims in papers]
+    return [_reproduce_paper(paper, claims, settings, progress) for paper, claims in papers]
 
 
-def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
-    needed = {claim.exhibit for claim in claims if claim.exhibit}
-    exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
+def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> PaperResult:
+    names = {claim.exhibit for claim in claims if claim.exhibit}
+    exhibits = [name for name in paper.exhibits if name in names or len(claims) == len(paper.claims)]
     run = [name for name in exhibits if paper.is_run(name, settings.scale)]
     chosen_ids = [claim.id for claim in claims]
     jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
     results = make(jobs, settings, progress, paper.translation_layers)
     judgements = [paper.exhibit(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    shown = {name: paper.exhibit(name).sections(results) for name in run}
+    by_exhibit = {name: paper.exhibit(name).sections(results) for name in run}
     for name in set(exhibits) - set(run):
         text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
-        shown[name] = [Section(paper.exhibit(name).TITLE, text)]
-    return Reproduced(paper, judgements, {name: shown[name] for name in exhibits}, results)
+        by_exhibit[name] = [Section(paper.exhibit(name).TITLE, text)]
+    return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results)
 
 
-def verdict_table(done: Reproduced, scale: float, *, details: bool) -> Table:
-    """Every claim with its verdict, and what it says, or in detail both numbers."""
+def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
+    """Every claim with its verdict, and its title, or in detail both numbers."""
     more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
-    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *more(each)] for each in done.judgements]
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *more(each)] for each in result.judgements]
     return Table(["claim", "verdict", "inside", *(("published", "measured") if details else ("what it says",))], rows)
 
 
-def share(done: Reproduced, scale: float, *, holding: bool) -> str:
+def share(result: PaperResult, scale: float, *, holding: bool) -> str:
     """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
-    kinds = Counter(each.kind_at(scale) for each in done.judgements if (each.verdict in HOLD) == holding)
+    kinds = Counter(each.kind_at(scale) for each in result.judgements if (each.verdict in HOLD) == holding)
     reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-    return f"{kinds.total()} of {len(done.judgements)} claims{f' ({reasons})' if reasons else ''}"
+    return f"{kinds.total()} of {len(result.judgements)} claims{f' ({reasons})' if reasons else ''}"
 
 
-def tally(done: Sequence[Reproduced]) -> Tally:
-    return sum((each.tally for one in done for each in one.judgements), Tally())
+def tally(results: Sequence[PaperResult]) -> Tally:
+    return sum((each.tally for one in results for each in one.judgements), Tally())
 
 
-def counts(done: Reproduced, scale: float) -> dict[str, int]:
+def counts(result: PaperResult, scale: float) -> dict[str, int]:
     """Claims by verdict, of those that occurred; below scale 1 none differs."""
-    kinds = Counter(each.kind_at(scale) for each in done.judgements)
+    kinds = Counter(each.kind_at(scale) for each in result.judgements)
     return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
 
 
-def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
+def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any]:
     return {
-        "papers": [one.paper.name for one in done],
+        "papers": [one.paper.name for one in results],
         "scale": settings.scale,
         "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
-        **vars(tally(done)),
-        "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
-        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),
+        **vars(tally(results)),
+        "claims": [each.as_dict(settings.scale) for one in results for each in one.judgements],
+        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in results]}, settings.seed),
     }
 
 
-def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -> None:
+def write_report(folder: Path, results: Sequence[PaperResult], settings: Settings) -> None:
     """Fill a folder with ``report.html``, the tables and the pictures."""
-    (folder / "report.html").write_text(_html(done, settings), encoding="utf-8")
-    for one in done:
+    (folder / "report.html").write_text(_html(results, settings), encoding="utf-8")
+    for one in results:
         prefix = f"{one.paper.name}-"
         rows = [each.as_dict(settings.scale) | {"tally": str(each.tally)} for each in one.judgements]
         columns = {"claim": "id", "verdict": "shown", "inside": "tally"} | same("published", "measured", "tolerance", "note")
         write_csv(Table.of(rows, columns), folder / f"{prefix}claims.csv")
         runs = [
-            [job.id, job.label, job.function, job.arguments, made.seconds, "kept" if made.recalled else "made now"]
-            for job, made in one.results.made.items()
+            [job.id, job.label, job.function, job.arguments, run.seconds, "kept" if run.recalled else "made now"]
+            for job, run in one.results.runs.items()
         ]
         header = ["run", "label", "function", "parameters", "seconds", "result"]
         write_csv(Table(header, runs), folder / f"{prefix}runs.csv")
@@ -123,27 +123,27 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
             section.write_files(folder, prefix)
 
 
-def _html(done: Sequence[Reproduced], settings: Settings) -> str:
-    origin = as_dict(done, settings)["provenance"]
-    shown = [_shown(one, settings.scale) for one in done]
-    contents = [part for one in shown for part in one["contents"]]
-    title = f"{', '.join(one.paper.name for one in done)} at scale {settings.scale:g}"
-    return report.page("reproduction.html.j2", title, contents, origin, papers=shown, settings=settings, version=origin["flashsim"])
+def _html(results: Sequence[PaperResult], settings: Settings) -> str:
+    origin = as_dict(results, settings)["provenance"]
+    parts = [_template_values(one, settings.scale) for one in results]
+    contents = [part for one in parts for part in one["contents"]]
+    title = f"{', '.join(one.paper.name for one in results)} at scale {settings.scale:g}"
+    return report.page("reproduction.html.j2", title, contents, origin, papers=parts, settings=settings, version=origin["flashsim"])
 
 
-def _run(job: Job, made: Made) -> dict[str, Any]:
-    """A run as the page shows it."""
+def _run(job: Job, result: JobResult) -> dict[str, Any]:
+    """The template's values of one run."""
     own = dict(job.parameters)
     run: dict[str, Any] = {"id": job.id, "short": job.id[:_SHOWN_DIGITS], "label": job.label or job.function, "function": job.function}
-    run |= {"scale": own.pop("scale", "-"), "seed": own.pop("seed", "-"), "seconds": made.seconds, "recalled": made.recalled}
+    run |= {"scale": own.pop("scale", "-"), "seed": own.pop("seed", "-"), "seconds": result.seconds, "recalled": result.recalled}
     parameters = ", ".join(f"{name}={value}" for name, value in own.items())
     return run | {"parameters": parameters if len(parameters) <= _SHOWN_PARAMETERS else f"{parameters[:_SHOWN_PARAMETERS]}..."}
 
 
-def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
-    """What the template needs of one paper."""
+def _template_values(one: PaperResult, scale: float) -> dict[str, Any]:
+    """The template's values of one paper."""
     name = one.paper.name
-    runs = [_run(job, made) for job, made in one.results.made.items()]
+    runs = [_run(job, result) for job, result in one.results.runs.items()]
     by_id = {run["id"]: run for run in runs}
     exhibits = [
         {

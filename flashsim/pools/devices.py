@@ -1,4 +1,4 @@
-"""Devices of a system of pools as texts name them: a table's rates, a preset or a part of it, or several such drives; what wears them."""
+"""Devices of a system of pools from texts: a table's rates, a preset or a part of it, or several such drives; and their wear."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from traces.references.base import parsed
 RATES = "rates"
 #: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
 STRIPE = 256 * KIB
-#: What flash drives count, of all drives of a device together: bytes that the host wrote, bytes of flash pages programmed, those of them
+#: Counters of the flash drives of a device together: bytes that the host wrote, bytes of flash pages programmed, those of them
 #: that garbage collection moved, and blocks erased.
 WORN = ("flash_written", "flash_programmed", "flash_moved", "flash_erases")
 _YEAR = 365.25 * 24 * 3600
@@ -38,13 +38,13 @@ class Rates:
     Parameters
     ----------
     read, write
-        At random, by all its servers together.
+        Pages at random, by all servers together.
     further
         Pages a second that a request goes on with behind its first one, 0 for no end of them.
     servers
         Requests served at once.
     exponential
-        Whether times are exponentially distributed, with these means.
+        Exponentially distributed times, with these means; otherwise constant ones.
     speed
         Percent: divides the time of a request's first page.
     """
@@ -68,8 +68,8 @@ DISKS_3_1, SSD_3_1 = Rates(1015, 895, 26370, 8), Rates(12182, 12374)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Told:
-    """What a text says of rates."""
+class _RatesText:
+    """Rates that a text may give."""
 
     read: int = count("pages a second that are read at random, by all servers together")
     write: int = count("pages a second that are written at random, by all servers together")
@@ -79,7 +79,7 @@ class _Told:
     speed: int = count("percent, divides the time of a request's first page", default=100)
 
 
-#: What `rates` are of the disks and the SSD unless it is said otherwise.
+#: Default rates of the disks and the SSD.
 _PUBLISHED: dict[str, dict[str, int]] = {"disk": vars(DISKS_3_1), "ssd": vars(SSD_3_1)}
 
 
@@ -90,7 +90,7 @@ class PoolDevice:
     Parameters
     ----------
     purpose
-        Of `flashsim.execution.pooled.system.PURPOSES`.
+        One of `flashsim.execution.pooled.system.PURPOSES`.
     text
         ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
         TOML file, and one of so many parts of it (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
@@ -115,7 +115,7 @@ class PoolDevice:
         if self.is_rates:
             return 1
         array = self.preset.array
-        return int(self._named["drives"] or 1) * (array.drives if array else 1)
+        return int(self._match["drives"] or 1) * (array.drives if array else 1)
 
     @property
     def stripe(self) -> int:
@@ -147,43 +147,43 @@ class PoolDevice:
             return self.rates().station(page_size)
         engines.finish(self.preset)
         kind, _ = engines.classes_of(self.preset, "engine")
-        made: Sequence[Any] = [kind(self.preset.parameters) for _ in range(self.drives)]
+        drives: Sequence[Any] = [kind(self.preset.parameters) for _ in range(self.drives)]
         if state is not None:
-            for number, drive in enumerate(made):
+            for number, drive in enumerate(drives):
                 precondition(drive.state, replace(state, seed=state.seed + number))
-        return Striped(made, self.stripe) if self.drives > 1 else made[0]
+        return Striped(drives, self.stripe) if self.drives > 1 else drives[0]
 
     def parts(self) -> list[Part]:
         return parts_of([StationEngine.__module__]) if self.is_rates else engines.parts_for(self.preset)
 
-    def check_room(self, parameter: str, value: str, needed: int) -> None:
-        """Refuse what does not fit."""
-        if needed > self.capacity:
-            told = value if value == format_size(needed) else f"{value} ({format_size(needed)})"
-            raise InvalidParameterError(parameter, told, f"the {self.purpose}, {self.text}, holds {format_size(self.capacity)}")
+    def check_room(self, parameter: str, value: str, size: int) -> None:
+        """Refuse a size above the capacity."""
+        if size > self.capacity:
+            request = value if value == format_size(size) else f"{value} ({format_size(size)})"
+            raise InvalidParameterError(parameter, request, f"the {self.purpose}, {self.text}, holds {format_size(self.capacity)}")
 
     @cached_property
     def preset(self) -> presets.Preset:
-        return part_of(self._whole, int(self._named["parts"])) if self._named["parts"] else self._whole
+        return part_of(self._whole, int(self._match["parts"])) if self._match["parts"] else self._whole
 
     @property
-    def named(self) -> str:
+    def preset_name(self) -> str:
         """The preset or file, of which it may be several, or a part."""
-        return self.text if self.is_rates else self._named["preset"]
+        return self.text if self.is_rates else self._match["preset"]
 
     @cached_property
     def _whole(self) -> presets.Preset:
-        return presets.load(self._named["preset"])
+        return presets.load(self._match["preset"])
 
     @property
-    def _named(self) -> re.Match[str]:
-        found = _FORM.fullmatch(self.text)
-        if found is None:
+    def _match(self) -> re.Match[str]:
+        match = _FORM.fullmatch(self.text)
+        if match is None:
             raise InvalidParameterError(self.purpose, repr(self.text), "a device has a name")
-        return found
+        return match
 
     def rates(self) -> Rates:
-        return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
+        return Rates(**vars(parsed(self.text, _RatesText, _PUBLISHED.get(self.purpose, {}))))
 
 
 def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:
@@ -198,8 +198,8 @@ def statistics(device: CompiledModel | Striped) -> list[dict[str, Any]]:
     return [drive.statistics() for drive in (device.drives if isinstance(device, Striped) else [device])]
 
 
-def worn(device: CompiledModel | Striped, page_size: int) -> list[int]:
-    """What the flash drives of a device, with flash pages of so many bytes, counted so far, by `WORN`."""
+def flash_counts(device: CompiledModel | Striped, page_size: int) -> list[int]:
+    """The counters `WORN` of a device's flash drives until now; `page_size`: bytes of a flash page."""
     each = statistics(device)
     written, programs, moved, erases = (
         sum(drive[name] for drive in each) for name in ("host_write_bytes", "flash_programs", "programs_gc", "flash_erases")
@@ -213,11 +213,11 @@ def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dic
     Parameters
     ----------
     sums
-        Of `WORN` and ``transactions``, in so much virtual time.
+        Growth of `WORN` and ``transactions`` in `seconds`.
     seconds
-        Of that time.
+        Virtual time.
     lifetime_erases
-        Erases that the blocks of the whole drive last together; 0 where it is not known.
+        Erases that the blocks of the whole drive last together; 0: unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Systems of pools from names and sizes, run in virtual time: what happened in each interval.
+"""Systems of pools from names and sizes, run in virtual time, with counts of each interval.
 
 Pages, the units in which a workload grows, and simulated time are scaled alike; devices and clients are not.  So rates and ratios hardly
 depend on the scale.
@@ -29,11 +29,11 @@ from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
-from flashsim.pools.devices import RATES, WORN, PoolDevice, pages_in_a_row, statistics, worn
+from flashsim.pools.devices import RATES, WORN, PoolDevice, flash_counts, pages_in_a_row, statistics
 from flashsim.ssd.precondition import Precondition
 from traces.transactions import TransactionWorkload, scaled, workload
 
-#: Called after each interval with how many have passed, and with the counts in each of them.
+#: Called after each interval with the number of intervals so far and the counts of each of them.
 Watch = Callable[[int, Mapping[str, Integers]], None]
 
 
@@ -44,17 +44,17 @@ class PoolSetup:
     Parameters
     ----------
     workload
-        As `traces.transactions.workload` takes it, one that can be scaled.
+        Text that `traces.transactions.workload` takes, of a workload that can be scaled.
     design
-        Of the extension: a member of `algorithms.extensions`, or a file.
+        Design of the extension: a member of `algorithms.extensions`, or a file.
     memory, ssd
         Bytes of the memory pool and of the SSD's frames; the latter are not used by a design that takes none.
     time, interval
-        Nanoseconds that the system runs, and of an interval of which is told what happened in it.
+        Nanoseconds that the system runs, and of an interval with counts of its own.
     devices
-        As `PoolDevice` takes them, by purpose.
+        Texts that `PoolDevice` takes, by purpose.
     policy
-        Of the memory pool.
+        Replacement policy of the memory pool.
     page_size
         Bytes.
     options
@@ -62,7 +62,7 @@ class PoolSetup:
     scale
         Multiplies pages, memory, the SSD, and all times but those of devices and clients.
     seed
-        Of the workload.
+        Seed of the workload.
     """
 
     workload: str
@@ -109,14 +109,14 @@ class PoolSetup:
         options, devices, needs_ssd = dict[str, Any](self.options), self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
         options["checkpoint"] = round(options.get("checkpoint", 0) * self.scale)
         frames, partitions = self.frames(self.ssd) if needs_ssd else 0, options.get("partitions", 1)
-        held = format_size(round(self.ssd * self.scale))
+        size = format_size(round(self.ssd * self.scale))
         if needs_ssd and frames < max(1, partitions):
             bound = f"{self.design} divides it into {partitions} partitions of at least a page of {format_size(self.page_size)}"
-            raise InvalidParameterError("ssd", held, bound)
+            raise InvalidParameterError("ssd", size, bound)
         devices["disk"].check_room("workload", self.workload, pages * self.page_size)
         if frames:
-            devices["ssd"].check_room("ssd", held, frames * self.page_size)
-        used = [device for purpose, device in devices.items() if frames or purpose != "ssd"]
+            devices["ssd"].check_room("ssd", size, frames * self.page_size)
+        devices_used = [device for purpose, device in devices.items() if frames or purpose != "ssd"]
         return PoolSystem(
             pages,
             self.frames(self.memory),
@@ -125,7 +125,7 @@ class PoolSetup:
             frames,
             page_size=self.page_size,
             interval=round(self.interval * self.scale),
-            **({"chunk": pages_in_a_row(used, self.page_size)} | options),
+            **({"chunk": pages_in_a_row(devices_used, self.page_size)} | options),
         )
 
     def build(
@@ -134,13 +134,13 @@ class PoolSetup:
         devices: Mapping[int, CompiledModel | Striped] | None = None,
         record: Recorder | None = None,
         stream: TransactionStream | None = None,
-    ) -> SetUpRun:
+    ) -> SystemRun:
         """The system, its devices and its transactions before the first one.
 
         Parameters
         ----------
         states
-            What flash drives are brought into, by purpose; none: they are empty.
+            States of flash drives at the start, by purpose; none: they are empty.
         devices
             Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
         record
@@ -149,30 +149,30 @@ class PoolSetup:
             The transactions, where they are at hand.
         """
         stream, parts = stream or self.stream(), self.parts()
-        described = self.system(stream.pages)
-        system = replace(described, policy=replacement_policy(self.policy), design=extension_design(self.design))
-        made = dict(devices or {})
+        plain = self.system(stream.pages)
+        system = replace(plain, policy=replacement_policy(self.policy), design=extension_design(self.design))
+        drives = dict(devices or {})
         for name, part in parts.items():
             number = PURPOSES.index(name)
-            if number not in made and (name != "ssd" or system.ssd):
-                made[number] = part.make(system.page_size, (states or {}).get(name))
-        if system.work and CPU not in made:
-            made[CPU] = StationEngine(StationParameters(system.work, system.work))
+            if number not in drives and (name != "ssd" or system.ssd):
+                drives[number] = part.make(system.page_size, (states or {}).get(name))
+        if system.work and CPU not in drives:
+            drives[CPU] = StationEngine(StationParameters(system.work, system.work))
         flash = parts["ssd"].preset.flash if system.ssd and parts["ssd"].is_flash else None
-        return SetUpRun(self, system, made, stream, flash.page_size if flash else 0, record)
+        return SystemRun(self, system, drives, stream, flash.page_size if flash else 0, record)
 
 
-class SetUpRun(PoolRun):
-    """A system that was set up, whose result is told by intervals.
+class SystemRun(PoolRun):
+    """A run of a `PoolSetup`, whose result has counts by interval.
 
     Parameters
     ----------
     setup
-        What it was built from.
+        Parameters of the system.
     devices
-        By their number.
+        Devices by number.
     flash_page
-        Bytes of a flash page of its SSD, 0 where that is not simulated.
+        Bytes of a flash page of the SSD, 0 where no flash drive is simulated.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class SetUpRun(PoolRun):
     ) -> None:
         super().__init__(system, devices, stream, setup.intervals + 1, record=record)
         self.setup, self.devices, self.stream, self.flash_page = setup, devices, stream, flash_page
-        self.begun = time.process_time()
+        self.start = time.process_time()
 
     def result(self, steps: int = 1, watch: Watch | None = None) -> PoolResult:
         """Let the system run from its start to its end, and hand out the requests that are recorded.
@@ -203,13 +203,13 @@ class SetUpRun(PoolRun):
         for step in range(1, self.setup.intervals * steps + 1):
             self.run(step * self.system.interval // steps)
             if step % steps == 0:
-                passed = step // steps
-                counts = dict(zip(COUNTED, self.tables.series[:passed].T, strict=True))
+                interval = step // steps
+                counts = dict(zip(COUNTED, self.tables.series[:interval].T, strict=True))
                 if self.flash_page:
-                    totals.append(worn(self.devices[SSD], self.flash_page))
+                    totals.append(flash_counts(self.devices[SSD], self.flash_page))
                     counts |= dict(zip(WORN, np.diff(totals, axis=0, prepend=0).T, strict=True))
                 if watch:
-                    watch(passed, counts)
+                    watch(interval, counts)
         self.record_rest()
         kinds = self.tables.by_kind[: self.setup.intervals].T
         return PoolResult(
@@ -218,27 +218,27 @@ class SetUpRun(PoolRun):
             self.system.ssd,
             dict(zip(self.kinds, kinds, strict=True)) if len(self.kinds) > 1 else {},
             {PURPOSES[number]: statistics(device) for number, device in self.devices.items()},
-            time.process_time() - self.begun,
+            time.process_time() - self.start,
             bool(self.tables.numbers[ENDED]),
             self.figures(),
             self.loop.completions,
         )
 
     def figures(self) -> dict[str, float]:
-        """What the benchmark reports, if it has come to its end."""
+        """The benchmark's figures, of a run that has come to its end."""
         if not (isinstance(self.stream, TransactionWorkload) and self.is_over):
             return {}
-        return self.stream.figures({kind: ended / SECONDS for kind, ended in self.ended.items()})
+        return self.stream.figures({kind: end / SECONDS for kind, end in self.ended.items()})
 
 
 @dataclass(frozen=True)
 class PoolResult:
-    """What happened in each interval of a run.
+    """The result of a run, with counts of each interval.
 
     Parameters
     ----------
     counts
-        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.devices.WORN` of a simulated SSD), a number an
+        Counts by name (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.devices.WORN` of a simulated SSD), a number an
         interval.
     interval
         Nanoseconds, at the scale of the run: rates are those of devices, which are not scaled.
@@ -247,13 +247,13 @@ class PoolResult:
     by_kind
         Transactions of each kind, a number an interval; empty where all are of one kind.
     devices
-        What drives counted, by what devices are for.
+        Statistics of each device's drives, by purpose.
     cpu_s
         Processor seconds of the run.
     ended
-        Whether there were no more transactions.
+        The transactions had come to their end.
     figures
-        What the benchmark reports of a run to its end, by name.
+        The benchmark's figures of a run to its end, by name.
     requests
         Requests that devices completed.
     """
@@ -297,10 +297,10 @@ class PoolResult:
         return {each.name: getattr(self, each.name) for each in fields(self)} | lists
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any], **more: Any) -> Self:
-        """From what `as_dict` gave, and `run_pool` returned; with more of those who add to it."""
-        arrays = {name: {key: np.array(each, np.int64) for key, each in kept[name].items()} for name in ("counts", "by_kind")}
-        return cls(**{each.name: kept[each.name] for each in fields(PoolResult)} | arrays | more)
+    def of(cls, record: Mapping[str, Any], **more: Any) -> Self:
+        """A result from the dictionary of `as_dict` or `run_pool`, and further fields of a subclass."""
+        arrays = {name: {key: np.array(each, np.int64) for key, each in record[name].items()} for name in ("counts", "by_kind")}
+        return cls(**{each.name: record[each.name] for each in fields(PoolResult)} | arrays | more)
 
 
 def run_pool(setup: Mapping[str, Any]) -> dict[str, Any]:

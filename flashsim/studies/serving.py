@@ -50,7 +50,7 @@ _AT_ONCE = 256
 _LONGEST = 107
 #: Clients that may knock before one is let in; the event loop takes no more than 1,024 files, and lets so many in at once.
 BACKLOG = 256
-#: So much of a flash drive is written in order before it is served: 4 KiB flash pages take some 10 bytes of memory each.
+#: Bytes of a flash drive that are written in order before it is served: 4 KiB flash pages take some 10 bytes of memory each.
 _FILLED = 64 * GIB
 #: Seconds that a command is given to end after SIGTERM.
 _PATIENCE = 5
@@ -136,22 +136,22 @@ def at_port(port: int, host: str) -> Iterator[Address]:
             if problem.errno == errno.EADDRNOTAVAIL:
                 raise InvalidParameterError("--listen", host, unknown) from problem
             raise FlashsimError(f"--port: cannot listen on {host}:{port}: {problem.strerror}") from problem
-        shown = f"[{host}]" if family == socket.AF_INET6 else host
-        yield Address(bound, f"nbd://{shown}:{bound.getsockname()[1]}")
+        name = f"[{host}]" if family == socket.AF_INET6 else host
+        yield Address(bound, f"nbd://{name}:{bound.getsockname()[1]}")
 
 
 def check(preset: Preset, empty: bool, precondition: str | None) -> None:
-    """Refuse states that there are not, and two at once."""
+    """Refuse a state that does not exist, and two states at once."""
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
     if precondition:
-        preconditioning.wanted(precondition, preset)
+        preconditioning.parse_state(precondition, preset)
 
 
 def bring_into(
     device: Device, content: MemoryContent | FileContent, empty: bool, precondition: str | None, progress: Progress | None
 ) -> str:
-    """Write a flash drive in no time, as `check` has allowed; say what it then holds, or nothing of a disk."""
+    """Write a flash drive in no time, as `check` has allowed; return its state in words, empty for a disk."""
     if precondition:
         return preconditioning.bring_into(device, precondition, progress=progress)
     if device.kind != "ssd":
@@ -160,20 +160,20 @@ def bring_into(
         extents = list(content.extents()) if isinstance(content, FileContent) else []
         _load(device, extents, progress)
         return "empty but for what its content holds" if extents else "empty"
-    filled = min(_FILLED, device.capacity // SECTOR * SECTOR)
-    _load(device, [(0, filled)], progress)
-    return f"written in order{'' if filled + SECTOR > device.capacity else f', the first {format_size(filled)} of it'}"
+    size = min(_FILLED, device.capacity // SECTOR * SECTOR)
+    _load(device, [(0, size)], progress)
+    return f"written in order{'' if size + SECTOR > device.capacity else f', the first {format_size(size)} of it'}"
 
 
 def _load(device: Device, extents: list[tuple[int, int]], progress: Progress | None) -> None:
-    total, done = sum(length for _, length in extents), 0
+    total, filled = sum(length for _, length in extents), 0
     for offset, length in extents:
         begin, end = offset // SECTOR * SECTOR, -(-(offset + length) // SECTOR) * SECTOR
         for at in range(begin, end, GIB):
             device.load(at, min(GIB, end - at))
-            done += min(GIB, end - at)
+            filled += min(GIB, end - at)
             if progress:
-                progress(min(done, total), total, "filling")
+                progress(min(filled, total), total, "filling")
 
 
 class Journal:
@@ -184,13 +184,13 @@ class Journal:
     preset
         The drive.
     trace
-        Where requests are recorded: arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's
+        Record of requests: arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's
         coming to its reply (-1: never answered).
 
     Attributes
     ----------
     requests
-        Taken so far without a gap.
+        Requests so far, without a gap in their numbers.
     late
         Replies that left late (`LATE`).
     unanswered
@@ -208,9 +208,9 @@ class Journal:
         self._writer = ThreadPoolExecutor(1)  # compressing a part of a trace takes longer than a client may wait
         self._problem: FlashsimError | None = None
 
-    def add(self, served: Served) -> None:
+    def add(self, request: Served) -> None:
         """Take a request that has been answered; once all have come, their numbers are those of arrival, without gaps."""
-        self._ahead[served.number] = served
+        self._ahead[request.number] = request
         while self.requests in self._ahead:
             self._rows.append(self._ahead.pop(self.requests))
             self.requests += 1
@@ -218,7 +218,7 @@ class Journal:
             self._account()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Account for the last requests and wait for the trace."""
         self._account()
         self._writer.shutdown()
         if self._problem:
@@ -232,21 +232,21 @@ class Journal:
             name: np.array([getattr(row, name) for row in rows]) for name in ("operation", "flags", "offset", "length", "number")
         }
         completions = np.array([(row.number, 0, row.submitted, row.started, row.completed) for row in rows], COMPLETION)
-        replied, due = (
+        replies, due = (
             np.array([-1 if time is None else time for time in times]) for times in zip(*((r.replied, r.due) for r in rows), strict=True)
         )
-        took = np.where(replied < 0, -1, replied - np.array([row.received for row in rows]))
+        took = np.where(replies < 0, -1, replies - np.array([row.received for row in rows]))
         columns |= {"stream": np.array([row.stream % (1 << 15) for row in rows]), "tag": took}
         columns |= {"arrival": completions["submitted"], "started": completions["started"], "completed": completions["completed"]}
         batch = make_batch(columns, rows[0].number, pa.array([f"client {row.stream}" for row in rows]).dictionary_encode())
         self._report.add(batch, completions)
-        answered, behind, operation = replied >= 0, np.maximum(replied - due, 0), columns["operation"]
-        paced = answered & (due >= 0)
-        self.unanswered += int((~answered).sum())
-        self.late += int((paced & (behind > LATE * (took - behind))).sum())
+        is_answered, behind, operation = replies >= 0, np.maximum(replies - due, 0), columns["operation"]
+        has_due_time = is_answered & (due >= 0)
+        self.unanswered += int((~is_answered).sum())
+        self.late += int((has_due_time & (behind > LATE * (took - behind))).sum())
         for kind in np.unique(operation).tolist():
-            self._took[kind].add(took[answered & (operation == kind)])
-            self._behind[kind].add(behind[paced & (operation == kind)])
+            self._took[kind].add(took[is_answered & (operation == kind)])
+            self._behind[kind].add(behind[has_due_time & (operation == kind)])
         if self._trace:
             self._writer.submit(self._record, batch)
 
@@ -258,7 +258,7 @@ class Journal:
                 self._problem = problem
 
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
-        """Everything, JSON-ready, times in ns: ``drive`` in simulated time, as `DeviceReport` tells it; ``real`` by operation."""
+        """All figures, JSON-ready, times in ns: ``drive`` in simulated time (see `DeviceReport`); ``real`` by operation."""
         real = {
             name: {"latency": spread(took), "after_due": spread(behind) if behind.count else None}
             for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True)
@@ -279,7 +279,7 @@ class Journal:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ServingReport:
     """Real seconds of serving, clients, those turned away since there were too many, connections that broke off, and requests refused.
 
     `status` is the exit code of the command, None if there was none or it was not let end; `read_only_because` why the drive took no more
@@ -319,7 +319,7 @@ def serve(
     read_only: bool,
     command: str | None,
     ready: Callable[[], None],
-) -> Ended:
+) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
     Parameters
@@ -334,7 +334,7 @@ def serve(
         return runner.run(_serve(drive, address, journal, command, ready))
 
 
-async def _serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> Ended:
+async def _serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> ServingReport:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     problems: list[BaseException] = []
 
@@ -355,19 +355,19 @@ async def _serve(drive: ServedDrive, address: Address, journal: Journal, command
     gc.freeze()  # what was loaded stays, and need not be looked through again while clients wait
     began = monotonic_ns()
     ready()
-    status = await _until_told(stop, command, address.uri)
+    status = await _until_stop(stop, command, address.uri)
     seconds = (monotonic_ns() - began) / SECONDS
     listener.close()
     server.close()
     await asyncio.sleep(0)  # connections are closed
     if problems:
         raise problems[0]
-    for served in drive.finish():
-        journal.add(served)
-    return Ended(seconds, server.clients, server.turned_away, server.broken, drive.refused, status, drive.read_only_because)
+    for request in drive.finish():
+        journal.add(request)
+    return ServingReport(seconds, server.clients, server.turned_away, server.broken, drive.refused, status, drive.read_only_because)
 
 
-async def _until_told(stop: asyncio.Event, command: str | None, uri: str) -> int | None:
+async def _until_stop(stop: asyncio.Event, command: str | None, uri: str) -> int | None:
     stopping = asyncio.ensure_future(stop.wait())
     if not command:
         await stopping

@@ -9,7 +9,7 @@ from flashsim.core.kernel import compiled
 from flashsim.core.units import SECONDS
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.formulas.extension import Formula, Transacted, service
+from flashsim.studies.formulas.extension import Formula, TransactionReferences, service
 from traces.transactions import workload
 
 TPC_C, TPC_E = {"partitions": 16}, {"partitions": 16, "work": 727_000, "dirty_limit": 1}
@@ -19,7 +19,7 @@ def both(setup: PoolSetup) -> tuple[float, float]:
     """Transactions a second over the last fifth of the time, by formula and by simulation."""
     stream = setup.stream()
     formula = Formula(setup.system(stream.pages), service(DISKS_3_1), service(SSD_3_1))
-    _, found = formula.after(Transacted(stream), setup.time / SECONDS * setup.scale)
+    _, found = formula.after(TransactionReferences(stream), setup.time / SECONDS * setup.scale)
     return found.throughput, setup.build().result().rate("transactions", slice(-setup.intervals // 5, None))
 
 
@@ -41,14 +41,14 @@ def test_large_databases_by_formula(text: str, given: dict[str, int], design: st
 
 def test_formulas_are_refused_what_they_do_not_know() -> None:
     with pytest.raises(InvalidParameterError, match="formulas are of references to single pages"):
-        Transacted(workload("tpc-h:scale=0.01")).until(1000)
+        TransactionReferences(workload("tpc-h:scale=0.01")).until(1000)
 
 
 def test_seconds_after_the_last_reference_change_nothing() -> None:
     setup = PoolSetup("zipf:pages=20000,references=50000,write-share=0.3,each=5", "dw", 24 * 2**20, 40 * 2**20, options=TPC_C)
     stream = workload(setup.workload)
     formula = Formula(setup.system(stream.pages), service(DISKS_3_1), service(SSD_3_1))
-    told = Transacted(stream)
+    told = TransactionReferences(stream)
     whole = formula.steady(told.until(10**9), 5.0)
-    assert told.each == 5 and formula.after(Transacted(stream), 1e9) == whole
-    assert 0 < formula.after(Transacted(stream), 1.0)[1].throughput < whole[1].throughput
+    assert told.each == 5 and formula.after(TransactionReferences(stream), 1e9) == whole
+    assert 0 < formula.after(TransactionReferences(stream), 1.0)[1].throughput < whole[1].throughput

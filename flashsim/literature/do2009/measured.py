@@ -7,7 +7,7 @@ from statistics import fmean
 
 from flashsim.device import presets
 from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
-from flashsim.studies.formulas.comparison import Compared, compare, formula
+from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
 from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.jobs import Results
 from flashsim.studies.runs.joining import PhaseSeconds
@@ -21,21 +21,21 @@ class Result:
 
     setup: Setup
     machine: str
-    comparisons: tuple[tuple[Compared, ...], ...]
+    comparisons: tuple[tuple[PhaseComparison, ...], ...]
     user: tuple[float, ...]  # seconds of a repetition
     kernel: tuple[float, ...]
 
     @property
-    def comparison(self) -> tuple[Compared, ...]:
+    def comparison(self) -> tuple[PhaseComparison, ...]:
         """The phases and their total, times averaged over the repetitions."""
         return tuple(map(_average, zip(*self.comparisons, strict=True)))
 
     @property
-    def total(self) -> Compared:
+    def total(self) -> PhaseComparison:
         return self.comparison[-1]
 
     @property
-    def phases(self) -> tuple[Compared, ...]:
+    def phases(self) -> tuple[PhaseComparison, ...]:
         return self.comparison[:-1]
 
     @property
@@ -44,7 +44,7 @@ class Result:
         return [comparison[-1].io for comparison in self.comparisons]
 
 
-def _average(repeated: Sequence[Compared]) -> Compared:
+def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
     io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
     return replace(repeated[0], io=io, cpu=cpu, total=total)
 

@@ -13,7 +13,7 @@ from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.replaying.preconditioning import wanted
+from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 TITLE = "On simulated drives"
@@ -59,7 +59,7 @@ def _scale(settings: Settings) -> float:
 
 def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
     """Occupancy from which the steady state of one of so many parts of the SSD starts: a formula has it, and no run rests on one."""
-    occupancy = wanted("steady", preset_of(FLASH, changes, parts)).occupancy
+    occupancy = parse_state("steady", preset_of(FLASH, changes, parts)).occupancy
     assert occupancy is not None
     return list(occupancy.tolist())
 

@@ -1,4 +1,4 @@
-"""``flashsim doctor``: what is installed, what is compiled, and what can judge; and compiling beforehand."""
+"""``flashsim doctor``: libraries, compiled kernels and other programs; and compilation in advance."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ def doctor(
         from flashsim.device.engines import all_parts
 
         Compilation([part for parts in all_parts().values() for part in parts]).wait("all engines")
-    found = _examined()
-    system, cache = found["system"], found["cache"]
+    facts = _facts()
+    system, cache = facts["system"], facts["cache"]
     where = "" if cache["writable"] else "; nothing can be written there, so every process compiles anew"
     age = f", from {cache['oldest']} to {cache['newest']}" if cache["files"] else ""
-    rows = [[name, each["version"] or ("missing" if not each["found"] else "found"), each["for"]] for name, each in found["others"].items()]
+    rows = [[name, each["version"] or ("missing" if not each["found"] else "found"), each["for"]] for name, each in facts["others"].items()]
     parts: list[Any] = [
         f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n",
-        Table(["library", "version"], list(found["libraries"].items())),
+        Table(["library", "version"], list(facts["libraries"].items())),
         "",
-        Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in found["engines"].items()]),
+        Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in facts["engines"].items()]),
         f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}",
     ]
-    if any(counts["compiled"] < counts["of"] for counts in found["engines"].values()):
+    if any(counts["compiled"] < counts["of"] for counts in facts["engines"].values()):
         parts.append("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
-    return Listing([*parts, "", Table(["beside it", "found", "for"], rows)], [{"name": row[0], "found": row[1]} for row in rows], found)
+    return Listing([*parts, "", Table(["beside it", "found", "for"], rows)], [{"name": row[0], "found": row[1]} for row in rows], facts)
 
 
-def _examined() -> dict[str, Any]:
-    """What there is, JSON-ready."""
+def _facts() -> dict[str, Any]:
+    """The installation, JSON-ready."""
     from flashsim.core.compiling import can_write
     from flashsim.core.kernel import compiled, kernels_folder
     from flashsim.core.processes import cores
@@ -99,16 +99,16 @@ def _version(name: str) -> str | None:
 
 
 def _answer(program: str) -> str | None:
-    """What a program says of its version."""
+    """The first line of a program's version."""
     place = shutil.which(program)
     if place is None:
         return None
     try:
-        told = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=10, check=False)
+        reply = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = (told.stdout or told.stderr).strip().splitlines()
-    return lines[0] if lines and told.returncode == 0 else None
+    lines = (reply.stdout or reply.stderr).strip().splitlines()
+    return lines[0] if lines and reply.returncode == 0 else None
 
 
 def _cache(folder: Path) -> dict[str, Any]:

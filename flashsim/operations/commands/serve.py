@@ -23,7 +23,7 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
-from flashsim.studies.serving import LATE, Ended, Journal, at_path, at_port, bring_into, check, serve, warm_up
+from flashsim.studies.serving import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
 from traces.file.recording import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"
@@ -65,10 +65,10 @@ def serve_device(
     if port is not None and port > 65535:
         raise InvalidParameterError("--port", port, "it must be at most 65535")
     with ExitStack() as open_files:
-        chosen = presets.load(preset)
+        drive = presets.load(preset)
         check_scale(time_scale)
-        check(chosen, empty, precondition)
-        device = Device(chosen)
+        check(drive, empty, precondition)
+        device = Device(drive)
         if port is not None:
             place = open_files.enter_context(at_port(port, listen or _LOOPBACK))
         else:
@@ -76,39 +76,40 @@ def serve_device(
             place = open_files.enter_context(at_path(own, force))
         # content in a file, or else in at most half of the machine's memory
         in_file = FileContent(Path(content), device.capacity // SECTOR * SECTOR, read_only) if content else None
-        held = open_files.enter_context(closing(in_file or MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)))
+        store = open_files.enter_context(closing(in_file or MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)))
         with activity("filling") as progress:
-            state = bring_into(device, held, empty, precondition, progress)
+            state = bring_into(device, store, empty, precondition, progress)
         warm_up(device.preset)
         journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
-            say(f"{device.name}, {format_size(device.capacity)}, {_paced(time_scale)}, at {place.uri}")
+            say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}")
             if state:
                 say(f"state before: {state}")
             sys.stdout.flush()
 
-        ended = serve(device, held, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
+        session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
         journal.close()
     statistics = device.statistics()
-    told = {"session": vars(ended), **journal.as_dict(statistics), "state": state, "provenance": origin()}
-    done = Listing([_told(ended, journal), *(part for table in journal.tables(statistics) for part in ("", table))], [vars(ended)], told)
-    done.status = ended.status or 0
-    return done
+    document = {"session": vars(session), **journal.as_dict(statistics), "state": state, "provenance": origin()}
+    tables = (part for table in journal.tables(statistics) for part in ("", table))
+    listing = Listing([_summary(session, journal), *tables], [vars(session)], document)
+    listing.status = session.status or 0
+    return listing
 
 
-def _paced(scale: float) -> str:
+def _pace(scale: float) -> str:
     return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
 
 
-def _told(ended: Ended, journal: Journal) -> str:
-    lines = [f"served for {ended.seconds:.1f} s: {ended.clients:,} connections, {journal.requests:,} requests"]
+def _summary(session: ServingReport, journal: Journal) -> str:
+    lines = [f"served for {session.seconds:.1f} s: {session.clients:,} connections, {journal.requests:,} requests"]
     counts = (
-        (ended.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
-        (ended.broken, "connections broke off"),
-        (ended.refused, "requests were refused and never reached the drive"),
+        (session.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
+        (session.broken, "connections broke off"),
+        (session.refused, "requests were refused and never reached the drive"),
         (journal.unanswered, "requests were not answered: their client had gone, or serving ended"),
         (journal.late, f"replies were late: they left more than {LATE:.0%} of their time after it"),
     )
     lines += [f"{count:,} {what}" for count, what in counts if count]
-    return "\n".join([*lines, *([ended.read_only_because] if ended.read_only_because else [])])
+    return "\n".join([*lines, *([session.read_only_because] if session.read_only_because else [])])

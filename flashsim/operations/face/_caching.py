@@ -1,4 +1,4 @@
-"""What replacement policies did, beside each other and over sizes."""
+"""Outcomes of replacement policies: beside each other, reference by reference, and over sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
 from flashsim.studies.caching import comparison, curves, report, stepping
 from flashsim.studies.caching.running import policy_names
-from flashsim.studies.caching.session import Asked, ReferenceSource, Simulated, simulate
+from flashsim.studies.caching.session import CacheRuns, CacheStudy, ReferenceSource, simulate
 from flashsim.studies.caching.sizes import parse_sample
 from flashsim.studies.caching.working_sets import WorkingSetCurve
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -26,36 +26,36 @@ from traces.file.page_trace import keep as keep_references
 
 
 class CacheOutcome(Outcome):
-    """What policies did in pools of several sizes.
+    """Runs of policies in pools of several sizes.
 
     Parameters
     ----------
     source
-        The references, to be gone through again.
-    asked
-        What policies were asked.
+        The references, which can be read again.
+    study
+        Parameters of the study.
     """
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, done: Simulated, source: ReferenceSource, asked: Asked) -> None:
-        super().__init__(done)
-        self.source, self.asked = source, asked
+    def __init__(self, results: CacheRuns, source: ReferenceSource, study: CacheStudy) -> None:
+        super().__init__(results)
+        self.source, self.study = source, study
 
     def summary(self) -> pd.DataFrame:
         """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
         return super().summary()
 
-    def printed(self) -> Iterator[Part]:
-        """What every policy did, and what a device did for it."""
-        yield from (f"{self.title}\n", report.runs_table(self.done), "", Explanation(report.EXPLAINED))
-        if len({run.size for run in self.done.runs}) > 1:
-            yield from ("", report.ratios_table(self.done))
-        if any(run.served for run in self.done.runs):
-            yield from ("", report.served_table(self.done), "", Explanation(report.SERVED))
+    def printout(self) -> Iterator[Part]:
+        """Tables of every policy, and of its device if there is one."""
+        yield from (f"{self.title}\n", report.runs_table(self.result), "", Explanation(report.EXPLAINED))
+        if len({run.size for run in self.result.runs}) > 1:
+            yield from ("", report.ratios_table(self.result))
+        if any(run.cost for run in self.result.runs):
+            yield from ("", report.served_table(self.result), "", Explanation(report.SERVED))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, done=self.done, origin=self.provenance)
+        report.write_report(folder, results=self.result, origin=self.provenance)
 
     def keep(self, path: str | Path, to: str = "parquet") -> int:
         """Write the references into a file, as a trace of pages; return how many they are."""
@@ -64,18 +64,18 @@ class CacheOutcome(Outcome):
     @in_words_of_python()
     def compare(self, *policies: str) -> CacheComparison:
         """Policies at the same sizes beside each other and the optimum, with confidence over windows of the trace."""
-        asked = replace(self.asked, policies=self._names(policies))
-        return compared(self.source, asked, provenance({"trace": self.source.name} | asked.as_dict()))
+        study = replace(self.study, policies=self._names(policies))
+        return comparison_of(self.source, study, provenance({"trace": self.source.name} | study.as_dict()))
 
     @in_words_of_python()
     def steps(self, *policies: str, references: int = stepping.MOST_DRAWN) -> CacheSteps:
         """The first references one by one, at the smallest of the sizes, by the same policies or others, in their plain forms."""
         names = self._names(policies)
-        frames = min(each.size.frames for each in self.done.runs)
-        most = min(count(references, "references"), self.asked.limit or self.done.references)
-        steps = stepping.steps(self.source, names, frames, most, self.asked.seed)
-        asked = self.asked.as_dict() | {"policies": names, "frames": frames, "references": most}
-        return CacheSteps(steps, f"{self.done.trace}, reference by reference in {frames:,} frames", provenance(asked))
+        frames = min(each.size.frames for each in self.result.runs)
+        most = min(count(references, "references"), self.study.limit or self.result.references)
+        steps = stepping.steps(self.source, names, frames, most, self.study.seed)
+        parameters = self.study.as_dict() | {"policies": names, "frames": frames, "references": most}
+        return CacheSteps(steps, f"{self.result.trace}, reference by reference in {frames:,} frames", provenance(parameters))
 
     @in_words_of_python()
     def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
@@ -88,27 +88,27 @@ class CacheOutcome(Outcome):
         sample
             A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
         """
-        wanted = self.asked.sample if sample is None else sample
-        chosen = [text(each, "policy") for each in policies or ["lru"]]
-        asked = replace(self.asked, policies=chosen, sizes=[size_text(each) for each in several(size, "size")])
-        return curve_of(self.source, asked, wanted, provenance({"trace": self.source.name} | asked.as_dict() | {"sample": wanted}))
+        share = self.study.sample if sample is None else sample
+        names = [text(each, "policy") for each in policies or ["lru"]]
+        study = replace(self.study, policies=names, sizes=[size_text(each) for each in several(size, "size")])
+        return curve_of(self.source, study, share, provenance({"trace": self.source.name} | study.as_dict() | {"sample": share}))
 
     def _names(self, policies: Sequence[str]) -> list[str]:
-        return policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
+        return policy_names([text(each, "policy") for each in policies] or list(self.study.policies))
 
     def _draw(self) -> Figure:
-        return report.picture(self.done.rows())
+        return report.picture(self.result.rows())
 
 
 class CacheSteps(Outcome):
-    """What references did, one by one: `done` is a step a policy and reference."""
+    """Effects of references, one by one: `result` has a step a policy and reference."""
 
     def summary(self) -> pd.DataFrame:
         """A row a policy and reference: hit, first miss or miss again, who left, and the pages in the frames (``*``: dirty)."""
-        return pd.DataFrame([step.row() for step in self.done])
+        return pd.DataFrame([step.row() for step in self.result])
 
     def _draw(self) -> Figure:
-        return stepping.picture(self.done)
+        return stepping.picture(self.result)
 
 
 class CurveOutcome(Outcome):
@@ -116,8 +116,8 @@ class CurveOutcome(Outcome):
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, done: curves.Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(done, curves.title(done), provenance)
+    def __init__(self, result: curves.Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
+        super().__init__(result, curves.title(result), provenance)
         self.sets = sets
 
     def summary(self) -> pd.DataFrame:
@@ -126,28 +126,28 @@ class CurveOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return curves.as_dict(self.done, self.sets)
+        return curves.as_dict(self.result, self.sets)
 
-    def printed(self) -> Iterator[Part]:
+    def printout(self) -> Iterator[Part]:
         """The curves and working sets."""
-        yield from (f"{self.title}\n", curves.curves_table(self.done), "", curves.locality_table(self.done, self.sets), "")
-        yield Explanation(curves.explained(self.done))
+        yield from (f"{self.title}\n", curves.curves_table(self.result), "", curves.locality_table(self.result, self.sets), "")
+        yield Explanation(curves.explanation(self.result))
 
     def _write_report(self, folder: Path) -> None:
-        curves.write_report(folder, told=self.done, sets=self.sets, origin=self.provenance)
+        curves.write_report(folder, result=self.result, sets=self.sets, origin=self.provenance)
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
         """A row a size at which a policy misses less than with one page less, of those whose curve took one pass."""
-        if policy not in self.done.one_pass:
-            raise UnknownNameError("curve of all sizes", policy, self.done.one_pass)
-        return curves.steps_frame(self.done.curves[policy])
+        if policy not in self.result.one_pass:
+            raise UnknownNameError("curve of all sizes", policy, self.result.one_pass)
+        return curves.steps_frame(self.result.curves[policy])
 
     def working_sets(self) -> pd.DataFrame:
         """A row a window of references: the pages in it on average, and the share of references to pages not in the one before."""
         return curves.sets_frame(self.sets)
 
     def _draw(self) -> Figure:
-        return curves.picture(self.done, self.sets)
+        return curves.picture(self.result, self.sets)
 
 
 class CacheComparison(Outcome):
@@ -157,32 +157,33 @@ class CacheComparison(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a size and pair: the difference of hit ratios, half the width of its interval, and which is better, if that is shown."""
-        return pd.DataFrame([each.row() for each in self.done.pairs])
+        return pd.DataFrame([each.row() for each in self.result.pairs])
 
-    def printed(self) -> Iterator[Part]:
-        """Every pair, the best of each size, and how confidence was come to."""
-        yield from (f"{self.title}\n", report.pairs_table(self.done), "", report.best_table(self.done), "", Explanation(comparison.METHOD))
+    def printout(self) -> Iterator[Part]:
+        """Every pair, the best of each size, and the method of confidence."""
+        tables = report.pairs_table(self.result), "", report.best_table(self.result)
+        yield from (f"{self.title}\n", *tables, "", Explanation(comparison.METHOD))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, done=self.done.done, told=self.done, origin=self.provenance)
+        report.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
 
     def best(self) -> pd.DataFrame:
-        """A row a size: the best policy, those not told apart from it, its hit ratio and the optimum's."""
-        return pd.DataFrame(self.done.best())
+        """A row a size: the best policy, those not distinguished from it, its hit ratio and the optimum's."""
+        return pd.DataFrame(self.result.best())
 
     def runs(self) -> pd.DataFrame:
         """A row a size and policy, as `CacheOutcome.summary`."""
-        return pd.DataFrame(self.done.done.rows())
+        return pd.DataFrame(self.result.results.rows())
 
     def _draw(self) -> Figure:
-        return report.differences(self.done)
+        return report.differences(self.result)
 
 
-def compared(source: ReferenceSource, asked: Asked, provenance: dict[str, Any] | None = None) -> CacheComparison:
-    asked = replace(asked, policies=comparison.with_optimum(at_least_two(asked.policies)), windows=comparison.WINDOWS)
+def comparison_of(source: ReferenceSource, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
+    study = replace(study, policies=comparison.with_optimum(at_least_two(study.policies)), windows=comparison.WINDOWS)
     with activity("simulating policies") as progress:
-        done = simulate(source, asked, progress)
-    return CacheComparison(comparison.Comparison(done), done.title(), provenance)
+        results = simulate(source, study, progress)
+    return CacheComparison(comparison.PolicyComparison(results), results.title(), provenance)
 
 
 def at_least_two(policies: Sequence[str]) -> list[str]:
@@ -193,12 +194,12 @@ def at_least_two(policies: Sequence[str]) -> list[str]:
     return names
 
 
-def curve_of(source: ReferenceSource, asked: Asked, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
+def curve_of(source: ReferenceSource, study: CacheStudy, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
     share, most = parse_sample(sample)
     with activity("making curves") as progress:
-        made = curves.curves(source, asked, share, most, progress)
-        sets = curves.working_sets(source, made.rate, asked.limit)
-    return CurveOutcome(made, sets, provenance)
+        result = curves.curves(source, study, share, most, progress)
+        sets = curves.working_sets(source, result.rate, study.limit)
+    return CurveOutcome(result, sets, provenance)
 
 
 def size_text(value: Any, parameter: str = "size") -> str:

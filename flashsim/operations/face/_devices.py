@@ -1,4 +1,4 @@
-"""What is given as a device: a preset, a drive, or the path of a real file."""
+"""Arguments that are devices: a preset, a drive, or the path of a real file."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def device_of(device: Any, parameter: str = "device") -> str | Drive:
 
 
 def preset_of(device: str | Drive) -> str:
-    """The name of its preset, or its path."""
+    """The name of a device's preset, or its path."""
     return device if isinstance(device, str) else device.preset

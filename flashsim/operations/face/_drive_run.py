@@ -1,4 +1,4 @@
-"""A trace, or requests that were asked for, on one device: run, watched, and kept."""
+"""Runs of a trace, or of generated requests, on one device, with their observation and their requests."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
-from flashsim.studies.replaying.comparison import Comparison, EachDevice, recorded
+from flashsim.studies.replaying.comparison import EachDevice, ReplayComparison, recorded_report
 from flashsim.studies.replaying.device_report import DeviceReport
-from flashsim.studies.replaying.real import Lateness, RealSettings, Replayed, replay_on
+from flashsim.studies.replaying.real import Lateness, RealReplay, RealSettings, replay_on
 from flashsim.studies.replaying.survey import Survey, load, survey
 from flashsim.studies.runs.outputs import final_name
 from traces.file.excerpt import Excerpt, Source
 from traces.file.recording import ParquetWriter
 from traces.replay.base import Observer
 
-#: A run on a drive without counters over time is told in so many intervals.
+#: Intervals of the timeline of a drive without counters over time.
 _INTERVALS = 100
 
 
@@ -48,7 +48,7 @@ class TimelineFile:
 
     @classmethod
     def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
-        """The timeline that arguments ask for, if they do."""
+        """The timeline of these arguments, or None."""
         for name, value in (("timeline-from", begin), ("timeline-to", end)):
             if value is not None and path is None:
                 raise InvalidParameterError(name, format_duration(value), "there must be a --timeline")
@@ -68,22 +68,22 @@ class TimelineFile:
 
 @dataclass(eq=False)
 class DriveRun:
-    """What one device showed under one run of requests.
+    """A run of requests on one device, and its report.
 
     Parameters
     ----------
     statistics
-        By how much a simulated drive's counters grew.
+        Growth of a simulated drive's counters.
     state
-        What it was in before, in words, if it was brought there.
+        State before the run, in words, if the drive was brought into one.
     trace
-        The requests with their times, as a trace file, if they were kept.
+        The requests with their times, as a trace file, if kept.
     moved
-        Requests that were wrapped around.
-    done, lateness
+        Number of requests wrapped around.
+    replay, lateness
         Of a real device.
     comparison
-        Of a real device: beside what was recorded, if the trace knows that, and what was simulated.
+        Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     """
 
     device: str
@@ -94,9 +94,9 @@ class DriveRun:
     trace: Path | None = None
     moved: int = 0
     blocks: BlockMap | None = None
-    done: Replayed | None = None
+    replay: RealReplay | None = None
     lateness: Lateness | None = None
-    comparison: Comparison | None = None
+    comparison: ReplayComparison | None = None
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -104,11 +104,11 @@ class DriveRun:
         if self.trace is None:
             raise InvalidParameterError("requests", "False", "requests were not kept")
         columns = ["operation", "offset", "length", "arrival", "started", "completed"]
-        told = pq.read_table(self.trace, columns=columns).to_pandas()
-        names = told["operation"].map(dict(enumerate(OPERATIONS))).astype(pd.CategoricalDtype(list(OPERATIONS)))
+        trace = pq.read_table(self.trace, columns=columns).to_pandas()
+        names = trace["operation"].map(dict(enumerate(OPERATIONS))).astype(pd.CategoricalDtype(list(OPERATIONS)))
         parts = {"queueing": ("arrival", "started"), "service": ("started", "completed"), "latency": ("arrival", "completed")}
-        times = {f"{part}_us": (told[end] - told[begin]) / MICROSECONDS for part, (begin, end) in parts.items()}
-        return pd.DataFrame({"time_s": told["arrival"] / SECONDS, "operation": names, **told[["offset", "length"]], **times})
+        times = {f"{part}_us": (trace[end] - trace[begin]) / MICROSECONDS for part, (begin, end) in parts.items()}
+        return pd.DataFrame({"time_s": trace["arrival"] / SECONDS, "operation": names, **trace[["offset", "length"]], **times})
 
     @property
     def amplification(self) -> dict[str, float]:
@@ -118,19 +118,19 @@ class DriveRun:
 
     @property
     def notes(self) -> list[str]:
-        """What must be known of the write amplification."""
+        """Notes on the write amplification."""
         below = [observation.BELOW_ONE] if self.amplification.get("total", 1) < 1 else []
         return below + ([in_python(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
 
     def as_dict(self) -> dict[str, Any]:
         """The run JSON-ready."""
-        told = self.report.as_dict(self.statistics)
+        document = self.report.as_dict(self.statistics)
         if self.drive is not None:
-            return told | {"moved": self.moved, "state": self.state or None}
-        return told | ({"runs": self.comparison.as_dict()} if self.comparison else {})
+            return document | {"moved": self.moved, "state": self.state or None}
+        return document | ({"runs": self.comparison.as_dict()} if self.comparison else {})
 
     def tables(self) -> Sequence[pd.DataFrame]:
-        """What the command prints of it."""
+        """Tables that the command prints of the run."""
         if self.comparison is None:
             return [*self.report.tables(self.statistics).values()]
         return [*self.report.tables({}).values()][:2] + [self.comparison.table()]
@@ -139,13 +139,13 @@ class DriveRun:
         """A row an interval: requests, rate, latencies, and write amplification of a flash drive."""
         requests = self.requests
         history = self.report.observation.history if self.report.observation else None
-        counted = history.as_frame() if history else pd.DataFrame()
-        completed = requests["time_s"] + requests["latency_us"] * MICROSECONDS / SECONDS
-        if len(counted):
-            edges = np.append(counted["begin"], counted["time"].iloc[-1]) / SECONDS
+        history_frame = history.as_frame() if history else pd.DataFrame()
+        ends = requests["time_s"] + requests["latency_us"] * MICROSECONDS / SECONDS
+        if len(history_frame):
+            edges = np.append(history_frame["begin"], history_frame["time"].iloc[-1]) / SECONDS
         else:
-            edges = np.linspace(requests["time_s"].min(), completed.max() + 1e-9, min(_INTERVALS, len(requests)) + 1)
-        place = np.clip(np.searchsorted(edges, completed, side="left") - 1, 0, len(edges) - 2)
+            edges = np.linspace(requests["time_s"].min(), ends.max() + 1e-9, min(_INTERVALS, len(requests)) + 1)
+        place = np.clip(np.searchsorted(edges, ends, side="left") - 1, 0, len(edges) - 2)
         groups = requests.groupby(place)
         latency = groups["latency_us"]
         columns = {"requests": groups.size(), "mb_per_s": groups["length"].sum() / MB}
@@ -153,28 +153,28 @@ class DriveRun:
         table = pd.DataFrame({"begin_s": edges[:-1], "end_s": edges[1:]}).join(pd.DataFrame(columns))
         table = table.fillna({"requests": 0, "mb_per_s": 0}).astype({"requests": np.int64})
         table["mb_per_s"] /= np.diff(edges)
-        amplified = [name for name in counted.columns if str(name).startswith("write_amplification")]
-        return table.assign(**{str(name): counted[name].to_numpy() for name in amplified})
+        names = [name for name in history_frame.columns if str(name).startswith("write_amplification")]
+        return table.assign(**{str(name): history_frame[name].to_numpy() for name in names})
 
 
 @dataclass(frozen=True)
-class Replay:
-    """Requests that run on one device or several, and what is kept of each run.
+class DriveReplay:
+    """A replay of requests on one device or several, and its records of each run.
 
     Parameters
     ----------
     what
-        What the trace is like.
+        Survey of the trace.
     limit
-        Only so many requests.
+        Number of requests, from the first on.
     origin
         The provenance.
     out
         A file for the requests with their times.
     requests
-        Whether they are kept without one, too.
+        Keep requests without a file, too.
     pauses
-        Whether a flash drive's pauses by garbage collection are.
+        Keep a flash drive's pauses by garbage collection.
     """
 
     trace: Source
@@ -186,23 +186,23 @@ class Replay:
     pauses: bool = False
     timeline: TimelineFile | None = None
 
-    def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, used: bool = True) -> DriveRun:
-        """Replay on a drive as it stands, and watch it; of one that was `used` before, counters are told as they grew."""
+    def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, has_past: bool = True) -> DriveRun:
+        """Replay on a drive as it stands, and observe it; if it `has_past`, the report has the growth of its counters."""
         before = device.statistics()
         with ExitStack() as stack:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
             drawing = stack.enter_context(self.timeline.draw(device, self.origin)) if self.timeline else None
-            watched = observation.Observation(device, drawing, record=self.pauses)
-            run = DriveRun(device.name, DeviceReport(device.preset, watched), device, state=state)
+            watch = observation.Observation(device, drawing, record=self.pauses)
+            run = DriveRun(device.name, DeviceReport(device.preset, watch), device, state=state)
             run.trace = self._place(run)
-            observers = simulated.observers(run.report.add, watched.add, *self._written(stack, run.trace))
-            run.moved = simulated.replay(self.trace, device, settings, self.what, observers, self.limit, progress, watched)
+            observers = simulated.observers(run.report.add, watch.add, *self._writers(stack, run.trace))
+            run.moved = simulated.replay(self.trace, device, settings, self.what, observers, self.limit, progress, watch)
         after = device.statistics()
-        run.statistics, run.blocks = grown(before, after) if used else after, device.block_map()
+        run.statistics, run.blocks = growth(before, after) if has_past else after, device.block_map()
         return run
 
     def on_file(self, target: Path, settings: RealSettings, against: str | None = None) -> DriveRun:
-        """Replay on a real file or block device, and the same requests on a simulated one if it is named."""
+        """Replay on a real file or block device, and the same requests on a simulated one that `against` names."""
         lateness = Lateness()
         run = DriveRun(str(target), DeviceReport(), lateness=lateness)
         with ExitStack() as stack:
@@ -211,17 +211,17 @@ class Replay:
             if place is None and against:
                 place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flashsim-"))) / "replayed.parquet"
             with ExitStack() as writing:
-                observers = simulated.observers(run.report.add, lateness.add, *self._written(writing, place))
-                run.done = replay_on(self.trace, target, settings, self.what, observers, self.limit, progress)
-            run.trace, run.moved = place, run.done.moved
-            others = {"recorded": recorded(self.trace, self.limit)}
+                observers = simulated.observers(run.report.add, lateness.add, *self._writers(writing, place))
+                run.replay = replay_on(self.trace, target, settings, self.what, observers, self.limit, progress)
+            run.trace, run.moved = place, run.replay.moved
+            others = {"recorded": recorded_report(self.trace, self.limit)}
             if against and place:
                 drive, same = Device.open(against), survey(place)
                 load_unless_too_small(drive, same, wrap=settings.scale_offsets)
                 beside = others[against] = DeviceReport(drive.preset)
-                asked = simulated.ReplaySettings(settings.pace, settings.depth, settings.scale_offsets)
-                simulated.replay(place, drive, asked, same, beside.add, None, progress)
-            run.comparison = Comparison({str(target): run.report} | {name: each for name, each in others.items() if each})
+                settings_of = simulated.ReplaySettings(settings.pace, settings.depth, settings.scale_offsets)
+                simulated.replay(place, drive, settings_of, same, beside.add, None, progress)
+            run.comparison = ReplayComparison({str(target): run.report} | {name: each for name, each in others.items() if each})
         return run
 
     def on_files(self, paths: Mapping[str, Path], settings: RealSettings) -> list[DriveRun]:
@@ -232,11 +232,11 @@ class Replay:
         with ExitStack() as stack:
             progress = stack.enter_context(activity("replaying on files"))
             whole = self._place(runs[0])
-            observers = simulated.observers(each.add, lateness.add, *self._written(stack, whole))
-            done = replay_on(self.trace, to, settings, self.what, observers, self.limit, progress)
-        compared = each.beside(self.trace, self.limit)
+            observers = simulated.observers(each.add, lateness.add, *self._writers(stack, whole))
+            replay = replay_on(self.trace, to, settings, self.what, observers, self.limit, progress)
+        comparisons = each.beside(self.trace, self.limit)
         for (number, name), run in zip(names.items(), runs, strict=True):
-            run.moved, run.done, run.comparison = done.moved, done, compared[name]
+            run.moved, run.replay, run.comparison = replay.moved, replay, comparisons[name]
             if whole is not None and self.requests:
                 run.trace = _own_place(run)
                 with ParquetWriter(run.trace, self.origin) as writer:
@@ -245,11 +245,11 @@ class Replay:
         return runs
 
     def _place(self, run: DriveRun) -> Path | None:
-        """Where the requests of a run go."""
+        """File for the requests of a run."""
         return _own_place(run) if self.out is None and self.requests else self.out
 
-    def _written(self, stack: ExitStack, place: Path | None) -> list[Observer]:
-        """What writes requests to a place, if there is one."""
+    def _writers(self, stack: ExitStack, place: Path | None) -> list[Observer]:
+        """The observer that writes requests to a file, if there is one."""
         writer = stack.enter_context(ParquetWriter(place, self.origin)) if place else None
         return [lambda batch, completions: writer.write(batch)] if writer else []
 
@@ -268,19 +268,19 @@ def load_unless_too_small(drive: Device, what: Survey, *, wrap: bool) -> None:
             load(drive, what, progress)
 
 
-def grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """By how much counters have grown; what is no number stays as it is.
+def growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Growth of counters; other values stay as they are.
 
     Examples
     --------
-    >>> grown({"reads": 2, "die_busy_ns": [1, 2]}, {"reads": 5, "die_busy_ns": [4, 2], "name": "x"})
+    >>> growth({"reads": 2, "die_busy_ns": [1, 2]}, {"reads": 5, "die_busy_ns": [4, 2], "name": "x"})
     {'reads': 3, 'die_busy_ns': [3, 0], 'name': 'x'}
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, now in after.items():
         then = before.get(name)
         if isinstance(now, list) and isinstance(then, list):
-            found[name] = [value - earlier for value, earlier in zip(now, then, strict=True)]
+            result[name] = [value - earlier for value, earlier in zip(now, then, strict=True)]
         else:
-            found[name] = now - then if isinstance(now, int | float) and isinstance(then, int | float) else now
-    return found
+            result[name] = now - then if isinstance(now, int | float) and isinstance(then, int | float) else now
+    return result

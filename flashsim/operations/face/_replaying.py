@@ -1,4 +1,4 @@
-"""What devices showed under a trace, or under requests that were asked for, as frames."""
+"""Reports of devices under a trace, or under generated requests, as frames."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from flashsim.studies.replaying.survey import Survey
 
 
 class ReplayOutcome(Outcome):
-    """What one device or several showed under the same requests.
+    """Reports of one device or several under the same requests.
 
     Parameters
     ----------
     name, pace
-        The trace, and how its requests came, in words.
+        The trace, and the pace of its requests in words.
     what
-        What the trace is like.
+        Survey of the trace.
     together
-        Whether each device of the trace had one of its own.
+        Each device of the trace had a device of its own.
     """
 
     FILES = (REPORT,)
@@ -44,20 +44,20 @@ class ReplayOutcome(Outcome):
         self.name, self.pace, self.what, self.together = name, pace, what, together
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready: of one device what it showed, of several that by name."""
+        """The result JSON-ready: the report of one device, or those of several by name."""
         first, runs = self.runs[0], {run.device: run.as_dict() for run in self.runs}
         beside: dict[str, Any] = {}
-        if (done := first.done) and first.lateness:
-            beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes}
+        if (replay := first.replay) and first.lateness:
+            beside = {"engine": replay.how, "moved": replay.moved, "widened": replay.widened, "holes": replay.holes}
             beside["lateness"] = first.lateness.as_dict()
         return beside | (runs[first.device] if len(runs) == 1 and not self.together else {"devices": runs})
 
-    def printed(self) -> Iterator[Part]:
-        """What every device showed, and what was changed of the requests."""
-        by = f" by {self.runs[0].done.how}" if self.runs[0].done else ""
+    def printout(self) -> Iterator[Part]:
+        """The report of every device, and changes of requests."""
+        by = f" by {self.runs[0].replay.how}" if self.runs[0].replay else ""
         if self.together:
             yield f"{self.name} on {len(self.runs)} devices{by}, {self.pace}"
-            yield from self._changed(self.runs[0], "the files")
+            yield from self._changes(self.runs[0], "the files")
             yield from ("", comparison.table({run.device: run.comparison for run in self.runs if run.comparison}))
             return
         for number, run in enumerate(self.runs):
@@ -65,7 +65,7 @@ class ReplayOutcome(Outcome):
             yield f"{self.name} on {run.device}{by}, {self.pace}: {format_duration(run.report.duration)}"
             if run.state:
                 yield f"state before: {run.state}"
-            yield from self._changed(run, run.device)
+            yield from self._changes(run, run.device)
             if self.what.devices > 1:
                 yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
             if run.moved:
@@ -74,24 +74,24 @@ class ReplayOutcome(Outcome):
             for table in run.tables():
                 yield from ("", table)
 
-    def _changed(self, run: DriveRun, where: str) -> Iterator[Part]:
-        if run.done is None or run.lateness is None:
+    def _changes(self, run: DriveRun, where: str) -> Iterator[Part]:
+        if run.replay is None or run.lateness is None:
             return
         parameters = self.provenance["parameters"]
         if not self.pace.startswith("as fast") and parameters.get("engine") in (None, "builtin"):
             yield str(run.lateness)
-        if run.done.holes:
-            yield f"{format_size(run.done.holes)} of {where} were never written: reading them moves no data"
-        if run.done.widened:
-            yield f"{run.done.widened:,} of {self.what.requests:,} requests were widened to whole blocks"
+        if run.replay.holes:
+            yield f"{format_size(run.replay.holes)} of {where} were never written: reading them moves no data"
+        if run.replay.widened:
+            yield f"{run.replay.widened:,} of {self.what.requests:,} requests were widened to whole blocks"
 
     def _write_report(self, folder: Path) -> None:
         for run in self.runs:
             place, title = folder, f"{self.name} on {run.device}"
-            lead = f"Replayed on the real device by {run.done.how}; {self.pace}." if run.done else f"Simulated; {self.pace}."
+            lead = f"Replayed on the real device by {run.replay.how}; {self.pace}." if run.replay else f"Simulated; {self.pace}."
             lead += f" State before: {run.state}." if run.state else ""
-            if self.together and run.done:
-                title, lead = f"{self.name}, {run.device}", f"Replayed with its other devices by {run.done.how}; {self.pace}."
+            if self.together and run.replay:
+                title, lead = f"{self.name}, {run.device}", f"Replayed with its other devices by {run.replay.how}; {self.pace}."
             if self.together or len(self.runs) > 1:
                 place = folder / run.device
                 place.mkdir()
@@ -102,10 +102,10 @@ class ReplayOutcome(Outcome):
         rows = []
         for run in self.runs:
             for row in run.report.as_frame().to_dict("records"):
-                shown = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
-                shown |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
-                shown |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
-                rows.append(shown | {"write_amplification": run.amplification.get("total", np.nan)})
+                entry = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
+                entry |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
+                entry |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
+                rows.append(entry | {"write_amplification": run.amplification.get("total", np.nan)})
         return pd.DataFrame(rows)
 
     def demerits(self) -> pd.DataFrame:
@@ -115,9 +115,9 @@ class ReplayOutcome(Outcome):
         """
         rows = []
         for run in self.runs:
-            told = run.comparison.as_dict() if run.comparison else {}
-            for operation, then in told.get("recorded", {"operations": {}})["operations"].items():
-                now = told["replayed"]["operations"][operation]
+            runs = run.comparison.as_dict() if run.comparison else {}
+            for operation, then in runs.get("recorded", {"operations": {}})["operations"].items():
+                now = runs["replayed"]["operations"][operation]
                 times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
                 row = {"device": run.device, "operation": operation, "requests": then["requests"]}
                 rows.append(row | {f"{name}_us": value / MICROSECONDS for name, value in times.items()})
@@ -158,16 +158,16 @@ class ReplayOutcome(Outcome):
         return over_time({run.device: run.timeline() for run in self.runs})
 
 
-def titled(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
-    """One line: what was run, on what, for how long, and what must be known of it."""
+def title_of(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
+    """One line: requests, devices, durations, states and notes."""
     places = ", ".join(f"{run.device} {format_duration(run.report.duration)}" for run in runs)
-    moved = max(run.moved for run in runs)
-    wrapped = f"{moved:,} requests wrapped around" if moved else ""
+    wraps = max(run.moved for run in runs)
+    note = f"{wraps:,} requests wrapped around" if wraps else ""
     notes = dict.fromkeys(note for run in runs for note in run.notes)
-    return "; ".join(filter(None, (f"{what}: {places}", state, wrapped, *notes)))
+    return "; ".join(filter(None, (f"{what}: {places}", state, note, *notes)))
 
 
-def paced(pace: str, depth: int) -> str:
-    """How requests come, in words."""
+def pace_in_words(pace: str, depth: int) -> str:
+    """The pace of requests in words."""
     words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
     return words.get(pace, f"as fast as it goes with {depth} outstanding")

@@ -1,4 +1,4 @@
-"""Tables as they come: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
+"""Tables as arguments: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ArrowStream(Protocol):
         """Arrow's stream interface."""
 
 
-#: What is needed where a table is asked for, and where a trace is.
+#: Messages that say what a table, and a trace, may be.
 A_TABLE = "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1"
 A_TRACE = "a trace is needed: a file's path, an fs.trace, or a table with columns operation, offset and length (bytes)"
 
-#: What a join takes as a relation.
+#: A relation of a join.
 Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
 
 
@@ -41,20 +41,20 @@ def source(value: Any, parameter: str) -> Source:
     value
         ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
     parameter
-        Which relation it is.
+        Name of the relation in messages.
     """
     if isinstance(value, str | PathLike):
         return open_source(text(value, parameter))
     return TableRecords(parameter, arrow_table(value, parameter))
 
 
-def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
+def arrow_table(value: Any, parameter: str, bound: str = A_TABLE) -> pa.Table:
     """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
 
     Parameters
     ----------
-    needed
-        What is told where it is nothing of the kind.
+    bound
+        Message for any other value.
     """
     import pandas as pd
 
@@ -66,12 +66,12 @@ def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         reason = ("; ".join(map(str, problem.args)) or type(problem).__name__).strip().splitlines()[0]
         raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
-    raise InvalidParameterError(parameter, "None" if value is None else f"an object of type {type(value).__name__}", needed)
+    raise InvalidParameterError(parameter, "None" if value is None else f"an object of type {type(value).__name__}", bound)
 
 
 def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
-    named = [name for name in frame.index.names if name is not None]
-    if named and not set(named) & set(frame.columns):
+    index_names = [name for name in frame.index.names if name is not None]
+    if index_names and not set(index_names) & set(frame.columns):
         frame = frame.reset_index()
     for name in frame.columns:
         if not isinstance(name, str):

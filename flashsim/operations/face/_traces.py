@@ -1,4 +1,4 @@
-"""Traces as they come: files of any format, DataFrames, and requests drawn from a pattern, all as trace files."""
+"""Traces as arguments: files of any format, DataFrames, and requests drawn from a pattern, all as trace files."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, default, make_batch, schema_with
 from traces.workload.base import Pattern
 
-#: What a frame of requests must have; what else it may have are the columns of a trace.
+#: Columns that a frame of requests must have; further ones are those of a trace.
 _NEEDED = ("operation", "offset", "length")
 #: Bytes of memory that drawing one request takes: its offset, and what that is made of.
 _DRAWING = 3 * 8
 
 
-class Traced:
-    """What stands for a trace: its file or frame, and which part of it (`traces.file.excerpt.excerpt`)."""
+class TraceSource:
+    """The source of a trace: its file or frame, and a part of it (`traces.file.excerpt.excerpt`)."""
 
     def __init__(self, trace: Any, part: Mapping[str, Any]) -> None:
         self.trace, self.part = trace, part
 
 
-def part_of(trace: Any, part: TracePart) -> Traced:
-    """A trace and which part of it, or which part of a part."""
-    given = {"format_name" if name == "format" else name: value for name, value in part.items() if value is not None}
-    return Traced(trace.trace, {**trace.part, **given}) if isinstance(trace, Traced) else Traced(trace, given)
+def part_of(trace: Any, part: TracePart) -> TraceSource:
+    """A part of a trace, or a part of a part."""
+    filters = {"format_name" if name == "format" else name: value for name, value in part.items() if value is not None}
+    return TraceSource(trace.trace, {**trace.part, **filters}) if isinstance(trace, TraceSource) else TraceSource(trace, filters)
 
 
 @contextmanager
 def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
     """A trace, or a part of it, as a file, made for the while if it is a frame."""
-    trace, part = (trace.trace, trace.part) if isinstance(trace, Traced) else (trace, {})
+    trace, part = (trace.trace, trace.part) if isinstance(trace, TraceSource) else (trace, {})
     if isinstance(trace, str | PathLike):
         yield excerpt(Path(text(trace, parameter)), **part)
         return
@@ -77,9 +77,9 @@ def as_trace(frame: pd.DataFrame, parameter: str = "trace") -> pa.Table:
         number = pd.Index(frame["id"])
         if number.has_duplicates:
             raise SchemaError(f"{parameter}: id: {number[number.duplicated()][0]} is there twice, so that dependency is not clear")
-        waited = columns["dependency"].to_numpy()
-        columns["dependency"] = number.get_indexer(waited)
-        columns["think"] = np.where((waited >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
+        dependency = columns["dependency"].to_numpy()
+        columns["dependency"] = number.get_indexer(dependency)
+        columns["think"] = np.where((dependency >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
     return pa.Table.from_batches([make_batch(columns)], schema_with({}))
 
 
@@ -106,12 +106,12 @@ def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
 
 
 @contextmanager
-def drawn(pattern: Pattern, requests: int, seed: int, parameter: str) -> Iterator[Path]:
+def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str) -> Iterator[Path]:
     """Requests of one pattern as a trace file."""
-    needed, free = requests * _DRAWING, free_memory()
-    if free is not None and needed > free:
-        told = f"{requests:,} requests of {format_size(pattern.size)} take {format_size(needed)} of memory"
-        raise CapacityError(f"{parameter}: {told}, and {format_size(free)} are free; ask for less at a time, or for larger requests")
+    room, free = requests * _DRAWING, free_memory()
+    if free is not None and room > free:
+        request = f"{requests:,} requests of {format_size(pattern.size)} take {format_size(room)} of memory"
+        raise CapacityError(f"{parameter}: {request}, and {format_size(free)} are free; ask for less at a time, or for larger requests")
     offsets = pattern.offsets(requests, generator(seed, "requests"))
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         path = Path(folder) / "drawn.parquet"

@@ -19,7 +19,7 @@ from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Part
 from traces.transactions.base import WORKLOADS
 
-#: What is listed.
+#: Families that are listed.
 _FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS}
 
 
@@ -84,9 +84,9 @@ def designs() -> Listing:
 
         flashsim pool list
     """
-    told = {
+    titles = {
         "designs": {name: DESIGNS.load(name).TITLE for name in DESIGNS.names()},
         "workloads": {name: WORKLOADS.load(name).TITLE for name in WORKLOADS.names()},
     }
-    tables = [Table([kind.removesuffix("s"), "title"], each.items()) for kind, each in told.items()]
-    return Listing([tables[0], "", tables[1]], [{"name": name, "title": each[name]} for each in told.values() for name in each], told)
+    tables = [Table([kind.removesuffix("s"), "title"], each.items()) for kind, each in titles.items()]
+    return Listing([tables[0], "", tables[1]], [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)

@@ -24,41 +24,41 @@ from flashsim.studies.presentation.terminal import Part
 
 
 class BenchOutcome(Outcome):
-    """What micro-benchmarks showed."""
+    """Results of micro-benchmarks."""
 
     FILES = (replace(REPORT, option="--out"),)
 
-    def __init__(self, done: session.Session) -> None:
-        super().__init__(done, f"{done.device}: {len(done.runs)} runs over {format_size(done.size)}; {done.state}")
-        self.lead = f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs"
+    def __init__(self, result: session.Session) -> None:
+        super().__init__(result, f"{result.device}: {len(result.runs)} runs over {format_size(result.size)}; {result.state}")
+        self.lead = f"{result.device}, {format_size(result.size)}; state: {result.state}; {format_duration(result.pause)} between runs"
 
-    def printed(self) -> Iterator[Part]:
-        """Nominal figures beside those that are cited, and every benchmark's tables."""
+    def printout(self) -> Iterator[Part]:
+        """Nominal figures beside the cited ones, and every benchmark's tables."""
         yield f"{self.lead}\n"
-        if self.done.figures:
-            yield from (session.figures_table(self.done.figures), "")
-        for tables in session.tables_of(self.done.runs, self.done.set).values():
+        if self.result.figures:
+            yield from (session.figures_table(self.result.figures), "")
+        for tables in session.tables_of(self.result.runs, self.result.set).values():
             for table in tables:
                 yield from (table, "")
 
     def _write_report(self, folder: Path) -> None:
-        session.write_report(folder, self.lead, self.done, self.provenance)
+        session.write_report(folder, self.lead, self.result, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark, pattern and value of its parameter: response times (us) and MB/s."""
-        runs = self.done.runs
+        runs = self.result.runs
         names = {"min_us": "minimum", "mean_us": "mean", "p99_us": "p99", "max_us": "maximum"}
         times = {name: runs[column] / MICROSECONDS for name, column in names.items()}
         return runs[["benchmark", "pattern", "parameter", "value"]].assign(**times, mb_per_s=runs["bandwidth"] / MB)
 
     def figures(self) -> pd.DataFrame:
         """A row a nominal figure of a preset: measured, cited, and by how much they differ; none where only some benchmarks ran."""
-        frame = pd.DataFrame(self.done.figures, columns=["figure", "measured", "cited", "source", "difference"])
+        frame = pd.DataFrame(self.result.figures, columns=["figure", "measured", "cited", "source", "difference"])
         return frame.drop(columns="source")
 
     def _draw(self) -> Figure:
-        runs = self.done.runs
-        return session.STYLES[self.done.set].picture(runs[runs["benchmark"] == runs["benchmark"].iloc[0]])
+        runs = self.result.runs
+        return session.STYLES[self.result.set].picture(runs[runs["benchmark"] == runs["benchmark"].iloc[0]])
 
 
 def _level(value: Any, parameter: str) -> int:
@@ -92,7 +92,7 @@ def bench(
     count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
     quick: Annotated[bool, Flag("Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
     state: Annotated[
-        float | str, Field("Of a simulated drive, written at random first.", "SHARE", typed=float, python="A text is a precondition.")
+        float | str, Field("Of a simulated drive, written at random first.", "SHARE", kind=float, python="A text is a precondition.")
     ] = 0.1,
     precondition: fields.Precondition = None,
     ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=fields.least(0))] = None,
@@ -124,14 +124,14 @@ def bench(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.bench("toshiba-5400-320gb", "granularity", quick=True, count=16)
-    >>> told.summary()["pattern"].unique().tolist()
+    >>> provenance = fs.bench("toshiba-5400-320gb", "granularity", quick=True, count=16)
+    >>> provenance.summary()["pattern"].unique().tolist()
     ['SR', 'RR', 'RW', 'SW']
     """
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
     method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
     options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
-    shown, told = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
+    drawing, provenance = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
     with activity("runs") as progress:
-        done = session.bench(device, options, method, progress, (lambda drive: shown.draw(drive, told)) if shown else None)
-    return BenchOutcome(done)
+        result = session.bench(device, options, method, progress, (lambda drive: drawing.draw(drive, provenance)) if drawing else None)
+    return BenchOutcome(result)

@@ -18,15 +18,15 @@ from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
 from flashsim.operations import fields
-from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, compared, curve_of, size_text
+from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, comparison_of, curve_of, size_text
 from flashsim.operations.face._devices import device_of
 from flashsim.operations.face._tables import arrow_table
-from flashsim.operations.face._traces import Traced, trace_file
+from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.session import Asked, ReferenceSource, simulate
+from flashsim.studies.caching.session import CacheStudy, ReferenceSource, simulate
 from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
@@ -41,7 +41,7 @@ _TRACES = (
     "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
 )
 _SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
-_SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated."
+_SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; counts are estimated."
 _OF_A_CURVE = "Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error."
 _FORMATS = "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}."
 _COLUMNS = "Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes."
@@ -63,7 +63,7 @@ Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...")]
 
 
 class SimulationChoices(TypedDict, total=False):
-    """How a trace is simulated, besides policies and sizes."""
+    """Options of a simulation, besides policies and sizes."""
 
     page_size: fields.PagesOf
     warm_up: Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE", default=0)]
@@ -121,7 +121,7 @@ def cache(
     """
     if requests is not None and device is None:
         raise InvalidParameterError("--requests", final_name(requests), "without --device there are none")
-    source, asked = _asked(trace, policy, size, **how)
+    source, study = _study(trace, policy, size, **how)
     target = None
     if device is not None:
         target = Target(device if isinstance(device, str) else device.ready(), depth, cpu, allow_write, force)
@@ -130,8 +130,8 @@ def cache(
     with ExitStack() as stack:
         if target is not None and requests is not None:
             target = replace(target, sink=stack.enter_context(ParquetRecorder(requests, origin())))
-        done = simulate(source, asked, stack.enter_context(activity("simulating policies")), target)
-    return CacheOutcome(done, source, asked)
+        results = simulate(source, study, stack.enter_context(activity("simulating policies")), target)
+    return CacheOutcome(results, source, study)
 
 
 @operation
@@ -151,7 +151,7 @@ def comparison(
         flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
     """
     names = at_least_two([*(policies or []), *(policy or [])])
-    return compared(*_asked(trace, names, size, **how))
+    return comparison_of(*_study(trace, names, size, **how))
 
 
 @operation
@@ -180,7 +180,7 @@ def curve(
         flashsim cache curve pages.txt --policy lru --policy arc --policy opt --size 5%..50%
     """
     how: SimulationChoices = {"page_size": page_size, "limit": limit, "seed": seed, "jobs": jobs, "format": format, "columns": columns}
-    return curve_of(*_asked(trace, policy, size, **how), sample)
+    return curve_of(*_study(trace, policy, size, **how), sample)
 
 
 @operation
@@ -204,8 +204,8 @@ def keep(
     source = of_text(text(trace, "trace"), page_size, seed, format, columns)
     with activity("writing references") as progress:
         references = page_trace.keep(source.batches(), out, to, progress)
-    written = {"file": final_name(out), "references": references}
-    return Listing([f"{written['file']}: {references:,} references"], [written])
+    row = {"file": final_name(out), "references": references}
+    return Listing([f"{row['file']}: {references:,} references"], [row])
 
 
 @dataclass(frozen=True)
@@ -222,26 +222,26 @@ class _Requests:
             yield from page_trace.page_trace(file, self.page_size).batches()
 
 
-def _asked(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[ReferenceSource, Asked]:
-    """The references of a trace, and what policies are asked."""
+def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[ReferenceSource, CacheStudy]:
+    """The references of a trace, and the parameters of a study."""
     page_size, seed, sample = how["page_size"], how["seed"], how.get("sample", 1.0)
-    asked = Asked(policies, sizes, page_size, how.get("warm_up", 0), how["limit"], seed, how["jobs"] or cores(), sample)
-    return _source(trace, asked, how["format"], how["columns"]), asked
+    study = CacheStudy(policies, sizes, page_size, how.get("warm_up", 0), how["limit"], seed, how["jobs"] or cores(), sample)
+    return _source(trace, study, how["format"], how["columns"]), study
 
 
-def _source(value: Any, asked: Asked, format_name: str | None, columns: str | None) -> ReferenceSource:
+def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str | None) -> ReferenceSource:
     """References of whatever describes them."""
     if isinstance(value, str | PathLike):
-        return of_text(text(value, "trace"), asked.page_size, asked.seed, format_name, columns)
+        return of_text(text(value, "trace"), study.page_size, study.seed, format_name, columns)
     if isinstance(value, tuple) and len(value) == 2 and all(hasattr(each, "__len__") and not isinstance(each, str) for each in value):
         return of_values(*value)
     if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series | pa.ChunkedArray)):
         frame = arrow_table(value, "trace", A_TRACE).to_pandas()
         if "page" in frame:
             return of_values(frame["page"], frame.get("write"), "frame")
-        return _Requests("frame", frame, asked.page_size)
-    if isinstance(value, Traced):
-        return _Requests("requests", value, asked.page_size)
+        return _Requests("frame", frame, study.page_size)
+    if isinstance(value, TraceSource):
+        return _Requests("requests", value, study.page_size)
     if callable(getattr(value, "batches", None)) and isinstance(getattr(value, "name", None), str):
         source: ReferenceSource = value
         return source

@@ -29,31 +29,31 @@ class CalibrationOutcome(Outcome):
 
     FILES = (REPORT,)
 
-    def __init__(self, done: session.Calibration, written: bool) -> None:
-        super().__init__(done, done.summary())
-        self.preset = done.preset
-        self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
+    def __init__(self, result: session.Calibration, has_writes: bool) -> None:
+        super().__init__(result, result.summary())
+        self.preset = result.preset
+        self.lead = f"{result.device}, {format_size(result.size)}; {'read and written' if has_writes else 'only read'}"
 
-    def printed(self) -> Iterator[Part]:
-        """What was measured and simulated, and how well they agree."""
+    def printout(self) -> Iterator[Part]:
+        """Measured and simulated times, and their agreement."""
         yield f"{self.lead}\n"
         for held_out in (False, True):
-            yield from (self.done.table(held_out), "")
-        yield from (self.title, "", Explanation(self.done.note))
+            yield from (self.result.table(held_out), "")
+        yield from (self.title, "", Explanation(self.result.note))
 
     def _write_report(self, folder: Path) -> None:
-        self.done.write_report(folder, self.lead, self.provenance)
+        self.result.write_report(folder, self.lead, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark: measured and simulated (us), the noise of the measurement, and whether it was held out of the fit."""
-        cells = self.done.cells
-        measured, simulated = cells["time_ns"] / MICROSECONDS, cells["simulated_ns"] / MICROSECONDS
-        shown = cells[["cell", "held_out"]].assign(measured_us=measured, noise=cells["noise"], simulated_us=simulated)
-        return shown.assign(difference=cells["error"])
+        cells = self.result.cells
+        times, simulated_times = cells["time_ns"] / MICROSECONDS, cells["simulated_ns"] / MICROSECONDS
+        columns = cells[["cell", "held_out"]].assign(measured_us=times, noise=cells["noise"], simulated_us=simulated_times)
+        return columns.assign(difference=cells["error"])
 
     def estimates(self) -> pd.DataFrame:
         """A row a parameter that was fitted, with its 95 % interval."""
-        return pd.DataFrame([vars(one) for one in self.done.estimates])
+        return pd.DataFrame([vars(one) for one in self.result.estimates])
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the preset as a TOML file, which is then a device by its path."""
@@ -67,7 +67,7 @@ class CalibrationOutcome(Outcome):
 
     def text(self) -> str:
         """The preset, as a TOML file has it."""
-        return self.done.text()
+        return self.result.text()
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "measured_us", "simulated_us", "held_out", ("held out", "fitted"))
@@ -76,16 +76,16 @@ class CalibrationOutcome(Outcome):
 class CpuOutcome(CalibrationOutcome):
     """Prices of this machine's work; `save` writes a CPU preset."""
 
-    def __init__(self, done: cpu_prices.CpuPrices) -> None:
-        Outcome.__init__(self, done, "prices of this machine's CPU")
+    def __init__(self, result: cpu_prices.CpuPrices) -> None:
+        Outcome.__init__(self, result, "prices of this machine's CPU")
 
     def summary(self) -> pd.DataFrame:
         """A row a price: nanoseconds, their spread, and where it comes from."""
-        return self.done.table()
+        return self.result.table()
 
-    def printed(self) -> Iterator[Part]:
+    def printout(self) -> Iterator[Part]:
         """The prices."""
-        yield self.done.table()
+        yield self.result.table()
 
     def _write_report(self, folder: Path) -> None:
         raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
@@ -100,7 +100,7 @@ def calibrate(
         ),
     ] = None,
     *,
-    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", needed=True)] = None,
+    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
     size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
     time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
@@ -135,13 +135,13 @@ def calibrate(
         raise InvalidParameterError("--out", final_name(out), "a preset's file ends in .toml")
     name = Path(final_name(out)).stem if out else "calibrated"
     if cpu:
-        given = {"PATH": path, "--size": size and format_size(size), "--allow-write": "given" * allow_write, "--yes-destroy": yes_destroy}
-        for option, value in given.items():
+        options = {"PATH": path, "--size": size and format_size(size), "--allow-write": "given" * allow_write, "--yes-destroy": yes_destroy}
+        for option, value in options.items():
             if value:
                 raise InvalidParameterError(option, value, "--cpu measures this machine, and no device")
         with activity("measuring") as progress:
             prices = cpu_prices.measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
-        done: CalibrationOutcome = CpuOutcome(prices)
+        outcome: CalibrationOutcome = CpuOutcome(prices)
     else:
         if path is None:
             raise InvalidParameterError("PATH", "none", "a device is needed, or --cpu")
@@ -149,9 +149,9 @@ def calibrate(
             activity("measuring") as progress,
             open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
         ):
-            done = CalibrationOutcome(
+            outcome = CalibrationOutcome(
                 session.calibrate(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write
             )
     if out is not None:
-        out.write_text(done.text(), encoding="utf-8")
-    return done
+        out.write_text(outcome.text(), encoding="utf-8")
+    return outcome

@@ -41,23 +41,23 @@ _ENGINES = fields.choice("builtin", "fio", "both")
 
 
 class ComparisonOutcome(Outcome):
-    """Joins, and what each witness says of them."""
+    """Joins, and their times by each witness."""
 
     FILES = (REPORT,)
 
-    def printed(self) -> Iterator[Part]:
-        """What every witness says, how noisy the real file is, and what the columns mean."""
-        yield from (Explanation(self.title), "", joins_report.table(self.done), "", joins_report.noise_table(self.done), "")
+    def printout(self) -> Iterator[Part]:
+        """Times by every witness, the noise of the real file, and the meaning of the columns."""
+        yield from (Explanation(self.title), "", joins_report.table(self.result), "", joins_report.noise_table(self.result), "")
         for name, meaning in joins_report.MEANING:
             yield Explanation(f"{name}: {meaning}")
         yield Explanation(joins_report.WHY)
 
     def _write_report(self, folder: Path) -> None:
-        joins_report.write_report(folder, self.done, self.provenance)
+        joins_report.write_report(folder, self.result, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
-        seconds = joins.seconds(self.done.joins)
+        seconds = joins.seconds(self.result.joins)
         frame = seconds.infer_objects().rename(columns={name: f"{name.replace(' ', '_')}_s" for name in seconds.columns[3:]})
         frame["formula_s"] = frame["formula_s"].astype(float)
         for name in ("formula", "simulated"):
@@ -66,11 +66,11 @@ class ComparisonOutcome(Outcome):
 
     def noise(self) -> pd.DataFrame:
         """A row a join and column of the real file: how far the totals of the repeats lie apart, as a share."""
-        rows = [(one.algorithm, name, noise) for one in self.done.joins for name, noise in one.noise().items()]
+        rows = [(one.algorithm, name, noise) for one in self.result.joins for name, noise in one.noise().items()]
         return pd.DataFrame(rows, columns=["algorithm", "witness", "noise"])
 
     def _draw(self) -> Figure:
-        return joins_report.picture(self.done)
+        return joins_report.picture(self.result)
 
 
 def _device(value: Any, parameter: str) -> Any:
@@ -81,8 +81,8 @@ def _device(value: Any, parameter: str) -> Any:
 
 
 def _engines(value: Any, parameter: str) -> list[str]:
-    asked = [_ENGINES(each, parameter) for each in fields.several(value, parameter)]
-    return ["builtin", "fio"] if "both" in asked else asked
+    engines = [_ENGINES(each, parameter) for each in fields.several(value, parameter)]
+    return ["builtin", "fio"] if "both" in engines else engines
 
 
 @operation
@@ -104,7 +104,7 @@ def compare(
     engine: Annotated[Any, Field("What replays; both, if fio is installed.", "builtin|fio|both", _engines)] = None,
     repeats: Annotated[int, Count("Runs on the real device; of each request the shortest time counts.")] = 5,
     time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
-    allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", told=False)] = False,
+    allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", provenance=False)] = False,
     yes_destroy: fields.YesDestroy = None,
     seed: Annotated[int, Count("Of the calibration.", parse=fields.least(0))] = 0,
     force: fields.Force = False,
@@ -136,29 +136,29 @@ def compare(
     both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:
-        given = (f"do2009:customer@{scale:g}" if r is None else r, f"do2009:orders@{scale:g}" if s is None else s)
-        relations = open_pair(source(given[0], "r"), source(given[1], "s"), on)
+        sources = (f"do2009:customer@{scale:g}" if r is None else r, f"do2009:orders@{scale:g}" if s is None else s)
+        relations = open_pair(source(sources[0], "r"), source(sources[1], "s"), on)
         files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
         access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
         joins.check(target, files, access, engines)
-        chosen = device.preset if isinstance(device, CalibrationOutcome) else None
-        if chosen is None and device == CALIBRATED:
-            chosen = _calibrated(path, needed_size(files), time, access, seed, progress)
-        done = joins.validate(target, chosen or presets.load(str(device)), files, setting, engines, access, progress)
-    return ComparisonOutcome(done, joins_report.conditions(done))
+        simulated = device.preset if isinstance(device, CalibrationOutcome) else None
+        if simulated is None and device == CALIBRATED:
+            simulated = _calibrate(path, needed_size(files), time, access, seed, progress)
+        validation = joins.validate(target, simulated or presets.load(str(device)), files, setting, engines, access, progress)
+    return ComparisonOutcome(validation, joins_report.conditions(validation))
 
 
-def _calibrated(path: Any, size: int, time: int, access: RealSettings, seed: int, progress: Progress | None) -> presets.Preset:
+def _calibrate(path: Any, size: int, time: int, access: RealSettings, seed: int, progress: Progress | None) -> presets.Preset:
     """A preset fitted to the device, of the size that the joins need."""
-    used = max(_LEAST, -(-size // _UNIT) * _UNIT)
+    area = max(_LEAST, -(-size // _UNIT) * _UNIT)
     with open_target(
-        str(path), used, allow_write=access.allow_write, replace=access.replace, destroy=access.destroy, progress=progress
+        str(path), area, allow_write=access.allow_write, replace=access.replace, destroy=access.destroy, progress=progress
     ) as target:
         return calibrate(target, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
 
 
 class ClosedLoopOutcome(Outcome):
-    """A drive's model under the requests that were measured on the drive; `parts`: demerits of the model without each of its parts."""
+    """A drive's model under the requests of a measured run; `parts`: demerits of the model without each of its parts."""
 
     FILES = (REPORT,)
 
@@ -178,7 +178,7 @@ class ClosedLoopOutcome(Outcome):
         document |= {"groups": closed_loop.as_json(self.groups), "notes": list(self.preset.notes)}
         return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
 
-    def printed(self) -> Iterator[Part]:
+    def printout(self) -> Iterator[Part]:
         """Means, percentiles and demerits."""
         yield from (f"{self.title}\n", closed_loop.summary_table(self.groups), "", closed_loop.percentile_table(self.groups))
         if self.parts:
@@ -188,7 +188,7 @@ class ClosedLoopOutcome(Outcome):
     def _write_report(self, folder: Path) -> None:
         others = [closed_loop.ablation_table(self.parts)] if self.parts else []
         title = f"{self.trace.name} on {self.preset.name}"
-        closed_loop.write_report(folder, title, self.done, self.groups, others, self.provenance)
+        closed_loop.write_report(folder, title, self.result, self.groups, others, self.provenance)
 
 
 @operation
@@ -208,10 +208,10 @@ def hdd(
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
     """
-    preset, measured = presets.load(drive), Path(trace)
+    preset, measurements = presets.load(drive), Path(trace)
     if preset.kind != "hdd":
         raise RefusedError(f"--drive: {preset.name} is no hard disk")
     with activity("replaying") as progress:
-        loop = closed_loop.run(preset, measured, progress=progress)
-        parts = dict(closed_loop.ablate(preset, measured, progress)) if ablate else {}
-    return ClosedLoopOutcome(preset, measured, loop, parts)
+        loop = closed_loop.run(preset, measurements, progress=progress)
+        parts = dict(closed_loop.ablate(preset, measurements, progress)) if ablate else {}
+    return ClosedLoopOutcome(preset, measurements, loop, parts)

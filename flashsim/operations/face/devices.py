@@ -37,8 +37,8 @@ def devices(
     ['parameter', 'value', 'meaning', 'source']
     """
     if preset is None:
-        found = [presets.load(name) for name in presets.names()]
-        rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in found]
+        every = [presets.load(name) for name in presets.names()]
+        rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in every]
         return pd.DataFrame(rows, columns=["preset", "kind", "capacity_gb", "title"])
     values = [
         (name if kind == "parameters" else f"{kind} {name}", each["shown"], each["meaning"], each.get("source", "derived"))
@@ -48,36 +48,36 @@ def devices(
     return pd.DataFrame(values, columns=["parameter", "value", "meaning", "source"])
 
 
-def facts_of(chosen: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
-    """What there is to say of a preset, by kind and name: a value, as it is shown, what it means and where it comes from.
+def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
+    """Facts of a preset, by kind and name: a value, its text, its meaning and its source.
 
     ``parameters``; ``array``, how many drives there are, where it is more than one, and how bytes are spread over them; ``derived``, what
     follows from the values of a flash drive; ``cited``, the figures that it is meant to show; and ``energy``.
     """
-    engines.check_policies(chosen)
+    engines.check_policies(preset)
     facts = {
-        "parameters": _described(chosen.parameters, chosen.sources),
-        "array": _described(chosen.array, chosen.array_sources),
+        "parameters": _facts(preset.parameters, preset.sources),
+        "array": _facts(preset.array, preset.array_sources),
         "derived": {},
         "cited": {
             name: {
                 "value": value,
                 "shown": figures.show(name, value),
                 "meaning": figures.meaning(name),
-                "source": chosen.cited_sources[name],
+                "source": preset.cited_sources[name],
             }
-            for name, value in chosen.cited.as_dict().items()
+            for name, value in preset.cited.as_dict().items()
         },
-        "energy": _described(chosen.energy, chosen.energy_sources),
+        "energy": _facts(preset.energy, preset.energy_sources),
     }
-    if chosen.flash is not None:
-        value = chosen.flash.effective_overprovisioning
+    if preset.flash is not None:
+        value = preset.flash.effective_overprovisioning
         meaning = "flash pages outside spare blocks and gc_reserve, over those that the address space covers, less 1"
         facts["derived"]["effective_overprovisioning"] = {"value": value, "shown": f"{value:.2%}", "meaning": meaning}
     return facts
 
 
-def _described(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
+def _facts(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
     return {
         name: {"value": getattr(parameters, name), "shown": shown, "meaning": meaning, "source": sources.get(name, "default")}
         for name, shown, meaning in (describe(parameters) if parameters else ())
@@ -85,17 +85,17 @@ def _described(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
 
 
 @operation
-def listed() -> Listing:
+def list_presets() -> Listing:
     """List the device presets.
 
     Examples::
 
         flashsim device list
     """
-    found = [presets.load(name) for name in presets.names()]
-    rows = [{"name": each.name, "kind": each.kind, "capacity": each.capacity, "title": each.title} for each in found]
-    shown = [(each.name, each.kind, format_size(each.capacity), each.title) for each in found]
-    return Listing([Table(["preset", "kind", "capacity", "title"], shown)], rows, {"presets": rows})
+    every = [presets.load(name) for name in presets.names()]
+    rows = [{"name": each.name, "kind": each.kind, "capacity": each.capacity, "title": each.title} for each in every]
+    cells = [(each.name, each.kind, format_size(each.capacity), each.title) for each in every]
+    return Listing([Table(["preset", "kind", "capacity", "title"], cells)], rows, {"presets": rows})
 
 
 @operation
@@ -109,21 +109,21 @@ def show(
         flashsim device show ocz-core-60gb
         flashsim device show toshiba-5400-320gb
     """
-    chosen = presets.load(preset)
-    told = facts_of(chosen)
-    parts = [f"{chosen.name} ({chosen.kind}): {chosen.title}\n"]
-    for kind, facts in told.items():
+    loaded = presets.load(preset)
+    facts_by_kind = facts_of(loaded)
+    parts = [f"{loaded.name} ({loaded.kind}): {loaded.title}\n"]
+    for kind, facts in facts_by_kind.items():
         for name, each in facts.items():
-            named = f"{name} = {each['shown']}" if kind == "parameters" else f"{kind} {name}: {each['shown']}"
-            parts.append("\n    ".join([named, each["meaning"], *([f"source: {each['source']}"] if "source" in each else [])]))
-    if chosen.kind == "ssd" and not told["energy"]:
+            line = f"{name} = {each['shown']}" if kind == "parameters" else f"{kind} {name}: {each['shown']}"
+            parts.append("\n    ".join([line, each["meaning"], *([f"source: {each['source']}"] if "source" in each else [])]))
+    if loaded.kind == "ssd" and not facts_by_kind["energy"]:
         parts.append("no energy figures")
-    rows = [{"kind": kind, "name": name, **each} for kind, facts in told.items() for name, each in facts.items()]
-    return Listing(parts, rows, {"name": chosen.name, "kind": chosen.kind, "title": chosen.title} | told)
+    rows = [{"kind": kind, "name": name, **each} for kind, facts in facts_by_kind.items() for name, each in facts.items()]
+    return Listing(parts, rows, {"name": loaded.name, "kind": loaded.kind, "title": loaded.title} | facts_by_kind)
 
 
-def _diskspecs_files(given: Mapping[str, Any]) -> Iterable[Path]:
-    return diskspecs.read(Path(given["file"]), given["disk"]).files
+def _diskspecs_files(values: Mapping[str, Any]) -> Iterable[Path]:
+    return diskspecs.read(Path(values["file"]), values["disk"]).files
 
 
 @operation
@@ -145,14 +145,14 @@ def import_diskspecs(
         flashsim device import-diskspecs drive.parv --out drive.toml
         flashsim device import-diskspecs drive.parv --out mine.toml --disk MY_DISK --json mine.json
     """
-    named = final_name(out)
-    if not named.endswith(".toml"):
-        raise InvalidParameterError("--out", named, "a preset's name must end in .toml")
+    target = final_name(out)
+    if not target.endswith(".toml"):
+        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
     drive = diskspecs.read(Path(file), disk)
-    document = drive.document(Path(named).stem)
+    document = drive.document(Path(target).stem)
     preset = presets.from_document(document, Path(file))
     out.write_text(as_toml(document, drive.notes), encoding="utf-8")
     blocks = preset.capacity // SECTOR
-    lead = f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {named}"
-    told = document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]}
-    return Listing([lead, *(f"note: {note}" for note in drive.notes)], [{"note": note} for note in drive.notes], told)
+    lead = f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {target}"
+    result = document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]}
+    return Listing([lead, *(f"note: {note}" for note in drive.notes)], [{"note": note} for note in drive.notes], result)

@@ -15,9 +15,9 @@ from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import format_duration, format_size
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
-from flashsim.operations.face._drive_run import Replay
-from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
-from flashsim.operations.face._traces import drawn, trace_file
+from flashsim.operations.face._drive_run import DriveReplay
+from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
+from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.fields import count, size, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.studies.replaying.preconditioning import bring_into
@@ -31,7 +31,7 @@ _STATES = {"new": "empty", "full": "sequential"}
 
 
 class Amount(TypedDict, total=False):
-    """What `Drive.write` and `Drive.read` are asked for."""
+    """Arguments of `Drive.write` and `Drive.read`."""
 
     random: str | None
     sequential: str | None
@@ -49,18 +49,18 @@ class Drive:
     device
         The drive itself.
     preset, state, seed
-        As `drive` was asked for.
-    told
-        What was done to bring it into this state, in words.
+        Arguments of `drive`.
+    preparation
+        The preparation of the state, in words.
     """
 
-    def __init__(self, device: Device, preset: str, state: str, seed: int, told: str) -> None:
+    def __init__(self, device: Device, preset: str, state: str, seed: int, preparation: str) -> None:
         self.device = device
         self.preset = preset
         self.state = state
         self.seed = seed
-        self.told = told
-        self._used = False
+        self.preparation = preparation
+        self._has_past = False
 
     @property
     def name(self) -> str:
@@ -77,25 +77,25 @@ class Drive:
         return deepcopy(self)
 
     def recipe(self) -> dict[str, Any]:
-        """What it takes to make the drive again."""
-        if self._used:
+        """Arguments of `drive` that make the drive again."""
+        if self._has_past:
             raise RefusedError(f"device: {self.name} has been used since it was made; give its name, or a new fs.drive(...)")
         return {"preset": self.preset, "state": self.state, "seed": self.seed}
 
     @property
     def is_flash(self) -> bool:
-        """Whether the drive is a flash drive."""
+        """The drive is a flash drive."""
         return self.device.preset.flash is not None
 
     @property
     def precondition(self) -> str:
-        """Its state as ``--precondition`` has it."""
+        """The state as ``--precondition`` has it."""
         return _STATES.get(self.state, self.state)
 
     def ready(self) -> ReadyDrive:
         """The drive for a join, which runs on a copy of it."""
-        filled = self.precondition.partition(",")[0]
-        return ReadyDrive(self.device, full=self.is_flash and filled in ("sequential", "random", "steady"))
+        fill = self.precondition.partition(",")[0]
+        return ReadyDrive(self.device, full=self.is_flash and fill in ("sequential", "random", "steady"))
 
     def write(self, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Write so much, at random places or one after another.
@@ -103,7 +103,7 @@ class Drive:
         Parameters
         ----------
         random, sequential
-            How much, such as ``"1GiB"``; one of them.
+            The size, such as ``"1GiB"``; one of them.
         request
             Bytes of a request, ``"4KiB"`` by default.
         depth
@@ -111,7 +111,7 @@ class Drive:
         within
             The first so many bytes of the drive, if not all of it.
         seed
-            Of the places, 0 by default.
+            Seed of the places, 0 by default.
 
         Examples
         --------
@@ -120,7 +120,7 @@ class Drive:
         >>> run.summary()["requests"].tolist()
         [1024]
         """
-        return self._moved(WRITE, **amount)
+        return self._run(WRITE, **amount)
 
     def read(self, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Read so much, at random places or one after another; see `write`.
@@ -132,7 +132,7 @@ class Drive:
         >>> run.latencies()["operation"].unique().tolist()
         ['read']
         """
-        return self._moved(READ, **amount)
+        return self._run(READ, **amount)
 
     @in_words_of_python()
     def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
@@ -145,11 +145,11 @@ class Drive:
         pace
             ``asap``, ``timed`` or ``think``; by default as the trace knows.
         depth
-            With ``asap``: how many requests are outstanding.
+            Outstanding requests, with ``asap``.
         limit
-            Only the first so many requests.
+            Number of requests, from the first on.
         wrap
-            Whether requests beyond the drive's end wrap around to its begin.
+            Wrap requests beyond the drive's end around to its begin.
 
         Examples
         --------
@@ -162,15 +162,15 @@ class Drive:
         with trace_file(trace) as source:
             what, name = survey(source, limit), source.name
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
-            asked = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
-            self._used = True
-            made = provenance(asked, self.seed)
-            run = Replay(source, what, limit, made).on(self.device, settings, self.told)
-        title = titled(f"{name} replayed ({settings.pace})", [run], self.told)
-        return ReplayOutcome([run], title, made, name, paced(settings.pace, depth), what)
+            parameters = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
+            self._has_past = True
+            origin = provenance(parameters, self.seed)
+            run = DriveReplay(source, what, limit, origin).on(self.device, settings, self.preparation)
+        title = title_of(f"{name} replayed ({settings.pace})", [run], self.preparation)
+        return ReplayOutcome([run], title, origin, name, pace_in_words(settings.pace, depth), what)
 
     @in_words_of_python()
-    def _moved(
+    def _run(
         self,
         operation: int,
         random: str | None = None,
@@ -184,7 +184,7 @@ class Drive:
             both = "none" if random is None else "both"
             raise InvalidParameterError("random, sequential", both, "one of them says how much, such as random='1GiB'")
         name, amount = ("random", random) if random is not None else ("sequential", sequential)
-        moved, each = size(amount, name), size(request, "request")
+        total, each = size(amount, name), size(request, "request")
         span = self.capacity if within is None else size(within, "within")
         if not SECTOR <= each <= span or each % SECTOR:
             raise InvalidParameterError(
@@ -192,23 +192,23 @@ class Drive:
             )
         if span > self.capacity:
             raise InvalidParameterError("within", format_size(span), f"{self.name} holds {format_size(self.capacity)}")
-        if moved < each:
-            raise InvalidParameterError(name, format_size(moved), f"a request takes {format_size(each)}")
+        if total < each:
+            raise InvalidParameterError(name, format_size(total), f"a request takes {format_size(each)}")
         settings = ReplaySettings("asap", count(depth, "depth"))
         pattern = Pattern(operation, each, span // each * each, random=name == "random")
         verb = "written" if operation == WRITE else "read"
-        asked = {"device": self.name, "state": self.state, verb: moved, "pattern": name, "request": each, "depth": depth, "within": span}
-        with drawn(pattern, moved // each, count(seed, "seed", 0), name) as path:
-            self._used = True
-            made, what = provenance(asked, seed), survey(path)
-            run = Replay(path, what, None, made).on(self.device, settings, self.told)
-        words = f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}"
-        return ReplayOutcome([run], titled(words, [run], self.told), made, words, paced("asap", depth), what)
+        about = {"device": self.name, "state": self.state, verb: total, "pattern": name, "request": each, "depth": depth, "within": span}
+        with pattern_trace(pattern, total // each, count(seed, "seed", 0), name) as path:
+            self._has_past = True
+            origin, what = provenance(about, seed), survey(path)
+            run = DriveReplay(path, what, None, origin).on(self.device, settings, self.preparation)
+        words = f"{format_size(total)} {verb} {'at random' if name == 'random' else 'in order'}"
+        return ReplayOutcome([run], title_of(words, [run], self.preparation), origin, words, pace_in_words("asap", depth), what)
 
     def __repr__(self) -> str:
         title = self.device.preset.title
-        at = f"; its clock stands at {format_duration(self.device.now)}" if self._used else ""
-        return f"<Drive {self.name}: {title}, {format_size(self.capacity)}; {self.told}{at}>"
+        at = f"; its clock stands at {format_duration(self.device.now)}" if self._has_past else ""
+        return f"<Drive {self.name}: {title}, {format_size(self.capacity)}; {self.preparation}{at}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"
@@ -227,7 +227,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     precondition
         The same by the words of commands, such as ``"sequential"`` for ``"full"``.
     seed
-        Of all that is drawn.
+        Seed of all that is drawn.
 
     Returns
     -------
@@ -241,16 +241,16 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     >>> new.name, new.told
     ('intel-x25e-64gb', 'empty')
     """
-    name, wanted = text(preset, "preset"), text(precondition or state, "state")
+    name, name_of_state = text(preset, "preset"), text(precondition or state, "state")
     if is_path(name) and not name.endswith(".parv"):
         raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
     device = Device.open(name)
-    if device.preset.flash is None and wanted in (*_STATES, *_STATES.values(), "random", "steady"):
-        return Drive(device, name, wanted, seed, "a disk, which has no state")
+    if device.preset.flash is None and name_of_state in (*_STATES, *_STATES.values(), "random", "steady"):
+        return Drive(device, name, name_of_state, seed, "a disk, which has no state")
     try:
         with activity(f"preparing {Path(name).name}") as progress:
-            told = bring_into(device, _STATES.get(wanted, wanted), count(seed, "seed", 0), progress)
+            preparation = bring_into(device, _STATES.get(name_of_state, name_of_state), count(seed, "seed", 0), progress)
     except FlashsimError as problem:  # in the words of this argument
         problem.args = (str(problem).replace("--precondition", "state"), *problem.args[1:])
         raise
-    return Drive(device, name, wanted, seed, told)
+    return Drive(device, name, name_of_state, seed, preparation)

@@ -51,8 +51,8 @@ def export(
         place = outputs.folder("--out", Path(folder))
         file = lay_out_rows(source(table, "table"), page_size, page_format)
         with activity("writing") as progress:
-            exported = export_relation(file, place, progress)
-    made = Shown(["file", "bytes"], exported["files"].items())
+            files = export_relation(file, place, progress)
+    table_of_files = Shown(["file", "bytes"], files["files"].items())
     lead = f"{file.name}: {file.tuples:,} rows on {file.pages:,} pages of {file.layout.page_title}, in {folder}"
-    made.attrs |= {"lead": lead, "told": exported | {"provenance": origin()}}
-    return made
+    table_of_files.attrs |= {"lead": lead, "document": files | {"provenance": origin()}}
+    return table_of_files

@@ -16,7 +16,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.operations.face._tables import arrow_table
 from flashsim.operations.fields import Count, Field, Flag, Names, text
 from flashsim.operations.operation import operation
-from flashsim.operations.outcome import File, Outcome, frame
+from flashsim.operations.outcome import Outcome, OutputFile, frame
 from flashsim.studies.formulas.fetching import column_of_results, graph_of_text, schedule
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -39,39 +39,39 @@ _PLANNERS = "One of {planners}; or a Python file. Several may be given; all by d
 class FetchOutcome(Outcome):
     """Plans of one graph."""
 
-    FILES = (File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda outcome, path, named: outcome.write_plans(path)),)
+    FILES = (OutputFile("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda outcome, path, _: outcome.write_plans(path)),)
 
     @property
     def graph(self) -> PageGraph:
         """The page graph."""
-        graph: PageGraph = self.done.graph
+        graph: PageGraph = self.result.graph
         return graph
 
     @property
     def fewest_frames(self) -> int | None:
         """The least number of frames with which no page is fetched twice (OPAS1); None unless it was asked for (`exact`)."""
-        fewest: int | None = self.done.fewest_frames
+        fewest: int | None = self.result.fewest_frames
         return fewest
 
     def plan(self, planner: str) -> FetchPlan:
-        """What a planner made; its ``to_frame()`` has a row a fetch, and its ``check()`` goes through it."""
-        plans = {one.planner: one.plan for one in self.done.planned if one.plan}
+        """The plan of a planner; its ``to_frame()`` has a row a fetch, and its ``check()`` verifies it."""
+        plans = {one.planner: one.plan for one in self.result.results if one.plan}
         if planner not in plans:
             raise UnknownNameError("plan", planner, plans)
         return plans[planner]
 
     def summary(self) -> pd.DataFrame:
         """A row a planner: fetches, the same over the pages that are needed at all, the bound, and processor seconds."""
-        return frame(self.done.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
+        return frame(self.result.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
 
     def write_plans(self, path: str | PathLike[str]) -> None:
         """Write a row a planner and fetch into a Parquet file: the page, what it replaces, and how many pairs meet before the next one."""
-        pq.write_table(self.done.plans(), path)
+        pq.write_table(self.result.plans(), path)
 
-    def printed(self) -> Iterator[Part]:
-        """The plans, and what their columns are."""
+    def printout(self) -> Iterator[Part]:
+        """The plans, and the meaning of their columns."""
         columns = same("planner", "fetches") | {"over needed": "over_needed", "bound": "bound", "planning s": "seconds"}
-        yield from (f"{self.title}\n", Table.of(self.done.rows(), columns, digits=3), "")
+        yield from (f"{self.title}\n", Table.of(self.result.rows(), columns, digits=3), "")
         yield Explanation(
             "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
             "the best one may take more."
@@ -86,12 +86,12 @@ class FetchOutcome(Outcome):
         with style():
             figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
             axes = figure.subplots()
-            for number, one in enumerate(self.done.planned):
+            for number, one in enumerate(self.result.results):
                 colour, marker = LINES[number % len(LINES)]
-                met = np.cumsum(one.plan.edges_met) / max(1, self.graph.edges) if one.plan else [1.0]
-                first = one.fetches - len(met) + 1
-                axes.plot(range(first, one.fetches + 1), met, color=colour, marker=marker, markevery=[-1], markersize=5, label=one.planner)
-            axes.axvline(self.done.bound, color="#555555", linestyle=":", label="bound")
+                shares = np.cumsum(one.plan.edges_met) / max(1, self.graph.edges) if one.plan else [1.0]
+                first = one.fetches - len(shares) + 1
+                axes.plot(range(first, one.fetches + 1), shares, color=colour, marker=marker, markevery=[-1], ms=5, label=one.planner)
+            axes.axvline(self.result.bound, color="#555555", linestyle=":", label="bound")
             axes.set(xlabel="fetches", ylabel="share of pairs that have met", ylim=(0, 1.05))
             axes.set_xlim(0, None)
             legend(figure, axes)
@@ -140,9 +140,9 @@ def fetch(
     >>> told.fewest_frames, told.plan("overlap").to_frame().page.nunique()
     (4, 6)
     """
-    made = _graph(graph, results, parameters)
+    page_graph = _graph(graph, results, parameters)
     with activity("planning") as progress:
-        return FetchOutcome(schedule(made, frames, planner or PLANNERS.names(), exact=exact, progress=progress))
+        return FetchOutcome(schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress))
 
 
 def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:

@@ -43,16 +43,16 @@ if TYPE_CHECKING:  # the command needs neither
 
 
 class JoinOutcome(Outcome):
-    """What a join cost on every device, and its rows."""
+    """The cost of a join on every device, and its rows."""
 
     SWEPT = ("summary", "phases")
+    result: joining.JoinResult
 
     def __init__(self, result: joining.JoinResult) -> None:
         super().__init__(result, _title(result))
-        self.result = result
 
     @cached_property
-    def _compared(self) -> list[list[comparison.Compared]]:
+    def _comparisons(self) -> list[list[comparison.PhaseComparison]]:
         return comparison.compare_join(self.result)
 
     def as_dict(self) -> dict[str, Any]:
@@ -65,8 +65,8 @@ class JoinOutcome(Outcome):
         Of several strands: seconds of I/O and CPU work of all together, what has elapsed in all, and how busy cores and device were.
         """
         rows = []
-        for run, compared in zip(self.result.runs, self._compared, strict=True):
-            total, setting = compared[-1], self.result.setting
+        for run, rows_of in zip(self.result.runs, self._comparisons, strict=True):
+            total, setting = rows_of[-1], self.result.setting
             row: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
             row |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
             row |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
@@ -107,8 +107,8 @@ class JoinOutcome(Outcome):
         phases that it has; what others took is ``io_left_out_s``.
         """
         rows = []
-        for run, compared in zip(self.result.runs, self._compared, strict=True):
-            rows += [{"device": run.machine, **row.as_dict()} for row in compared]
+        for run, phases in zip(self.result.runs, self._comparisons, strict=True):
+            rows += [{"device": run.machine, **row.as_dict()} for row in phases]
         seconds = ["io", "formula_io", "formula_io_measured_seek", "io_left_out"]
         columns = ["device", "phase", "requests", "formula_requests", "pages", "formula_pages", *seconds, "io_difference"]
         table = frame(rows)[columns].rename(columns={name: f"{name}_s" for name in seconds})
@@ -129,32 +129,32 @@ class JoinOutcome(Outcome):
         rows: pd.DataFrame = self.table.to_pandas()
         return rows
 
-    def printed(self) -> Iterator[Part]:
-        """What ran, and for each device its cost by phase, beside the formula where there is one."""
+    def printout(self) -> Iterator[Part]:
+        """The join, and for each device its cost by phase, beside the formula where there is one."""
         setting, first = self.result.setting, self.result.runs[0]
-        chosen, takes = self.result.parameters, joins.JOINS.load(setting.algorithm).OPTIONS
-        with_ = [str(getattr(chosen, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(chosen, name)]
+        parameters, takes = self.result.parameters, joins.JOINS.load(setting.algorithm).OPTIONS
+        with_ = [str(value) for name in ("first", "fetch", "policy", "kernel") if name in takes and (value := getattr(parameters, name))]
         with_ += [setting.partition] if setting.partition else []
-        with_ += [f"{chosen.strands} strands"] if chosen.strands > 1 else []
-        joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
+        with_ += [f"{parameters.strands} strands"] if parameters.strands > 1 else []
+        join = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
         files = self.result.files
         sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
-        yield f"{joined} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
+        yield f"{join} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
         buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(self.result.allocation).items())
         if smaller := self.smaller_buckets:
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
         yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows\n"
-        for number, compared in enumerate(self._compared):
-            yield from self._printed_run(number, compared)
+        for number, phases in enumerate(self._comparisons):
+            yield from self._run_parts(number, phases)
 
     @property
     def smaller_buckets(self) -> int:
         """Bytes of the pages of buckets, where they are smaller than the relations'."""
-        made = self.result.bucket_page_size
-        return made if made < self.result.files[0].page_size else 0
+        size = self.result.bucket_page_size
+        return size if size < self.result.files[0].page_size else 0
 
-    def _printed_run(self, number: int, compared: list[comparison.Compared]) -> Iterator[Part]:
+    def _run_parts(self, number: int, phases: list[comparison.PhaseComparison]) -> Iterator[Part]:
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
         if number:
             yield from ("", run.machine)
@@ -165,24 +165,24 @@ class JoinOutcome(Outcome):
             yield from (_strand_costs(run), Explanation(_overlap(run)))
         elif formula is None:
             columns = same("phase", "requests", "pages") | {"I/O s": "io", "CPU s": "cpu", "total s": "total"}
-            yield Shown.of(map(vars, compared), columns, digits=3)
+            yield Shown.of(map(vars, phases), columns, digits=3)
         else:
             disk, total = formula.disk, run.total()
             rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms read"
             seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
-            written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
-            counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
-            sizes = counted if self.smaller_buckets else ""
-            yield from (comparison.comparison_table(compared), "")
-            parts = comparison.why(self.result.setting.algorithm, compared[-1])
-            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {parts}{sizes}")
+            writing = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
+            note = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
+            sizes = note if self.smaller_buckets else ""
+            yield from (comparison.comparison_table(phases), "")
+            parts = comparison.why(self.result.setting.algorithm, phases[-1])
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {parts}{sizes}")
 
     def _draw(self) -> Figure:
         from flashsim.studies.presentation.plots import Bar, stacked_bars
 
         bars = []
-        for run, compared in zip(self.result.runs, self._compared, strict=True):
-            bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in compared[:-1]]
+        for run, phases in zip(self.result.runs, self._comparisons, strict=True):
+            bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in phases[:-1]]
         return stacked_bars({self.title.partition(":")[0]: bars})
 
 
@@ -215,7 +215,7 @@ def join(
     ],
     memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
     algorithm: Annotated[
-        str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, needed=True)
+        str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, required=True)
     ] = "hybrid-hash",
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
@@ -298,8 +298,8 @@ def join(
     """
     on_pages = page_size, page_format or joins.page_format(algorithm)
     pages = joining.memory_pages(memory, *on_pages)
-    chosen: dict[str, Any] = {**choices, "digests_stored": digests_stored or None, "cores": cores}
-    setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **chosen)
+    options: dict[str, Any] = {**choices, "digests_stored": digests_stored or None, "cores": cores}
+    setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **options)
     real = next((one for one in device if isinstance(one, str) and is_path(one)), None)
     if real and len(device) > 1:
         raise RefusedError(f"device: {real} is a real file, which runs alone; fs.compare holds it against formula and simulation")
@@ -314,12 +314,12 @@ def join(
         if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
             raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
     relations = joining.open_pair(source(r, "r"), source(s, "s"), on)
-    shown = joining.wanted_columns(setting, relations)
+    columns = joining.wanted_columns(setting, relations)
     files = (joining.lay_out(relations[0], *on_pages), joining.lay_out(relations[1], *on_pages))
     setting, buffers = drives.division(setting, files, preset, allocation)
     with ExitStack() as stack:
         sink = stack.enter_context(ParquetRecorder(trace, origin())) if trace else None
-        results = stack.enter_context(RowWriter(out, *relations, shown)) if out else None
+        results = stack.enter_context(RowWriter(out, *relations, columns)) if out else None
         if real:
             target = joining.RealFile(Path(real), allow_write, force)
             progress = stack.enter_context(activity("loading"))
@@ -354,5 +354,5 @@ def _overlap(run: ConcurrentRun) -> str:
     return f"Strands took {took:.3f} s together in {elapsed:.3f} s. Busy: {cores}, device {devices} of the time."
 
 
-#: One run of a sweep.
+#: A run of a sweep.
 point = point_of(join)

@@ -18,7 +18,7 @@ from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size, least
 from flashsim.operations.operation import operation, switches
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
-from flashsim.studies.pooling import report, session
+from flashsim.studies.designs import report, session
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 
@@ -40,30 +40,30 @@ def _devices(what: str) -> Field:
 
 
 class PoolOutcome(Outcome):
-    """What systems of pools did."""
+    """Results of designs of a pool's extension."""
 
     SWEPT = ("summary", "series", "traffic")
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, done: session.Pools, seconds: float) -> None:
-        super().__init__(done)
+    def __init__(self, results: session.DesignRuns, seconds: float) -> None:
+        super().__init__(results)
         self.seconds = seconds
 
-    def printed(self) -> Iterator[Part]:
-        """What every system did, what went to its devices, and what has worn."""
-        done, recalled = self.done, self.done.recalled
-        made = len(done.runs) - recalled
-        yield from (self.title, f"How long: {self.seconds:.0f} s; {made} runs were made, {recalled} kept from before\n")
-        for table in (report.runs_table(done), report.traffic_table(done), report.figures_table(done), report.kinds_table(done)):
-            if table is not None:
+    def printout(self) -> Iterator[Part]:
+        """Rates, traffic, figures and wear of every design."""
+        results, recalls = self.result, self.result.recalled
+        fresh = len(results.runs) - recalls
+        yield from (self.title, f"How long: {self.seconds:.0f} s; {fresh} runs were made, {recalls} kept from before\n")
+        for make in (report.runs_table, report.traffic_table, report.figures_table, report.kinds_table):
+            if (table := make(results)) is not None:
                 yield from (table, "")
         yield Explanation(report.EXPLAINED)
-        if (worn := report.wear_table(done)) is not None:
+        if (worn := report.wear_table(results)) is not None:
             yield from ("", worn, "", Explanation(report.WORN))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, done=self.done, origin=self.provenance)
+        report.write_report(folder, results=self.result, origin=self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
@@ -71,29 +71,29 @@ class PoolOutcome(Outcome):
 
     def series(self) -> pd.DataFrame:
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
-        return report.series_frame(self.done)
+        return report.series_frame(self.result)
 
     def kinds(self) -> pd.DataFrame:
         """A row a run and kind of transactions, if there are several: transactions a second and their share, and transactions in all."""
-        return pd.DataFrame([row for each in self.done.runs for row in each.kinds()])
+        return pd.DataFrame([row for each in self.result.runs for row in each.kinds()])
 
     def traffic(self) -> pd.DataFrame:
         """A row a run, device and cause: pages and megabytes a second over the last part of the time, and pages in all."""
-        return pd.DataFrame([row for each in self.done.runs for row in each.traffic()])
+        return pd.DataFrame([row for each in self.result.runs for row in each.traffic()])
 
     def plot_traffic(self) -> Picture:
         """Megabytes a second over time, of the disk and the SSD."""
-        return Picture(report.traffic(self.done))
+        return Picture(report.traffic(self.result))
 
     def plot_parts(self) -> Picture:
-        """What designs do without a part of the SSD manager, over what they do with all."""
-        drawn = report.parts(self.done)
-        if drawn is None:
+        """Throughput of designs without a part of the SSD manager, over that with all parts."""
+        figure = report.parts(self.result)
+        if figure is None:
             raise InvalidParameterError("without", "nothing", "a part must have been left out")
-        return Picture(drawn)
+        return Picture(figure)
 
     def _draw(self) -> Figure:
-        return report.ramp_up(self.done)
+        return report.ramp_up(self.result)
 
 
 @operation
@@ -177,15 +177,15 @@ def pool(
     >>> bool(dw > none), told.series().shape[0]
     (True, 200)
     """
-    given = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
-    states = {purpose: (one.precondition, one.seed) for purpose, one in given.items() if isinstance(one, Drive) and one.is_flash}
-    asked = session.Asked(
+    device_of = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
+    states = {purpose: (one.precondition, one.seed) for purpose, one in device_of.items() if isinstance(one, Drive) and one.is_flash}
+    study = session.PoolStudy(
         workload=workload,
         designs=session.design_names(design),
         memory=memory,
         ssd=ssd,
         time=time,
-        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in given.items()},
+        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in device_of.items()},
         states=states if precondition is None else states | {"ssd": (precondition, seed)},
         policy=policy,
         page_size=page_size,
@@ -195,11 +195,11 @@ def pool(
         last=int(last) / 100,
         switches=switches() | {"sharp": not fuzzy} | ({} if log is None else {"log_bytes": log_bytes}),
     )
-    begun = perf_counter()
+    start = perf_counter()
     with activity("designs") as progress:
-        done = session.simulate(asked, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
-    return PoolOutcome(done, perf_counter() - begun)
+        results = session.simulate(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
+    return PoolOutcome(results, perf_counter() - start)
 
 
-#: One run of a sweep.
+#: A run of a sweep.
 point = point_of(pool, jobs=1, fresh=True)

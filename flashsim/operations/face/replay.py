@@ -13,15 +13,15 @@ from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.operations import fields
 from flashsim.operations.face._devices import device_of, preset_of
-from flashsim.operations.face._drive_run import Replay, TimelineFile, load_unless_too_small
-from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
+from flashsim.operations.face._drive_run import DriveReplay, TimelineFile, load_unless_too_small
+from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
 from flashsim.operations.face._traces import part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, several, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import point_of
 from flashsim.studies.replaying import preconditioning
-from flashsim.studies.replaying.real import RealSettings, assigned
+from flashsim.studies.replaying.real import RealSettings, parse_assignments
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import Survey, survey
 from traces.replay.base import load_engine
@@ -34,9 +34,13 @@ def _devices(value: Any, parameter: str) -> Any:
     if isinstance(value, Mapping) and "preset" not in value:
         return {text(name, "device"): Path(text(path, "device")) for name, path in value.items()}
     many = several(value, parameter)
-    if any(isinstance(one, str) and assigned([one]) for one in many):
-        return assigned([text(one, parameter) for one in many])
+    if any(isinstance(one, str) and parse_assignments([one]) for one in many):
+        return parse_assignments([text(one, parameter) for one in many])
     return [device_of(one) for one in many]
+
+
+def _has_report(values: Mapping[str, Any]) -> bool:
+    return bool(values["json_"] or values["out_dir_"])
 
 
 @operation
@@ -73,15 +77,10 @@ def replay(
     widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: fields.AllowWrite = False,
-    yes_destroy: Annotated[Any, Names("A block device that --allow-write destroys, by name.", "/dev/NAME", told=False)] = None,
+    yes_destroy: Annotated[Any, Names("A block device that --allow-write destroys, by name.", "/dev/NAME", provenance=False)] = None,
     force: fields.Force = False,
-    requests: Annotated[bool, Field("Keep every request with its times.", fixed=lambda given: False, told=False)] = True,
-    pauses: Annotated[
-        bool,
-        Field(
-            "Watch a flash drive's pauses by garbage collection.", fixed=lambda given: bool(given["json_"] or given["out_dir_"]), told=False
-        ),
-    ] = False,
+    requests: Annotated[bool, Field("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
+    pauses: Annotated[bool, Field("Watch a flash drive's pauses by garbage collection.", constant=_has_report, provenance=False)] = False,
     **part: Unpack[fields.TracePart],
 ) -> ReplayOutcome:
     """Replay a trace on a simulated or real device and report what it showed.
@@ -123,44 +122,44 @@ def replay(
         raise RefusedError("--timeline: it shows one device")
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
-    kept = origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to)
+    common = origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to)
     if against:
         presets.load(against)
     with trace_file(part_of(trace, part)) as source:
         what, name = survey(source, limit), source.name
-        asked, on_real, used = Replay(source, what, limit, *kept), None, pace or what.pace()
+        replay_of, on_real, pace_of = DriveReplay(source, what, limit, *common), None, pace or what.pace()
         if real:
             how = engine or "builtin"
-            used = pace or (what.pace() if what.pace() in load_engine(how).PACES else "asap")
-            on_real = RealSettings(used, depth, how, wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered)
+            pace_of = pace or (what.pace() if what.pace() in load_engine(how).PACES else "asap")
+            on_real = RealSettings(pace_of, depth, how, wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered)
         if on_real and together:
-            runs = asked.on_files(device, on_real)
+            runs = replay_of.on_files(device, on_real)
         else:
             runs = []
             for one in device:
                 if on_real and one in real:
-                    runs.append(asked.on_file(Path(one), on_real, against))
+                    runs.append(replay_of.on_file(Path(one), on_real, against))
                     continue
-                drive, state = _prepared(one, what, wrap, empty, precondition)
-                runs.append(asked.on(drive, ReplaySettings(used, depth, wrap), state, used=not isinstance(one, str)))
-    title = titled(f"{name} replayed ({used})", runs)
-    return ReplayOutcome(runs, title, origin(), name, paced(used, depth), what, together)
+                drive, state = _prepare(one, what, wrap, empty, precondition)
+                runs.append(replay_of.on(drive, ReplaySettings(pace_of, depth, wrap), state, has_past=not isinstance(one, str)))
+    title = title_of(f"{name} replayed ({pace_of})", runs)
+    return ReplayOutcome(runs, title, origin(), name, pace_in_words(pace_of, depth), what, together)
 
 
-def _refuse(given: Mapping[str, Any], why: str) -> None:
-    for option, value in given.items():
+def _refuse(values: Mapping[str, Any], why: str) -> None:
+    for option, value in values.items():
         if value:
             raise RefusedError(f"{option}: {why}")
 
 
-def _prepared(device: Any, what: Survey, wrap: bool, empty: bool, precondition: str | None) -> tuple[Device, str]:
+def _prepare(device: Any, what: Survey, wrap: bool, empty: bool, precondition: str | None) -> tuple[Device, str]:
     """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
         _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
         return device.copy().device, ""
     preset = presets.load(device)
     if precondition:
-        preconditioning.wanted(precondition, preset)  # refuse before anything is compiled
+        preconditioning.parse_state(precondition, preset)  # refuse before anything is compiled
     drive, state = Device(preset), ""
     if precondition:
         with activity(f"preparing {drive.name}") as progress:
@@ -170,5 +169,5 @@ def _prepared(device: Any, what: Survey, wrap: bool, empty: bool, precondition: 
     return drive, state
 
 
-#: One run of a sweep.
+#: A run of a sweep.
 point = point_of(replay)

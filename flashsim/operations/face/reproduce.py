@@ -1,4 +1,4 @@
-"""``flashsim reproduce`` and ``fs.reproduce``: a paper's runs made again, and its claims judged."""
+"""``flashsim reproduce`` and ``fs.reproduce``: the runs of a paper, and verdicts on its claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flashsim.operations import fields, reproduction
 from flashsim.operations.fields import Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
-from flashsim.operations.reproduction import Reproduced
+from flashsim.operations.reproduction import PaperResult
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, as_text
@@ -32,26 +32,26 @@ from flashsim.studies.runs.outputs import Outputs
 _TARGET = "What to reproduce, of {papers}; without it, they are listed."
 _CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."
 _DRIVES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
-#: So many cells outside the tolerance are named on a terminal; the report names all.
+#: Cells outside the tolerance that a terminal names; the report names all.
 _NAMED = 3
-#: The first words of the first lines take so many characters.
+#: Characters of the first words of the first lines.
 _HEAD = 15
 
 
-class ExhibitShown:
+class ExhibitView:
     """An exhibit of a paper as the report shows it: words, pictures and tables.
 
     Parameters
     ----------
     sections
-        Its parts.
+        Parts of the exhibit.
     """
 
     def __init__(self, sections: Sequence[Section]) -> None:
         self.sections = list(sections)
 
     def tables(self) -> list[pd.DataFrame]:
-        """Its tables."""
+        """Tables of the exhibit."""
         every = [table for section in self.sections for table in section.tables]
         return [table.infer_objects().round(table.attrs["digits"]) for table in every]
 
@@ -60,7 +60,7 @@ class ExhibitShown:
         for section in self.sections:
             parts.append(f"<h4>{escape(section.title)}</h4><p>{escape(section.text)}</p>")
             parts += section.pictures.values()
-            parts += [frame.to_html(index=False) for frame in ExhibitShown([section]).tables()]
+            parts += [frame.to_html(index=False) for frame in ExhibitView([section]).tables()]
         return "\n".join(parts)
 
     def __repr__(self) -> str:
@@ -68,13 +68,13 @@ class ExhibitShown:
 
 
 class ReproductionOutcome(Outcome):
-    """A paper's claims, judged: `done` has judgements, exhibits and runs."""
+    """A paper's claims, judged: `result` has judgements, exhibits and runs."""
 
-    def __init__(self, done: Sequence[Reproduced], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
-        counts = [", ".join(f"{kind} {count}" for kind, count in reproduction.counts(one, settings.scale).items()) for one in done]
-        titles = [f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}" for one in done]
+    def __init__(self, results: Sequence[PaperResult], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
+        counts = [", ".join(f"{kind} {count}" for kind, count in reproduction.counts(one, settings.scale).items()) for one in results]
+        titles = [f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}" for one in results]
         title = "; ".join(map(": ".join, zip(titles, counts, strict=True)))
-        super().__init__(list(done), title, reproduction.as_dict(done, settings)["provenance"])
+        super().__init__(list(results), title, reproduction.as_dict(results, settings)["provenance"])
         self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
 
     def summary(self) -> pd.DataFrame:
@@ -83,7 +83,7 @@ class ReproductionOutcome(Outcome):
         rows = [
             (each.claim.name, each.verdict_at(scale), str(each.tally), each.published, each.measured)
             + (each.claim.tolerance, each.note_at(scale))
-            for one in self.done
+            for one in self.result
             for each in one.judgements
         ]
         return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "published", "measured", "tolerance", "note"])
@@ -92,30 +92,30 @@ class ReproductionOutcome(Outcome):
         """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
         rows = [
             (each.claim.name, cell.name, cell.published, cell.measured, cell.inside)
-            for one in self.done
+            for one in self.result
             for each in one.judgements
             for cell in each.cells
         ]
         return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
 
-    def exhibit(self, name: str) -> ExhibitShown:
+    def exhibit(self, name: str) -> ExhibitView:
         """A table or figure of the paper, such as ``"table3"``, beside ours."""
-        every = {key: list(sections) for one in self.done for key, sections in one.exhibits.items()}
+        every = {key: list(sections) for one in self.result for key, sections in one.exhibits.items()}
         if name not in every:
             raise UnknownNameError("exhibit", name, every)
-        return ExhibitShown(every[name])
+        return ExhibitView(every[name])
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return reproduction.as_dict(self.done, self.settings)
+        return reproduction.as_dict(self.result, self.settings)
 
-    def printed(self) -> Iterator[Part]:
+    def printout(self) -> Iterator[Part]:
         """Five lines a paper, the verdicts, and if asked for everything that a terminal can show."""
-        for one in self.done:
-            yield from _printed(one, self.settings, self.seconds, self.place, self.details)
+        for one in self.result:
+            yield from _lines(one, self.settings, self.seconds, self.place, self.details)
 
     def _write_report(self, folder: Path) -> None:
-        reproduction.write_report(folder, self.done, self.settings)
+        reproduction.write_report(folder, self.result, self.settings)
 
     def _draw(self) -> Figure:
         cells = self.cells()
@@ -124,12 +124,12 @@ class ReproductionOutcome(Outcome):
         return scatter_beside(numbers, "published", "measured", "inside", ("inside", "outside"))
 
 
-def _listed(given: Mapping[str, Any]) -> bool:
-    """Whether the command lists the papers, because none is named."""
+def _is_listing(values: Mapping[str, Any]) -> bool:
+    """The command lists the papers, because none is named."""
     for option in ("out", "strict", "cluster"):
-        if given[option] and not given["target"]:
+        if values[option] and not values["target"]:
             raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
-    return not given["target"]
+    return not values["target"]
 
 
 @operation
@@ -144,7 +144,7 @@ def reproduce(
         Number("Multiplies tuples and memory, above 0 and up to 1.", "F", parse=fields.number("a number above 0 and up to 1 is needed")),
     ] = 1.0,
     jobs: fields.Jobs = None,
-    cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", told=False)] = None,
+    cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", provenance=False)] = None,
     out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
     details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
@@ -152,7 +152,7 @@ def reproduce(
     seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.least(0))] = 2009,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
-    listed: Annotated[bool, Field("List the papers instead.", fixed=_listed, told=False)] = False,
+    listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,
 ) -> ReproductionOutcome | Listing:
     """Make a paper's runs again, and judge every claim: reproduced, fitted, differs or not attempted.
 
@@ -175,17 +175,17 @@ def reproduce(
     if listed:
         return _papers()
     if target is None:
-        named = ", ".join(PAPERS.names())
-        raise InvalidParameterError("target", "not given", f"a paper is needed, of {named}, or a claim of one; fs.papers() lists them")
-    settings, begun = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
+        names = ", ".join(PAPERS.names())
+        raise InvalidParameterError("target", "not given", f"a paper is needed, of {names}, or a claim of one; fs.papers() lists them")
+    settings, start = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
     with ExitStack() as stack:
         folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
         with activity("runs") as progress:
-            done = reproduction.reproduce(target, settings, progress)
+            results = reproduction.reproduce(target, settings, progress)
         if folder:
-            reproduction.write_report(folder, done, settings)
-    outcome = ReproductionOutcome(done, settings, time.monotonic() - begun, str(out) if out else None, details)
-    outcome.status = int(strict and any(each.verdict is Verdict.DIFFERS for one in done for each in one.judgements))
+            reproduction.write_report(folder, results, settings)
+    outcome = ReproductionOutcome(results, settings, time.monotonic() - start, str(out) if out else None, details)
+    outcome.status = int(strict and any(each.verdict is Verdict.DIFFERS for one in results for each in one.judgements))
     return outcome
 
 
@@ -199,16 +199,16 @@ def _papers() -> Listing:
     return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], rows, {"papers": document})
 
 
-def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
+def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
     """Five lines, the verdicts, and if asked for everything that a terminal can show."""
     scale = settings.scale
-    made = one.results.made.values()
-    kept = sum(run.recalled for run in made)
+    runs = one.results.runs.values()
+    recalls = sum(run.recalled for run in runs)
     for head, text in (
-        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {len(one.judgements)} claims"),
         ("What holds", f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
         ("What does not", reproduction.share(one, scale, holding=False)),
-        ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
+        ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
         yield f"{head:<{_HEAD}}{text}"
@@ -217,7 +217,7 @@ def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | Non
         yield from _details(one, settings)
 
 
-def _details(one: Reproduced, settings: Settings) -> Iterator[Part]:
+def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
     scale = settings.scale
     yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
     for section in one.sections:

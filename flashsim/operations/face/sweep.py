@@ -24,14 +24,14 @@ from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
-from flashsim.operations.operation import described, working
+from flashsim.operations.operation import describe, working
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
 
-#: What a sweep is of: functions of the front door whose modules have a `point`, which makes one run and returns frames, JSON-ready.
+#: A function of the front door whose module has a `point`, which makes one run and returns frames, JSON-ready.
 Swept = Callable[..., Outcome]
 
 
@@ -70,9 +70,9 @@ class SweepOutcome(Outcome):
 
     def _frame(self, what: str) -> pd.DataFrame:
         rows = []
-        for point in self.done:
-            varied = point["varied"]
-            rows += [varied | {name: row[name] for name in row if name not in varied} for row in point["frames"].get(what, [{}])]
+        for point in self.result:
+            axes = point["varied"]
+            rows += [axes | {name: row[name] for name in row if name not in axes} for row in point["frames"].get(what, [{}])]
         return pd.DataFrame(rows)
 
     def _draw(self) -> Figure:
@@ -82,10 +82,10 @@ class SweepOutcome(Outcome):
         others = [name for name in self.axes if name != x]
         series, panels = others[0] if others else None, others[1:]
         y = next(name for name in ("total_s", "mean_us", "transactions_s", *frame.select_dtypes("number").columns) if name in frame)
-        sized = x in numbers and isinstance(self.axes[x][0], str)
-        if sized:
+        has_sizes = x in numbers and isinstance(self.axes[x][0], str)
+        if has_sizes:
             frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
-        return series_over(frame, x, y, series, panels, f"{x}, MiB" if sized else x)
+        return series_over(frame, x, y, series, panels, f"{x}, MiB" if has_sizes else x)
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:
@@ -112,9 +112,9 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     cluster
         The address of a Dask scheduler whose workers make the runs instead; they must see this machine's files and cache folder.
     fresh
-        Whether what is kept of earlier runs is left unused.
+        Make runs again whose results are kept.
     **arguments
-        Of the function; a list is an axis.
+        Arguments of the function; a list is an axis.
 
     Examples
     --------
@@ -129,10 +129,10 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     module = import_module(getattr(function, "__module__", "builtins"))
     if not hasattr(module, "point"):
         raise InvalidParameterError("function", repr(function), "a sweep is of fs.join, fs.pool or fs.replay, without a call")
-    known = signature(function).parameters
-    for name in [*arguments, *(name for name, each in known.items() if each.default is each.empty)]:
-        if name not in known:
-            raise UnknownNameError(f"argument of {function.__name__}", name, known)
+    accepted = signature(function).parameters
+    for name in [*arguments, *(name for name, each in accepted.items() if each.default is each.empty)]:
+        if name not in accepted:
+            raise UnknownNameError(f"argument of {function.__name__}", name, accepted)
         if name not in arguments:
             raise InvalidParameterError(name, "not given", f"{function.__name__} needs it")
     axes = {name: list(value) for name, value in arguments.items() if isinstance(value, list | tuple | range)}
@@ -141,9 +141,9 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
         raise InvalidParameterError(empty or "arguments", "an empty list" if empty else "none is a list", "an axis needs values")
     stamps: dict[str, str] = {}
     fixed = {name: _json(value, name, stamps) for name, value in arguments.items() if name not in axes}
-    encoded = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
-    shown = {name: [_shown(value) for value in values] for name, values in axes.items()}
-    labels, combinations = list(product(*shown.values())), product(*encoded.values())
+    values_as_json = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
+    cells = {name: [_cell(value) for value in values] for name, values in axes.items()}
+    labels, combinations = list(product(*cells.values())), product(*values_as_json.values())
     jobs_of = [
         Job.of(
             f"{module.__name__}:point", ", ".join(map(str, label)), arguments=fixed | dict(zip(axes, values, strict=True)), stamps=stamps
@@ -157,18 +157,18 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     problems = [row["problem"] for run in runs for row in run["frames"]["summary"] if "problem" in row]
     if len(problems) == len(runs):
         raise FlashsimError(problems[0])
-    recalled = sum(made.recalled for made in results.made.values())
+    recalls = sum(run.recalled for run in results.runs.values())
     lengths = ", ".join(f"{len(values)} of {name}" for name, values in axes.items())
-    title = f"{function.__name__}: {len(runs)} runs ({lengths}), {recalled} of them kept from before"
+    title = f"{function.__name__}: {len(runs)} runs ({lengths}), {recalls} of them kept from before"
     title += f"; {len(problems)} were refused" if problems else ""
-    return SweepOutcome(runs, shown, title, provenance({"arguments": fixed, "axes": encoded, "stamps": stamps}))
+    return SweepOutcome(runs, cells, title, provenance({"arguments": fixed, "axes": values_as_json, "stamps": stamps}))
 
 
-def _shown(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     """An argument in a row."""
     if isinstance(value, Drive):
         return f"{value.name} ({value.state})"
-    return described(value) if isinstance(value, str | int | float | PathLike | None) else type(value).__name__
+    return describe(value) if isinstance(value, str | int | float | PathLike | None) else type(value).__name__
 
 
 def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
@@ -181,18 +181,18 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
         if not stamp and name == "device" and os.sep in text:
             raise RefusedError(f"device: a sweep is of simulated devices; fs.compare runs on {text}")
         return text
-    return value.recipe() if isinstance(value, Drive) else str(_kept_table(value, name))
+    return value.recipe() if isinstance(value, Drive) else str(_cache_table(value, name))
 
 
-def _kept_table(value: Any, name: str) -> Path:
+def _cache_table(value: Any, name: str) -> Path:
     """A table as a Parquet file of the cache."""
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
     if name == "trace":
         table = as_trace(table.to_pandas())
-    pq.write_table(table, held, compression="zstd")
-    content = held.getvalue()
+    pq.write_table(table, buffer, compression="zstd")
+    content = buffer.getvalue()
     path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
-    if not path.exists() or not kept.is_believed(path.stat()):
+    if not path.exists() or not kept.is_trustworthy(path.stat()):
         kept.write(path, content)
     return path

@@ -1,4 +1,4 @@
-"""``flashsim trace info`` and ``fs.trace``: what a trace says of its workload, in frames, and the trace in another format."""
+"""``flashsim trace info`` and ``fs.trace``: the workload of a trace, in frames, and the trace in another format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
-from flashsim.operations.face._traces import Traced, part_of, trace_file
+from flashsim.operations.face._traces import TraceSource, part_of, trace_file
 from flashsim.operations.fields import Field, Name, Target, TracePart
 from flashsim.operations.operation import operation, working
 from flashsim.operations.outcome import REPORT, Listing, Outcome
@@ -32,44 +32,44 @@ Trace = Annotated[
 ]
 
 
-class TraceOutcome(Outcome, Traced):
+class TraceOutcome(Outcome, TraceSource):
     """A trace, or a part of it, summarised; `fs.replay` and a drive take it for a trace.
 
     Parameters
     ----------
-    traced
-        The trace as it was given, and which part of it.
-    done
-        What `traces.summary.information.describe` says.
+    source
+        The trace and its part.
+    result
+        Summary by `traces.summary.information.describe`.
     """
 
     FILES = (REPORT,)
 
-    def __init__(self, done: dict[str, Any], title: str, traced: Traced) -> None:
-        Outcome.__init__(self, done, title)
-        Traced.__init__(self, traced.trace, traced.part)
+    def __init__(self, result: dict[str, Any], title: str, source: TraceSource) -> None:
+        Outcome.__init__(self, result, title)
+        TraceSource.__init__(self, source.trace, source.part)
 
     def summary(self) -> pd.DataFrame:
         """A row an operation: requests, bytes, and mean and percentiles of the sizes (bytes)."""
         rows = [
             {"operation": name, "requests": each["requests"], "bytes": each["bytes"]}
             | {f"size_{share}": value for share, value in each["size"].items()}
-            for name, each in self.done["operations"].items()
+            for name, each in self.result["operations"].items()
         ]
         return pd.DataFrame(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return self.done
+        return self.result
 
-    def printed(self) -> Iterator[Part]:
+    def printout(self) -> Iterator[Part]:
         """The format, and what there is to say of the requests."""
-        yield f"format: {self.done['format']}"
-        for table in trace_report.tables(self.done):
+        yield f"format: {self.result['format']}"
+        for table in trace_report.tables(self.result):
             yield from ("", table)
 
     def _write_report(self, folder: Path) -> None:
-        trace_report.write_report(folder, self.title.partition(" (")[0], self.done, self.provenance)
+        trace_report.write_report(folder, self.title.partition(" (")[0], self.result, self.provenance)
 
     def requests(self) -> pd.DataFrame:
         """A row a request, with the columns of a trace; operations by name."""
@@ -79,23 +79,23 @@ class TraceOutcome(Outcome, Traced):
 
     def over_time(self) -> pd.DataFrame:
         """A row a window of time (or of requests, where nothing is timed): requests, bytes, working set and footprint (bytes)."""
-        return trace_report.windows_frame(self.done["over_time"]) if self.done["over_time"] else pd.DataFrame()
+        return trace_report.windows_frame(self.result["over_time"]) if self.result["over_time"] else pd.DataFrame()
 
     def reuse(self) -> pd.DataFrame:
         """A row a size of a cache (bytes): the share of references that it serves if it replaces the least recently used page."""
-        return pd.DataFrame({name: self.done["reuse"].get(name, []) for name in ("cache", "served")})
+        return pd.DataFrame({name: self.result["reuse"].get(name, []) for name in ("cache", "served")})
 
     def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> conversion.Conversion:
-        """Write the trace in another format; what that format does not hold is told."""
+        """Write the trace in another format; the result has what that format does not hold."""
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
         with trace_file(self) as path, working("converting") as progress:
             return conversion.convert(path, Path(target), to, progress)
 
     def _draw(self) -> Figure:
-        if self.done["over_time"]:
-            return trace_report.working_set(self.over_time(), self.done["over_time"])
-        return trace_report.share_by_size(trace_report.sizes_frame(self.done))
+        if self.result["over_time"]:
+            return trace_report.working_set(self.over_time(), self.result["over_time"])
+        return trace_report.share_by_size(trace_report.sizes_frame(self.result))
 
 
 @operation
@@ -117,12 +117,12 @@ def trace(
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    traced = part_of(trace, part)
-    with activity("reading") as progress, trace_file(traced) as source:
-        done = information.describe(source, progress)
+    part_source = part_of(trace, part)
+    with activity("reading") as progress, trace_file(part_source) as source:
+        summary = information.describe(source, progress)
         name = source.name if isinstance(trace, str | PathLike) else "frame"
-    lasts = f" over {done['duration'] / SECONDS:,.3g} s" if done["duration"] else ""
-    return TraceOutcome(done, f"{name} ({done['format']}): {done['requests']:,} requests{lasts}", traced)
+    lasts = f" over {summary['duration'] / SECONDS:,.3g} s" if summary["duration"] else ""
+    return TraceOutcome(summary, f"{name} ({summary['format']}): {summary['requests']:,} requests{lasts}", part_source)
 
 
 @operation
@@ -142,6 +142,6 @@ def convert(
         flashsim trace convert bnl.parquet first.parquet --to parquet --window 2s --device-number 0
     """
     with activity("converting") as progress, trace_file(part_of(trace, part)) as source:
-        done = conversion.convert(source, target, to, progress)
-    told = {"file": final_name(target), "format": to, "requests": done.requests}
-    return Listing([f"{done.requests:,} requests in {told['file']}", *done.lines(to)], [told])
+        outcome = conversion.convert(source, target, to, progress)
+    row = {"file": final_name(target), "format": to, "requests": outcome.requests}
+    return Listing([f"{outcome.requests:,} requests in {row['file']}", *outcome.lines(to)], [row])

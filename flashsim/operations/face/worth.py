@@ -14,8 +14,8 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
-from flashsim.studies.pooling import session
-from flashsim.studies.pooling import worth as study
+from flashsim.studies.designs import session
+from flashsim.studies.designs import worth as budgets
 from flashsim.studies.presentation.terminal import Explanation, Part
 from models.pool_flows import DESIGNS
 
@@ -25,24 +25,24 @@ _DOLLARS = fields.number("an amount of dollars is needed")
 
 
 class WorthOutcome(Outcome):
-    """Divisions of budgets: `done` is the best one of each budget, a design each."""
+    """Divisions of budgets: `result` has the best one of each budget and design."""
 
-    def __init__(self, done: Sequence[study.Choice], asked: study.Worth) -> None:
-        super().__init__(done, f"{asked.workload}: what a budget is best spent on, at prices of {asked.prices}")
-        self.asked = asked
+    def __init__(self, choices: Sequence[budgets.Choice], study: budgets.WorthStudy) -> None:
+        super().__init__(choices, f"{study.workload}: what a budget is best spent on, at prices of {study.prices}")
+        self.study = study
 
     def summary(self) -> pd.DataFrame:
         """A row a budget and design: bytes of memory and SSD, disks, and transactions a second by formula and simulation."""
-        return pd.DataFrame([each.row() for each in self.done])
+        return pd.DataFrame([each.row() for each in self.result])
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return {"choices": [each.row() for each in self.done], "break_even_s": self.break_even()}
+        return {"choices": [each.row() for each in self.result], "break_even_s": self.break_even()}
 
-    def printed(self) -> Iterator[Part]:
-        """The divisions, and what the five-minute rule says."""
+    def printout(self) -> Iterator[Part]:
+        """The divisions, and the five-minute rule."""
         rule = {name: format_duration(round(seconds * SECONDS)) for name, seconds in self.break_even().items()}
-        yield from (study.choices_table(self.done), "")
+        yield from (budgets.choices_table(self.result), "")
         yield Explanation(
             f"By the five-minute rule a page is worth its place in memory if it is referenced again within {rule['memory']}, and on the "
             f"SSD within {rule['ssd']}. Formula and simulated: transactions a second; error: of the formula."
@@ -50,10 +50,10 @@ class WorthOutcome(Outcome):
 
     def break_even(self) -> dict[str, float]:
         """Seconds within which a page must be referenced again to be worth its place in memory, or on the SSD (five-minute rule)."""
-        return self.asked.break_even()
+        return self.study.break_even()
 
     def _draw(self) -> Figure:
-        return study.choices_figure(self.done)
+        return budgets.choices_figure(self.result)
 
 
 @operation
@@ -65,9 +65,9 @@ def worth(
     *,
     budget: Annotated[
         Any,
-        Field("What memory, SSD and disks may cost. Several may be given.", "DOLLARS", fields.each(_DOLLARS), typed=float, several=True),
+        Field("What memory, SSD and disks may cost. Several may be given.", "DOLLARS", fields.each(_DOLLARS), kind=float, several=True),
     ],
-    prices: Annotated[str, Name(f"Of {', '.join(study.PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
+    prices: Annotated[str, Name(f"Of {', '.join(budgets.PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
     design: Annotated[Any, Names(f"Of {', '.join(DESIGNS)}.", "DESIGN")] = DESIGNS,
     disk: Annotated[str, Name(f"The disks, a server each, bought one by one: {_RATES}.", "RATES")] = "rates",
     ssd_device: Annotated[str, Name("The SSD of any size, as the disks.", "RATES")] = "rates",
@@ -96,7 +96,7 @@ def worth(
     >>> told.summary().design.tolist()[0] in ("none", "lc"), told.break_even()["memory"] < told.break_even()["ssd"]
     (True, True)
     """
-    asked = study.Worth(
+    study = budgets.WorthStudy(
         workload=workload,
         budgets=tuple(budget),
         prices=prices,
@@ -111,4 +111,4 @@ def worth(
         seed=seed,
     )
     with activity("dividing the budget") as progress:
-        return WorthOutcome(study.worth(asked, progress), asked)
+        return WorthOutcome(budgets.worth(study, progress), study)

@@ -1,7 +1,7 @@
 """AIOMicrobench: bandwidth and latency over I/O size and outstanding level, in sets of requests handed over at once (psync I/O).
 
 Shin et al., "Optimizing Hash Partitioning for Solid State Drives", SAC 2016, section 2.4: requests of one size go to random places of a
-file, as many at once as the outstanding level says, and the next ones once all of these are done.
+file, as many at once as the outstanding level says, and the next ones once all of these have completed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from flashsim.core.request import READ, SECTOR, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, format_size
 from flashsim.studies.bench.targets import Target
-from flashsim.studies.bench.uflip import COLUMNS, Method, measured, start_up
+from flashsim.studies.bench.uflip import COLUMNS, Method, start_up, statistics_of
 
 #: The sets of micro-benchmarks that there are: uFLIP's and this one.
 SETS = ("uflip", "aio")
-#: What is measured: reads first, which leave the device as it is.
+#: Operations in the order in which they are measured: reads first, which leave the device as it is.
 OPERATIONS = {"read": READ, "write": WRITE}
 #: Bytes of the paper's file.
 FILE = 8 * GIB
 SIZES = tuple(4 * KIB << power for power in range(9))
 LEVELS = tuple(1 << power for power in range(7))
 _QUICK_SIZES, _QUICK_LEVELS = (4 * KIB, 64 * KIB, MIB), (1, 8, 64)
-#: Of a run: sets at least, requests at least, and what is written at least, as a multiple of the drive's buffer.
+#: The least of a run: sets, requests, and bytes written as a multiple of the drive's buffer.
 _SETS, _COUNT, _BUFFERS = 8, 128, 8
 #: The most bytes of one request.
 _LARGEST = 64 * MIB
@@ -58,7 +58,7 @@ class Grid:
     def of(cls, sizes: Sequence[int] = (), levels: Sequence[int] = (), count: int | None = None, *, quick: bool = False) -> Grid:
         """The values that are given, in order, or else the paper's up to 1 MiB and 64; a few of them in a quick run."""
         usual = (_QUICK_SIZES, _QUICK_LEVELS) if quick else (SIZES, LEVELS)
-        first, second = (tuple(sorted(set(given or values))) for given, values in zip((sizes, levels), usual, strict=True))
+        first, second = (tuple(sorted(set(choice or values))) for choice, values in zip((sizes, levels), usual, strict=True))
         return cls(first, second, _COUNT if count is None else count)
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Grid:
 
 
 def operations(only: Sequence[str] = ()) -> list[str]:
-    """What to measure, in order; all, if nothing is named."""
+    """Operations to measure, in order; all, if none is named."""
     for name in only:
         if name not in OPERATIONS:
             raise UnknownNameError("micro-benchmark", name, OPERATIONS)
@@ -107,6 +107,6 @@ def run_all(
         places = generator(method.seed, "aio", name, level, size).integers(0, target.size // size, count)
         completions = target.together(make_requests(OPERATIONS[name], places * size, size), level, method.pause or 0)
         begins, ends = (completions[column].astype(np.int64).reshape(-1, level) for column in ("submitted", "completed"))
-        ignored = start_up(ends.max(axis=1) - begins.min(axis=1)) * level if method.ignore is None else min(method.ignore, count - 1)
-        runs.append((name, "I/O size", "bytes", str(level), size, *measured(completions, np.full(count, size), ignored)))
+        start = start_up(ends.max(axis=1) - begins.min(axis=1)) * level if method.ignore is None else min(method.ignore, count - 1)
+        runs.append((name, "I/O size", "bytes", str(level), size, *statistics_of(completions, np.full(count, size), start)))
     return state, method.pause or 0, pd.DataFrame(runs, columns=COLUMNS)

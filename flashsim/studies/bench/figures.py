@@ -15,14 +15,14 @@ from flashsim.device.presets import Preset
 
 #: The largest command; larger than any request here, so that none is split.
 _COMMAND = MIB
-#: Where SSDs are read and written: enough for all dies, little enough to load at once.
+#: Bytes of an SSD that are read and written: enough for all dies, little enough to load at once.
 _AREA = GIB // 4
 _SINGLE_REQUESTS = 1000
 #: Half a revolution is known within 0.4 % (one standard error) from so many waits.
 _MECHANICAL_REQUESTS = 20_000
 
 
-class Figure(NamedTuple):
+class NominalFigure(NamedTuple):
     """A figure, measured and (where the preset cites it) cited: bytes a second, ns, or requests a second; measured over cited, less 1."""
 
     name: str
@@ -32,7 +32,7 @@ class Figure(NamedTuple):
     difference: float | None
 
 
-def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) -> list[Figure]:
+def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) -> list[NominalFigure]:
     """Measure a drive's nominal figures, each on a fresh drive whose first part has been written once, in order.
 
     Random requests of a disk go to all of it, those of an SSD to that part, which lies on all dies: 256 MiB, or sixteen times its write
@@ -51,16 +51,16 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
     """
     cited = preset.cited.as_dict()
     every = []
-    known = [name for name in NAMES if preset.kind == "hdd" or name not in MECHANICAL]
-    for name in known if only is None else only:
-        if name not in known:
-            raise UnknownNameError("figure", name, known)
+    names = [name for name in NAMES if preset.kind == "hdd" or name not in MECHANICAL]
+    for name in names if only is None else only:
+        if name not in names:
+            raise UnknownNameError("figure", name, names)
         device = Device(preset, maximum_command=_COMMAND)
         area = min(max(_AREA, 16 * _buffer(device)), device.capacity) // _COMMAND * _COMMAND
         device.load(0, area)
         measure, *rest = _MEASUREMENTS[name]
         measured, beside = measure(device, area, seed, *rest), cited.get(name)
-        every.append(Figure(name, measured, beside, preset.cited_sources.get(name, ""), measured / beside - 1 if beside else None))
+        every.append(NominalFigure(name, measured, beside, preset.cited_sources.get(name, ""), measured / beside - 1 if beside else None))
     return every
 
 

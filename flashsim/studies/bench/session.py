@@ -25,7 +25,7 @@ from flashsim.device.aio import check_outstanding
 from flashsim.device.device import Device
 from flashsim.device.figures import show
 from flashsim.studies.bench import aio, targets, uflip
-from flashsim.studies.bench.figures import Figure, figures
+from flashsim.studies.bench.figures import NominalFigure, figures
 from flashsim.studies.presentation import plots
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
@@ -34,7 +34,7 @@ from flashsim.studies.presentation.timeline import Timeline
 from flashsim.studies.replaying import preconditioning
 from traces.workload.base import Setting
 
-#: How much is used unless a size is given: of a simulated drive, so that its state fits into memory, and of a real one that is written.
+#: Default sizes: of a simulated drive, so that its state fits into memory, of a real one that is written, and of a quick run.
 _SIMULATED, _WRITTEN, _QUICK = 64 * GIB, GIB, GIB
 _UNIT = 32 * KIB
 _COUNT, _QUICK_COUNT = 1024, 256
@@ -67,7 +67,7 @@ class Session:
     size: int
     state: str
     pause: int
-    figures: list[Figure]
+    figures: list[NominalFigure]
     runs: pd.DataFrame
     set: str = "uflip"
 
@@ -95,13 +95,13 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
         return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
     if options.precondition:
-        preconditioning.wanted(options.precondition, preset)  # refuse before anything is compiled
+        preconditioning.parse_state(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)
     size = options.size or min(drive.capacity, _QUICK if options.quick else aio.FILE if grid else _SIMULATED)
     with draw(drive) if draw else nullcontext() as timeline:
-        enforced = partial(preconditioning.bring_into, drive, options.precondition, progress=progress) if options.precondition else None
-        target = targets.SimulatedTarget(drive, _whole(size), timeline, enforced)
-        state, pause, runs = _measured(target, options, grid, method, progress, write=True)
+        enforce = partial(preconditioning.bring_into, drive, options.precondition, progress=progress) if options.precondition else None
+        target = targets.SimulatedTarget(drive, _whole(size), timeline, enforce)
+        state, pause, runs = _run_set(target, options, grid, method, progress, write=True)
     nominal = [] if options.only or grid else figures(preset, seed=method.seed)
     return Session(preset.name, target.size, state, pause, nominal, runs, options.set)
 
@@ -116,7 +116,7 @@ def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Met
         _setting(size, SECTOR, options.allow_write, options)
     with targets.open_real(path, size, allow_write=options.allow_write, replace=options.replace) as real:
         target = targets.RealTarget(real, size)
-        state, pause, runs = _measured(target, options, grid, method, progress, write=options.allow_write)
+        state, pause, runs = _run_set(target, options, grid, method, progress, write=options.allow_write)
     return Session(str(path), target.size, state, pause, [], runs, options.set)
 
 
@@ -134,7 +134,7 @@ def _grid(options: Options) -> aio.Grid | None:
     return None
 
 
-def _measured(
+def _run_set(
     target: targets.Target, options: Options, grid: aio.Grid | None, method: uflip.Method, progress: Progress | None, *, write: bool
 ) -> tuple[str, int, pd.DataFrame]:
     if grid:
@@ -159,7 +159,7 @@ _MOST_TICKS = 8
 REACHED = 0.95
 
 
-def figures_table(figures: Sequence[Figure]) -> Table:
+def figures_table(figures: Sequence[NominalFigure]) -> Table:
     """Nominal figures beside the cited ones."""
     rows = [
         [name, show(name, measured), show(name, nominal) if nominal else None, None if differs is None else difference(differs)]
@@ -174,11 +174,11 @@ def tables_of(runs: pd.DataFrame, style: str = "uflip") -> dict[str, list[Table]
 
 
 def _uflip_tables(runs: pd.DataFrame) -> list[Table]:
-    """One of a micro-benchmark; times in ms."""
-    shown = [uflip.shown_value(unit, value) for unit, value in zip(runs["unit"], runs["value"], strict=True)]
+    """The table of a micro-benchmark; times in ms."""
+    texts = [uflip.shown_value(unit, value) for unit, value in zip(runs["unit"], runs["value"], strict=True)]
     times = {"min": "minimum", "mean": "mean", "max": "maximum", "stddev": "deviation", "p99": "p99"}
     columns = same("pattern") | {runs["parameter"].iloc[0]: "shown"} | {f"{head} ms": (name, MILLISECONDS) for head, name in times.items()}
-    records = runs.assign(shown=shown).to_dict("records")
+    records = runs.assign(shown=texts).to_dict("records")
     return [Table.of(records, columns | {"MB/s": ("bandwidth", MB)} | same("ignored"), title=runs["benchmark"].iloc[0], digits=3)]
 
 
@@ -190,10 +190,10 @@ def _uflip_picture(runs: pd.DataFrame) -> Drawing:
     if values[0] <= 0:
         least = min((value for value in values if value > 0), default=1)
         scale = SymmetricalLogScale(None, base=2, linthresh=max(1, least))
-    drawn = plots.lines(series, names=6, xscale=scale, yscale="log", xlabel=runs["parameter"].iloc[0], ylabel="mean response time, us")
+    figure = plots.lines(series, names=6, xscale=scale, yscale="log", xlabel=runs["parameter"].iloc[0], ylabel="mean response time, us")
     places = values[:: -(-len(values) // _MOST_TICKS)]
-    _ticks(drawn, {value: uflip.shown_value(runs["unit"].iloc[0], value) for value in places})
-    return drawn
+    _ticks(figure, {value: uflip.shown_value(runs["unit"].iloc[0], value) for value in places})
+    return figure
 
 
 def _ticks(drawing: Drawing, names: Mapping[float, str]) -> None:
@@ -203,17 +203,17 @@ def _ticks(drawing: Drawing, names: Mapping[float, str]) -> None:
 
 
 def _uflip_overview(runs: pd.DataFrame) -> Table:
-    """For each micro-benchmark, how far mean times lie apart over its parameter: of the pattern that it matters most to."""
+    """The spread of mean times over each micro-benchmark's parameter, for the pattern where it is largest."""
     rows: list[list[Entry]] = []
     for name, own in runs.groupby("benchmark", sort=False):
         spreads = []
         for pattern, each in own.groupby("pattern", sort=False):
-            ordered = each.sort_values("mean", kind="stable")
-            ends = [ordered[["mean", "unit", "value"]].iloc[end].tolist() for end in (0, -1)]
+            by_mean = each.sort_values("mean", kind="stable")
+            ends = [by_mean[["mean", "unit", "value"]].iloc[end].tolist() for end in (0, -1)]
             spreads.append((ends[1][0] / ends[0][0], pattern, ends))
         ratio, pattern, ends = max(spreads, key=lambda spread: spread[0])
-        shown = [part for mean, unit, value in ends for part in (mean / MILLISECONDS, uflip.shown_value(unit, value))]
-        rows.append([str(name), str(pattern), own["parameter"].iloc[0], *shown, ratio])
+        cells = [part for mean, unit, value in ends for part in (mean / MILLISECONDS, uflip.shown_value(unit, value))]
+        rows.append([str(name), str(pattern), own["parameter"].iloc[0], *cells, ratio])
     rows.sort(key=lambda row: -float(row[-1] or 0))
     header = ["micro-benchmark", "pattern", "parameter", "least mean ms", "at", "most mean ms", "at", "most / least"]
     return Table(header, rows, "overview", note="of each micro-benchmark the pattern whose mean times lie furthest apart")
@@ -226,12 +226,12 @@ def at_levels(runs: pd.DataFrame, column: str = "bandwidth") -> pd.DataFrame:
 
 def _aio_tables(runs: pd.DataFrame) -> list[Table]:
     """Tables of reads or writes: MB/s and the mean latency of a request, a row an I/O size and a column an outstanding level."""
-    name, made = str(runs["benchmark"].iloc[0]), []
+    name, tables = str(runs["benchmark"].iloc[0]), []
     for title, column, unit, scale in ((name, "bandwidth", "MB/s", MB), (f"{name}-latency", "mean", "mean us of a request", MICROSECONDS)):
         values = at_levels(runs, column) / scale
         rows = [[format_size(size), *row] for size, *row in values.itertuples(name=None)]
-        made.append(Table(["I/O size", *map(str, values)], rows, title, digits=1, note=f"{unit}; a column: so many requests at once"))
-    return made
+        tables.append(Table(["I/O size", *map(str, values)], rows, title, digits=1, note=f"{unit}; a column: so many requests at once"))
+    return tables
 
 
 def aio_picture(runs: pd.DataFrame) -> Drawing:
@@ -239,9 +239,9 @@ def aio_picture(runs: pd.DataFrame) -> Drawing:
     rates = at_levels(runs) / MB
     series = {str(level): (rates[level].dropna().index, rates[level].dropna()) for level in rates}
     x = "I/O size; a line: so many requests at once"
-    drawn = plots.lines(series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"{runs['benchmark'].iloc[0]}, MB/s")
-    _ticks(drawn, {size: format_size(size).replace(" ", "\n") for size in rates.index})
-    return drawn
+    figure = plots.lines(series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"{runs['benchmark'].iloc[0]}, MB/s")
+    _ticks(figure, {size: format_size(size).replace(" ", "\n") for size in rates.index})
+    return figure
 
 
 def _aio_overview(runs: pd.DataFrame) -> Table:
@@ -252,17 +252,17 @@ def _aio_overview(runs: pd.DataFrame) -> Table:
     for name, own in runs.groupby("benchmark", sort=False):
         most, least = own["bandwidth"].max(), own["bandwidth"].min()
         sizes = [reaching(own, each) for each in ends]
-        shown = [None if size is None else format_size(size) for size in sizes]
+        texts = [None if size is None else format_size(size) for size in sizes]
         size, level = own[["value", "pattern"]].iloc[int(own["bandwidth"].argmin())]
-        rows.append([str(name), most / MB, *shown, least / MB, f"{format_size(size)}, {level}", most / least])
+        rows.append([str(name), most / MB, *texts, least / MB, f"{format_size(size)}, {level}", most / least])
     heads = [f"{REACHED:.0%} of it from, {each} at once" for each in ends]
     return Table(["", "most MB/s", *heads, "least MB/s", "at size, level", "most / least"], rows, "overview")
 
 
 def reaching(runs: pd.DataFrame, outstanding: int, share: float = REACHED) -> int | None:
     """The least size that has a share of the highest bandwidth with so many requests at once, bytes; None if none has."""
-    reached = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= share * runs["bandwidth"].max())]
-    return int(reached["value"].min()) if len(reached) else None
+    fast = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= share * runs["bandwidth"].max())]
+    return int(fast["value"].min()) if len(fast) else None
 
 
 class Style(NamedTuple):
@@ -274,7 +274,7 @@ class Style(NamedTuple):
     overview: Callable[[pd.DataFrame], Table]
 
 
-#: By the set's name.
+#: Styles by the set's name.
 STYLES = {
     "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, _uflip_overview),
     "aio": Style("AIOMicrobench", _aio_tables, aio_picture, _aio_overview),
@@ -291,6 +291,6 @@ def write_report(folder: Path, lead: str, session: Session, origin: dict[str, An
     sections = [Section("What matters", tables=[style.overview(runs)])] if len(runs) else []
     sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if tiles else []
     for name, own in runs.groupby("benchmark", sort=False):
-        drawn = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
-        sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=drawn))
+        pictures = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
+        sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=pictures))
     Report(f"{style.title} on {session.device}", lead, tiles, sections, origin).write(folder)

@@ -51,22 +51,22 @@ class SimulatedTarget:
     size
         Bytes of it that are used.
     timeline
-        Where what is measured is drawn, and nothing else.
-    enforced
+        Drawing of the measurements, and of nothing else.
+    enforce
         Brings the drive into its state in another way than by random writes, given a seed, and says what it is.
     """
 
-    def __init__(self, device: Device, size: int, timeline: Drawing | None = None, enforced: Callable[[int], str] | None = None) -> None:
+    def __init__(self, device: Device, size: int, timeline: Drawing | None = None, enforce: Callable[[int], str] | None = None) -> None:
         if size > device.capacity:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
-        self.enforced = enforced
+        self.enforce = enforce
         self.buffer = device.preset.flash.write_buffer if device.preset.flash else 0
 
     def enforce_state(self, share: float, seed: int) -> str:
-        """Load the whole area in no time, then write `share` of it at random, unless told otherwise; a disk has no state."""
-        if self.enforced:
-            return self.enforced(seed)
+        """Load the whole area in no time, then write `share` of it at random, unless there is `enforce`; a disk has no state."""
+        if self.enforce:
+            return self.enforce(seed)
         if self.device.kind == "hdd":
             return "none: a disk's times do not depend on what was written before"
         self.device.load(0, self.size)
@@ -80,10 +80,10 @@ class SimulatedTarget:
 
     def measure(self, requests: Requests, pause: int) -> Completions:
         """Responses of requests that are measured: they are drawn, where something is."""
-        return self._drawn(requests, lambda: self.serve(requests, pause))
+        return self._draw(requests, lambda: self.serve(requests, pause))
 
     def together(self, requests: Requests, level: int, pause: int) -> Completions:
-        """Measure requests of which `level` are handed over at once, and the next ones when these are done; writes behind go on between."""
+        """Measure requests of which `level` are handed over at once, and the next ones when they have completed; writes behind go on."""
         if level == 1:
             requests["dependency"] = np.arange(len(requests)) - 1
         size = len(requests) if level == 1 else level
@@ -95,9 +95,9 @@ class SimulatedTarget:
                 at = self.device.now
             return np.concatenate(sets)
 
-        return self._drawn(requests, serve)
+        return self._draw(requests, serve)
 
-    def _drawn(self, requests: Requests, serve: Callable[[], Completions]) -> Completions:
+    def _draw(self, requests: Requests, serve: Callable[[], Completions]) -> Completions:
         if self.timeline is None:
             return serve()
         self.device.record_spans(True)
@@ -144,20 +144,20 @@ class RealTarget:
         completions = np.zeros(len(requests), COMPLETION)
         streams = [np.flatnonzero(requests["stream"] == stream) for stream in np.unique(requests["stream"])]
         with ThreadPoolExecutor(len(streams)) as pool:
-            for rows, served in zip(streams, pool.map(lambda rows: self._stream(requests[rows]), streams), strict=True):
-                completions[rows] = served
+            for rows, replies in zip(streams, pool.map(lambda rows: self._stream(requests[rows]), streams), strict=True):
+                completions[rows] = replies
         return completions
 
     def _stream(self, requests: Requests) -> Completions:
         parts = []
         begin = 0
         while begin < len(requests):
-            left = requests[begin:]
-            time.sleep(int(left["think"][0]) / SECONDS)
+            rest = requests[begin:]
+            time.sleep(int(rest["think"][0]) / SECONDS)
             # one call serves requests of one operation, without a pause, and not too many bytes
-            together = (left["operation"] == left["operation"][0]) & (np.cumsum(left["length"]) <= _CALL) & (left["think"] == 0)
+            together = (rest["operation"] == rest["operation"][0]) & (np.cumsum(rest["length"]) <= _CALL) & (rest["think"] == 0)
             together[0] = True
-            part = left if together.all() else left[: int(np.argmin(together))]
+            part = rest if together.all() else rest[: int(np.argmin(together))]
             if part["operation"][0] == READ:
                 parts.append(self.device.read(part["offset"], part["length"])[1])
             else:
@@ -183,7 +183,7 @@ def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Reques
 
 
 def response_times(completions: Completions) -> Integers:
-    """From submission to completion, ns, shape (n,)."""
+    """Times from submission to completion, ns, shape (n,)."""
     return (completions["completed"] - completions["submitted"]).astype(np.int64)
 
 
@@ -250,12 +250,12 @@ def open_target(
     if not is_path(name):
         yield simulated_target(presets.load(name), size)
         return
-    path, needed = Path(name), size or SECTOR
+    path, least = Path(name), size or SECTOR
     if allow_write:
         if path.is_block_device():
             check_typed(path, destroy)
-        needed = _whole(size or size_of(path) or DEFAULT_SIZE, name)
-    with open_real(path, needed, allow_write=allow_write, replace=replace) as device:
+        least = _whole(size or size_of(path) or DEFAULT_SIZE, name)
+    with open_real(path, least, allow_write=allow_write, replace=replace) as device:
         area = _whole(size or device.size, name)
         target = PsyncTarget(device, area)
         for offset in range(0, area if allow_write else 0, _LARGEST):

@@ -26,22 +26,22 @@ ORDER = ("granularity", "alignment", "locality", "pause", "bursts", "mix", "part
 _TOLERANCE, _WINDOWS = 0.2, 16
 #: The pause where nothing is disturbed, and how much longer than the disturbance it is otherwise.
 LEAST_PAUSE, MARGIN = SECONDS, 2
-#: Runs of reads after the writes, at most: what is disturbed for longer is paused for as long as was watched.
+#: Most runs of reads after the writes: a longer disturbance is taken to last as long as these.
 _MOST_RUNS = 16
 
 
 @dataclass(frozen=True)
 class Method:
-    """How runs are measured.
+    """State, pauses and start-up of runs.
 
     Parameters
     ----------
     share
-        Of the area that is written at random before the first run (simulated drives; a real one is written whole).
+        The share of the area that is written at random before the first run (simulated drives; a real one is written whole).
     pause
-        Nanoseconds between runs; None: found by a probe (`probed_pause`).
+        Nanoseconds between runs; None: by a probe (`probed_pause`).
     ignore
-        Requests at the beginning of a run that statistics leave out; None: found in the response times (`start_up`).
+        Requests at the beginning of a run that statistics leave out; None: by the response times (`start_up`).
     """
 
     share: float = 0.1
@@ -90,8 +90,8 @@ def run_all(
             progress(number, len(todo), f"{name} {run.name}")
         requests, member = run.requests(method.seed), members[name]
         completions = target.measure(requests, pause)
-        ignored = start_up(response_times(completions)) if method.ignore is None else method.ignore
-        runs.append((name, member.PARAMETER, member.UNIT, run.name, run.value, *measured(completions, requests["length"], ignored)))
+        start = start_up(response_times(completions)) if method.ignore is None else method.ignore
+        runs.append((name, member.PARAMETER, member.UNIT, run.name, run.value, *statistics_of(completions, requests["length"], start)))
     order = [*members]
     return state, pause, pd.DataFrame(sorted(runs, key=lambda run: order.index(str(run[0]))), columns=COLUMNS)
 
@@ -111,10 +111,10 @@ def probed_pause(target: Target, setting: Setting, seed: int) -> int:
     for _ in range(_MOST_RUNS):
         completions = target.serve(reads, 0)
         begin = int(completions["submitted"][0]) if begin < 0 else begin
-        disturbed = disturbed_until(response_times(completions), usual)
-        if disturbed:
-            lingering = int(completions["completed"][disturbed - 1]) - begin
-        if disturbed < len(completions):
+        slow = disturbed_until(response_times(completions), usual)
+        if slow:
+            lingering = int(completions["completed"][slow - 1]) - begin
+        if slow < len(completions):
             break
     return max(LEAST_PAUSE, MARGIN * lingering)
 
@@ -142,12 +142,12 @@ def disturbed_until(times: Integers, usual: Integers) -> int:
     return int(inside[-1]) + 1 if len(inside) else int(off[-1]) + window
 
 
-def measured(completions: Completions, lengths: Integers, ignored: int) -> tuple[Any, ...]:
+def statistics_of(completions: Completions, lengths: Integers, start: int) -> tuple[Any, ...]:
     """The numbers of a run (the last eight `COLUMNS`), statistics without its start-up phase."""
-    times = response_times(completions)[ignored:]
-    elapsed = int(completions["completed"][ignored:].max() - completions["submitted"][ignored:].min())
+    times = response_times(completions)[start:]
+    duration = int(completions["completed"][start:].max() - completions["submitted"][start:].min())
     statistics = int(times.min()), float(times.mean()), int(times.max()), float(times.std()), float(np.percentile(times, 99))
-    return len(completions), ignored, *statistics, float(lengths[ignored:].sum()) * SECONDS / max(elapsed, 1)
+    return len(completions), start, *statistics, float(lengths[start:].sum()) * SECONDS / max(duration, 1)
 
 
 def start_up(times: Integers) -> int:
@@ -165,8 +165,8 @@ def start_up(times: Integers) -> int:
     """
     reference = times[len(times) // 2 :].mean()
     means, _ = _running_means(times)
-    settled = np.abs(means - reference) <= _TOLERANCE * reference
-    first = int(np.argmax(settled)) if settled.any() else len(times)
+    is_settled = np.abs(means - reference) <= _TOLERANCE * reference
+    first = int(np.argmax(is_settled)) if is_settled.any() else len(times)
     return min(first, len(times) // 2)
 
 

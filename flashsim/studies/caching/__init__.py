@@ -1,1 +1,1 @@
-"""Replacement policies on traces of page references: who hits how often at which size, told with confidence."""
+"""Replacement policies on traces of page references: hit ratios by policy and size, with confidence."""

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.studies.caching.running import Run
-from flashsim.studies.caching.session import Simulated
+from flashsim.studies.caching.running import PolicyRun
+from flashsim.studies.caching.session import CacheRuns
 
 #: Windows that a trace is cut into, and the fewest that they are merged into.
 WINDOWS, FEWEST = 512, 16
@@ -40,7 +40,7 @@ class Interval:
     windows
         Means that it rests on.
     independent
-        Whether these pass the test; otherwise the interval is too narrow.
+        The differences pass the test; otherwise the interval is too narrow.
     """
 
     mean: float
@@ -83,8 +83,8 @@ def _independent(means: npt.NDArray[np.float64]) -> bool:
 class Pair:
     """Two policies at one size: how much more often the first hits."""
 
-    first: Run
-    second: Run
+    first: PolicyRun
+    second: PolicyRun
     difference: Interval
 
     def row(self) -> dict[str, Any]:
@@ -104,32 +104,32 @@ class Pair:
         }
 
 
-class Comparison:
-    """What policies did, beside each other.
+class PolicyComparison:
+    """Runs of policies at the same sizes, compared pair by pair.
 
     Parameters
     ----------
-    done
-        With windows, and with the optimum.
+    results
+        Runs with windows, among them the optimum.
     """
 
-    def __init__(self, done: Simulated) -> None:
-        self.done = done
-        if len(done.runs[0].windows) < FEWEST:
-            told = f"{done.runs[0].counts.references:,} references"
-            raise InvalidParameterError("trace", told, f"a comparison needs at least {FEWEST} after the warm-up")
+    def __init__(self, results: CacheRuns) -> None:
+        self.results = results
+        if len(results.runs[0].windows) < FEWEST:
+            references = f"{results.runs[0].counts.references:,} references"
+            raise InvalidParameterError("trace", references, f"a comparison needs at least {FEWEST} after the warm-up")
         self.pairs = [
             Pair(first, second, interval(first.windows - second.windows, first.hit_ratio - second.hit_ratio))
             for _, runs in self.by_size()
             for first, second in combinations(runs, 2)
         ]
 
-    def by_size(self) -> Iterator[tuple[int, list[Run]]]:
-        for frames, runs in groupby(self.done.runs, lambda each: each.size.frames):
+    def by_size(self) -> Iterator[tuple[int, list[PolicyRun]]]:
+        for frames, runs in groupby(self.results.runs, lambda each: each.size.frames):
             yield frames, list(runs)
 
     def pair(self, frames: int, first: str, second: str) -> Interval:
-        """By how much more often one policy hits than another at a size."""
+        """The difference of hit ratios of two policies at a size."""
         for each in self.pairs:
             if each.first.size.frames == frames and {each.first.policy, each.second.policy} == {first, second}:
                 difference = each.difference
@@ -149,8 +149,8 @@ class Comparison:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        told = self.done.as_dict()
-        return told | {"confidence": CONFIDENCE, "method": METHOD, "pairs": [each.row() for each in self.pairs], "best": self.best()}
+        document = self.results.as_dict()
+        return document | {"confidence": CONFIDENCE, "method": METHOD, "pairs": [each.row() for each in self.pairs], "best": self.best()}
 
 
 def with_optimum(names: Sequence[str]) -> list[str]:

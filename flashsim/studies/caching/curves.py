@@ -1,4 +1,4 @@
-"""Curves of misses by size, of all references or of a sample of pages, and their report: of all sizes in one pass where that can be.
+"""Curves of misses by size, of all references or of a sample of pages, and their report: of all sizes in one pass where possible.
 
 Any policy runs in miniature over a sample of the pages, in a pool that is as much smaller (Waldspurger, Saemundsson, Ahmad, Park: Cache
 modeling and optimization using miniature simulations, USENIX ATC 2017).  By how much parts of the sample, each with a pool of its own,
@@ -33,8 +33,8 @@ from flashsim.studies.caching.miss_curves import (
     steps_of,
 )
 from flashsim.studies.caching.numbered import NumberedTrace
-from flashsim.studies.caching.running import Setting, compilation, policy_names, run
-from flashsim.studies.caching.session import Asked, ReferenceSource
+from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
+from flashsim.studies.caching.session import CacheStudy, ReferenceSource
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.caching.working_sets import WorkingSetCurve, WorkingSets
@@ -58,13 +58,13 @@ class Curves:
     Parameters
     ----------
     trace
-        In words.
+        The trace, in words.
     rate
         The share of pages that were looked at.
     sizes
-        That were asked for.
+        Sizes of the study.
     curves
-        By policy; of `one_pass` all sizes are known, else those that were asked for.
+        Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
     """
 
     trace: str
@@ -96,15 +96,15 @@ class Curves:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
         lru = self.curves.get(LRU)
-        told: dict[str, Any] = {name: value for name, value in vars(self).items() if name not in ("sizes", "curves")}
-        told |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows()}
+        document: dict[str, Any] = {name: value for name, value in vars(self).items() if name not in ("sizes", "curves")}
+        document |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows()}
         if lru is not None:
-            told["reuse"] = {f"p{share}": max(0, lru.quantile(share / 100) - 1) for share in (50, 90, 99)}
-        return told
+            document["reuse"] = {f"p{share}": max(0, lru.quantile(share / 100) - 1) for share in (50, 90, 99)}
+        return document
 
 
 def curves(
-    source: ReferenceSource, asked: Asked, sample: float = 1.0, least_pages: int = LEAST_PAGES, progress: Progress | None = None
+    source: ReferenceSource, study: CacheStudy, sample: float = 1.0, least_pages: int = LEAST_PAGES, progress: Progress | None = None
 ) -> Curves:
     """Misses of policies by size, from the first reference on.
 
@@ -116,45 +116,45 @@ def curves(
     sample
         The share of pages to look at; 1: all; 0: as few as `least_pages` allows.
     least_pages
-        Of fewer pages than this all are looked at, and of more at least half as many; 0: the sample is what its share says.
+        All pages of a trace are looked at if they are fewer, and at least half as many if they are more; 0: the share alone decides.
     """
     if not 0 <= sample <= 1 or sample == least_pages == 0:
         raise InvalidParameterError("sample", f"{sample:.4g}", "a share of pages above 0 and up to 1 is needed")
-    wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    amounts, names = parse_sizes(study.sizes), policy_names(study.policies)
     others = [name for name in names if name != LRU]
     compiling = compilation(others) if others else None
     with ExitStack() as closing:
         if compiling is not None:
             closing.callback(compiling.stop)
-        curve = _lru(source, asked, sample, least_pages, progress)
-        pools = pool_sizes(wanted, curve.pages, asked.page_size)
+        curve = _lru(source, study, sample, least_pages, progress)
+        pools = pool_sizes(amounts, curve.pages, study.page_size)
         if compiling is not None:
             compiling.wait("policies")
-    found, one_pass = {LRU: curve}, {LRU}
-    if chosen := [replacement_policy(name) for name in others]:
+    by_name, one_pass = {LRU: curve}, {LRU}
+    if policies := [replacement_policy(name) for name in others]:
         if (least := pools[0]).frames * curve.rate < 1:
             raise InvalidParameterError(
                 "size", least.label, f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
             )
-        steps = []
-        for trace, scale in _parts(source, asked, curve.rate):
+        steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
+        for trace, scale in _parts(source, study, curve.rate):
             with trace:
                 if scale == 1 / curve.rate:
-                    one_pass |= {policy.name for policy in chosen if _stacked(policy, trace)}
-                steps.append(_steps(trace, scale, chosen, pools, curve.references, Setting(jobs=asked.jobs, seed=asked.seed), progress))
+                    one_pass |= {policy.name for policy in policies if _is_stacked(policy, trace)}
+                steps.append(_steps(trace, scale, policies, pools, curve.references, setting, progress))
         for name in steps[0]:
-            found[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
-    told = {name: found[name] for name in names}
-    passed = [name for name in told if name in one_pass]
-    return Curves(source.name, curve.references, curve.pages, asked.page_size, curve.rate, pools, told, passed)
+            by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
+    in_order = {name: by_name[name] for name in names}
+    passes = [name for name in in_order if name in one_pass]
+    return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order, passes)
 
 
-def _lru(source: ReferenceSource, asked: Asked, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
+def _lru(source: ReferenceSource, study: CacheStudy, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
     lru = LruCurve(sample, least_pages)
-    for batch in _batches(source, asked.limit):
+    for batch in _batches(source, study.limit):
         lru.add(batch.pages)
         if progress is not None:
-            progress(lru.references, asked.limit or 0, "" if asked.limit else f"{lru.references:,} references")
+            progress(lru.references, study.limit or 0, "" if study.limit else f"{lru.references:,} references")
     if not lru.references:
         raise InvalidParameterError("trace", source.name, "it references no page")
     curve = lru.curve()
@@ -172,25 +172,25 @@ def working_sets(source: ReferenceSource, sample: float = 1.0, limit: int | None
 
 
 def _batches(source: ReferenceSource, limit: int | None) -> Iterator[References]:
-    taken = 0
+    count = 0
     for batch in source.batches():
-        left = len(batch.pages) if limit is None else limit - taken
-        yield References(batch.pages[:left], None if batch.writes is None else batch.writes[:left])
-        taken += len(batch.pages)
-        if limit is not None and taken >= limit:
+        rest = len(batch.pages) if limit is None else limit - count
+        yield References(batch.pages[:rest], None if batch.writes is None else batch.writes[:rest])
+        count += len(batch.pages)
+        if limit is not None and count >= limit:
             return
 
 
-def _parts(source: ReferenceSource, asked: Asked, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
+def _parts(source: ReferenceSource, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
     """All references; or those to a sample of pages, and then to parts of it; and how many pages each of theirs stands for."""
     if rate == 1:
-        yield NumberedTrace(source.name, source.batches(), asked.limit), 1
+        yield NumberedTrace(source.name, source.batches(), study.limit), 1
         return
-    kept = []
-    for batch in _batches(source, asked.limit):
+    batches = []
+    for batch in _batches(source, study.limit):
         rows = sampled_rows(batch.pages, rate)
-        kept.append((batch.pages[rows], np.zeros(len(rows), np.bool_) if batch.writes is None else batch.writes[rows]))
-    pages, writes = (np.concatenate(each) for each in zip(*kept, strict=True))
+        batches.append((batch.pages[rows], np.zeros(len(rows), np.bool_) if batch.writes is None else batch.writes[rows]))
+    pages, writes = (np.concatenate(each) for each in zip(*batches, strict=True))
     yield NumberedTrace(source.name, ArrayTrace("", pages, writes).batches()), 1 / rate
     part = parts_of(pages, PARTS)
     for number in np.unique(part):
@@ -198,63 +198,63 @@ def _parts(source: ReferenceSource, asked: Asked, rate: float) -> Iterator[tuple
         yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
 
 
-def _stacked(policy: ReplacementPolicy, trace: NumberedTrace) -> bool:
+def _is_stacked(policy: ReplacementPolicy, trace: NumberedTrace) -> bool:
     return policy.name in (OPT, MRU) and trace.pages <= _STACKED_PAGES and trace.references <= _STACKED_REFERENCES
 
 
 def _steps(
     trace: NumberedTrace,
     scale: float,
-    chosen: Sequence[ReplacementPolicy],
+    policies: Sequence[ReplacementPolicy],
     pools: Sequence[PoolSize],
     references: int,
-    setting: Setting,
+    setting: CacheSetting,
     progress: Progress | None,
 ) -> dict[str, Steps]:
-    found, simulated = {}, [policy for policy in chosen if not _stacked(policy, trace)]
-    if len(simulated) < len(chosen):
+    steps_by_name, others = {}, [policy for policy in policies if not _is_stacked(policy, trace)]
+    if len(others) < len(policies):
         numbers = trace.part(0, trace.references)[0].astype(np.int64) - FIRST_PAGE
-        for policy in chosen:
-            if policy not in simulated:
+        for policy in policies:
+            if policy not in others:
                 ranks = next_uses(numbers) if policy.name == OPT else np.arange(len(numbers))
-                found[policy.name] = steps_of(stack_distances(numbers, ranks), scale, references)
-    if simulated:
+                steps_by_name[policy.name] = steps_of(stack_distances(numbers, ranks), scale, references)
+    if others:
         smaller = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
-        runs = run(trace, simulated, smaller, setting, progress)
+        runs = run(trace, others, smaller, setting, progress)
         frames = np.array([each.frames for each in pools])
-        for place, policy in enumerate(simulated):
-            misses = np.array([each.counts.misses for each in runs[place :: len(simulated)]])
-            found[policy.name] = Steps(frames, references - scale * misses)
-    return found
+        for place, policy in enumerate(others):
+            misses = np.array([each.counts.misses for each in runs[place :: len(others)]])
+            steps_by_name[policy.name] = Steps(frames, references - scale * misses)
+    return steps_by_name
 
 
-def title(told: Curves) -> str:
-    return f"{told.trace}: {told.references:,} references to {told.pages:,} pages of {format_size(told.page_size)}"
+def title(result: Curves) -> str:
+    return f"{result.trace}: {result.references:,} references to {result.pages:,} pages of {format_size(result.page_size)}"
 
 
-def explained(told: Curves) -> str:
-    passed, others = ", ".join(told.one_pass), ", ".join(name for name in told.curves if name not in told.one_pass)
-    how = f"In one pass, of all sizes: {passed or 'none'}." + (f" Simulated at each size: {others}." if others else "")
-    if told.rate == 1:
+def explanation(result: Curves) -> str:
+    passes, others = ", ".join(result.one_pass), ", ".join(name for name in result.curves if name not in result.one_pass)
+    how = f"In one pass, of all sizes: {passes or 'none'}." + (f" Simulated at each size: {others}." if others else "")
+    if result.rate == 1:
         return f"{how} All pages were looked at: exact."
-    return f"{how} Estimated from {told.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
+    return f"{how} Estimated from {result.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
 
 
-def curves_table(told: Curves) -> Table:
+def curves_table(result: Curves) -> Table:
     """A row a size, a column a policy: its miss ratio, with what it may be off."""
-    columns: list[list[Entry]] = [[size.label for size in told.sizes], [size.frames for size in told.sizes]]
-    for curve in told.curves.values():
-        ratios, errors = (100 * values for values in (curve.ratio(_frames(told)), curve.error(_frames(told))))
-        shown = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
-        columns.append(ratios.tolist() if told.rate == 1 else [*shown])
-    return Table(["size", "pages", *(f"{name} miss %" for name in told.curves)], zip(*columns, strict=True), digits=3)
+    columns: list[list[Entry]] = [[size.label for size in result.sizes], [size.frames for size in result.sizes]]
+    for curve in result.curves.values():
+        ratios, errors = (100 * values for values in (curve.ratio(_frames(result)), curve.error(_frames(result))))
+        texts = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
+        columns.append(ratios.tolist() if result.rate == 1 else [*texts])
+    return Table(["size", "pages", *(f"{name} miss %" for name in result.curves)], zip(*columns, strict=True), digits=3)
 
 
-def _frames(told: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([size.frames for size in told.sizes])
+def _frames(result: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([size.frames for size in result.sizes])
 
 
-def locality_table(told: Curves, sets: WorkingSetCurve) -> Table:
+def locality_table(result: Curves, sets: WorkingSetCurve) -> Table:
     """Working sets by window, and percentiles of reuse distances where LRU's curve tells them."""
     last = int(sets.windows[-1])
     windows = [10**power for power in range(1, len(str(last))) if 10**power < last] + [last]
@@ -263,7 +263,7 @@ def locality_table(told: Curves, sets: WorkingSetCurve) -> Table:
     ]
     rows += [
         [f"reuse distance, {share[1:]} % of those referenced again", float(pages)]
-        for share, pages in told.as_dict().get("reuse", {}).items()
+        for share, pages in result.as_dict().get("reuse", {}).items()
     ]
     return Table(["on average", "pages"], rows, digits=1)
 
@@ -278,14 +278,14 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
     return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
 
 
-def picture(told: Curves, sets: WorkingSetCurve) -> Figure:
+def picture(result: Curves, sets: WorkingSetCurve) -> Figure:
     """Miss ratios over the size, and working sets over the window."""
     with panels(5.6, 2) as (figure, (above, below)):
-        for number, (name, curve) in enumerate(told.curves.items()):
-            look, passed = stroke(number), name in told.one_pass
-            frames = np.unique(np.geomspace(1, max(2, told.pages), _POINTS).astype(np.int64)) if passed else _frames(told)
+        for number, (name, curve) in enumerate(result.curves.items()):
+            look, one_pass = stroke(number), name in result.one_pass
+            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else _frames(result)
             ratios, errors = curve.ratio(frames), curve.error(frames)
-            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if passed else {}))
+            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
             above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
         above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
         below.plot(sets.windows, sets.pages, color=LINES[0][0])
@@ -294,20 +294,20 @@ def picture(told: Curves, sets: WorkingSetCurve) -> Figure:
     return figure
 
 
-def as_dict(told: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
+def as_dict(result: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
     """JSON-ready: the curves at the sizes that were asked for, the one of LRU at all sizes, and working sets."""
-    lru = {"lru": steps_frame(told.curves[LRU]).to_dict("list")} if LRU in told.one_pass else {}
-    return told.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
+    lru = {"lru": steps_frame(result.curves[LRU]).to_dict("list")} if LRU in result.one_pass else {}
+    return result.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
 
 
-def write_report(folder: Path, *, told: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
+def write_report(folder: Path, *, result: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
-    pd.DataFrame(told.rows()).to_csv(folder / "curves.csv", index=False)
+    pd.DataFrame(result.rows()).to_csv(folder / "curves.csv", index=False)
     sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
     sections = [
-        Section("Pictures", pictures={"curves": picture(told, sets)}),
-        Section("Miss ratios", explained(told), [curves_table(told)]),
-        Section("Locality", tables=[locality_table(told, sets)]),
+        Section("Pictures", pictures={"curves": picture(result, sets)}),
+        Section("Miss ratios", explanation(result), [curves_table(result)]),
+        Section("Locality", tables=[locality_table(result, sets)]),
     ]
-    figures = [("references", f"{told.references:,}"), ("pages", f"{told.pages:,}")]
-    Report(told.trace, title(told), figures, sections, origin).write(folder)
+    figures = [("references", f"{result.references:,}"), ("pages", f"{result.pages:,}")]
+    Report(result.trace, title(result), figures, sections, origin).write(folder)

@@ -50,13 +50,13 @@ class MissCurve:
     Parameters
     ----------
     references
-        How many there were.
+        Number of references.
     pages
-        How many pages they went to; estimated of a sample.
+        Number of distinct pages; an estimate if there is a sample.
     rate
         The share of pages that were looked at: 1 where all is exact.
     whole, parts
-        What all pages that were looked at tell, and what disjoint parts of them do.
+        Steps of all pages that were looked at, and of disjoint parts of them.
     """
 
     references: int
@@ -102,7 +102,7 @@ class MissCurve:
 
 
 class _Counts:
-    """How often there was each distance, apart for each scale; and first references."""
+    """Counts of each distance, by scale."""
 
     def __init__(self) -> None:
         self.weight = 0.0
@@ -122,16 +122,16 @@ class _Counts:
         return sum(counts.nbytes for counts in self.by_scale.values())
 
 
-def _steps(references: int, *counted: _Counts) -> Steps:
+def _steps(references: int, *parts: _Counts) -> Steps:
     """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
     A distance of a sample stands for the middle of those that are as likely.
     """
-    used = [(scale, np.flatnonzero(counts), counts) for each in counted for scale, counts in each.by_scale.items()]
-    frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in used)
+    rows = [(scale, np.flatnonzero(counts), counts) for each in parts for scale, counts in each.by_scale.items()]
+    frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in rows)
     sizes = np.concatenate([np.zeros(0, np.int64), *(each.astype(np.int64) for each in frames)])
-    hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in used)])
-    missing = references - sum(each.weight for each in counted)
+    hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in rows)])
+    missing = references - sum(each.weight for each in parts)
     if abs(missing) > 0.5:
         sizes, hits = np.append(sizes, 1), np.append(hits, missing)
     order = np.argsort(sizes, kind="stable")
@@ -169,8 +169,8 @@ class LruCurve:
     def add(self, pages: Integers) -> None:
         """Take references to pages, any numbers from 0, shape (n,)."""
         self.references += len(pages)
-        for found in self._distances.add(pages):
-            (self._exact if found.scale == 1 else self._counts[found.part]).add(found.distances, found.scale)
+        for part in self._distances.add(pages):
+            (self._exact if part.scale == 1 else self._counts[part.part]).add(part.distances, part.scale)
 
     @property
     def memory(self) -> int:
@@ -188,11 +188,11 @@ def steps_of(distances: Integers, scale: float, references: int) -> Steps:
     Parameters
     ----------
     distances
-        As `stack_distances` tells them, of all references or of those to a sample of pages, shape (n,).
+        Distances by `stack_distances`, of all references or of those to a sample of pages, shape (n,).
     scale
-        How many pages each of these stands for.
+        Pages that a page of the sample stands for.
     references
-        How many there were to all pages.
+        References to all pages.
     """
     counts = _Counts()
     counts.add(distances, scale)
@@ -230,41 +230,41 @@ def stack_distances(numbers: Integers, ranks: Integers) -> Integers:
     numbers
         References to pages that are numbered from 0, shape (n,).
     ranks
-        From when a page is asked for until it is asked for again, the page of the largest rank is the first to leave: for OPT,
+        Ranks of pages from each reference to the next one of the same page; the page of the largest rank leaves first: for OPT,
         `next_uses`; for MRU, the number of the reference itself; shape (n,).
     """
     numbers = np.ascontiguousarray(numbers, np.int64)
     into = np.empty(len(numbers), np.int64)
     stack = np.zeros((int(numbers.max(initial=-1)) + 1, 3), np.int64)
     stack[:, _DEPTH] = FIRST
-    ranks, known = np.ascontiguousarray(ranks, np.int64), 0
+    ranks, count = np.ascontiguousarray(ranks, np.int64), 0
     for begin in range(0, len(numbers), _AT_ONCE):
         part = slice(begin, begin + _AT_ONCE)
-        known = _refer(numbers[part], ranks[part], stack, into[part], known)
+        count = _refer(numbers[part], ranks[part], stack, into[part], count)
     return into
 
 
 @lean_kernel
-def _look_back(numbers: Integers, seen: Integers, into: Integers) -> None:
+def _look_back(numbers: Integers, latest: Integers, into: Integers) -> None:
     for row in range(numbers.shape[0] - 1, -1, -1):
-        into[row] = seen[numbers[row]]
-        seen[numbers[row]] = row
+        into[row] = latest[numbers[row]]
+        latest[numbers[row]] = row
 
 
 @lean_kernel
-def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers, known: int) -> int:
+def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers, count: int) -> int:
     for row in range(numbers.shape[0]):
         page = numbers[row]
         depth = stack[page, _DEPTH]
         into[row] = depth
         if depth < 0:
-            depth = known
-            known += 1
-        moved, rank = page, ranks[row]
+            depth = count
+            count += 1
+        mover, rank = page, ranks[row]
         for place in range(depth):
             if place == 0 or stack[place, _RANK] > rank:
-                stack[place, _PAGE], moved = moved, stack[place, _PAGE]
+                stack[place, _PAGE], mover = mover, stack[place, _PAGE]
                 stack[place, _RANK], rank = rank, stack[place, _RANK]
                 stack[stack[place, _PAGE], _DEPTH] = place
-        stack[depth, _PAGE], stack[depth, _RANK], stack[moved, _DEPTH] = moved, rank, depth
-    return known
+        stack[depth, _PAGE], stack[depth, _RANK], stack[mover, _DEPTH] = mover, rank, depth
+    return count

@@ -36,13 +36,13 @@ class NumberedTrace:
     title
         The trace, in words.
     batches
-        Its references.
+        The references.
     limit
-        Only so many, from the first on; all if None.
+        Number of references, from the first on; all if None.
     keep
-        Which references of a batch are kept, such as those to a sample of pages; all if None.
+        Chooses the references of a batch that are kept, such as those to a sample of pages; all if None.
     progress
-        Is told how many references were read.
+        Called with the number of references read.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class NumberedTrace:
                 pages, writes = pages[: limit - self.read], None if writes is None else writes[: limit - self.read]
             self.read += len(pages)
             if keep is not None:
-                chosen = keep(pages)
-                pages, writes = pages[chosen], None if writes is None else writes[chosen]
+                rows = keep(pages)
+                pages, writes = pages[rows], None if writes is None else writes[rows]
             self._add(numbers.number(pages), writes)
             if progress is not None:
                 progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
@@ -127,10 +127,10 @@ class NumberedTrace:
         """Find out for each reference which one asks for its page next, once."""
         if self._future is not None:
             return
-        needed, free = _BYTES * self.references, shutil.disk_usage(tempfile.gettempdir()).free
-        if needed > free:
+        size, free = _BYTES * self.references, shutil.disk_usage(tempfile.gettempdir()).free
+        if size > free:
             where = f"{tempfile.gettempdir()}, where {format_size(free)} are free"
-            raise CapacityError(f"trace: policies that know the future need {format_size(needed)} for it in {where}")
+            raise CapacityError(f"trace: policies that know the future need {format_size(size)} for it in {where}")
         future, coming = _temporary(), np.full(FIRST_PAGE + self.pages, NEVER_AGAIN, np.int32)
         try:
             for end in range(self.references, 0, -BATCH):
@@ -151,9 +151,9 @@ def _look_back(numbers: Numbers, first: int, coming: Numbers) -> None:
     """Replace the number of each page by that of the reference that asks for it next, from the last on; both with the sign of a write."""
     for row in range(numbers.shape[0] - 1, -1, -1):
         page = numbers[row] & ~WRITES
-        written = min(numbers[row], coming[page]) < 0
+        writes = min(numbers[row], coming[page]) < 0
         numbers[row] = coming[page]
-        coming[page] = first + row + 1 + (WRITES if written else 0)
+        coming[page] = first + row + 1 + (WRITES if writes else 0)
 
 
 def _temporary() -> IO[bytes]:
@@ -161,12 +161,12 @@ def _temporary() -> IO[bytes]:
 
 
 def _write(file: IO[bytes], numbers: Numbers, begin: int | None = None) -> None:
-    left = numbers.data.cast("B")
+    rest = numbers.data.cast("B")
     try:
         if begin is not None:
             file.seek(begin * _BYTES)
-        while left:
-            left = left[file.write(left) :]
+        while rest:
+            rest = rest[file.write(rest) :]
     except OSError as problem:
         raise CapacityError(f"trace: numbered references take 4 bytes each in {tempfile.gettempdir()}: {problem.strerror}") from problem
 

@@ -31,22 +31,22 @@ _WARM_UP, _REFERENCES, _FLUSH = "warm-up", "references", "flush"
 
 
 @dataclass(frozen=True)
-class Served:
-    """What served a pool: a run whose phases are the warm-up, the references, and the flush of what was dirty at the end."""
+class DeviceCost:
+    """The cost of a pool on a device: a run whose phases are the warm-up, the references, and the flush of dirty pages at the end."""
 
     run: Run
 
     def row(self) -> dict[str, Any]:
         """JSON-ready: of the references, what was read and written in pages, and seconds; of the flush too."""
         phases = {phase.name: phase for phase in self.run.phases}
-        told, flush = phases[_REFERENCES], phases[_FLUSH]
+        references, flush = phases[_REFERENCES], phases[_FLUSH]
         return {
             "device": self.run.machine,
-            "pages_read": told.pages_read,
-            "pages_written": told.pages_written,
-            "io_s": told.io_time / SECONDS,
-            "cpu_s": told.cpu_time / SECONDS,
-            "total_s": told.total_time / SECONDS,
+            "pages_read": references.pages_read,
+            "pages_written": references.pages_written,
+            "io_s": references.io_time / SECONDS,
+            "cpu_s": references.cpu_time / SECONDS,
+            "total_s": references.total_time / SECONDS,
             "pages_flushed": flush.pages_written,
             "flush_s": flush.total_time / SECONDS,
         }
@@ -65,9 +65,9 @@ class Target:
     cpu
         A CPU preset, which prices requests and pages; None: they take no time of it.
     allow_write, force
-        Whether a real device may be written to, and a file that exists overwritten.
+        Permission to write to a real device, and to overwrite a file that exists.
     sink
-        Is handed every request, the warm-up's and the flush's too, as only one pool is served.
+        Takes every request, the warm-up's and the flush's too; only one pool is served then.
     """
 
     device: str | HeldDrive
@@ -103,17 +103,17 @@ class Target:
         warm_up: int = 0,
         seed: int = 0,
         progress: Progress | None = None,
-    ) -> Served:
-        """Let a pool be referenced, and have done what comes of it.
+    ) -> DeviceCost:
+        """Refer to a pool's pages, and execute its misses and write-backs.
 
         Parameters
         ----------
         trace
-            That has looked ahead, for a policy that must know the future.
+            References; of a trace that has looked ahead, for a policy that must know the future.
         page_size
             Bytes, as a page format takes them.
         warm_up
-            References before those that are told of.
+            References before those that are counted.
         """
         file = token_file("pages", trace.pages, page_size)
         manager = BufferManager(BufferPool(policy, frames, (file,), seed), depth=self.depth)
@@ -123,11 +123,11 @@ class Target:
             with RealDevice(self.file, size, allow_write=self.allow_write, replace=self.force) as device:
                 (cost,) = run(lambda: algorithm, [file], device, sink=self.sink)
                 device.remove_if_new()
-            return Served(cost)
+            return DeviceCost(cost)
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None
         machine = Machine([drive.device(size)], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
-        return Served(run(lambda: algorithm, [file], [machine])[0])
+        return DeviceCost(run(lambda: algorithm, [file], [machine])[0])
 
 
 def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm_up: int, progress: Progress | None) -> Algorithm:

@@ -1,4 +1,4 @@
-"""What policies did as tables, pictures and a page."""
+"""Runs of policies as tables, pictures and a page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.units import MICROSECONDS, SECONDS, format_size
-from flashsim.studies.caching.comparison import METHOD, OPTIMUM, Comparison
-from flashsim.studies.caching.session import Simulated
+from flashsim.studies.caching.comparison import METHOD, OPTIMUM, PolicyComparison
+from flashsim.studies.caching.session import CacheRuns
 from flashsim.studies.presentation.plots import LINES, MARKED, legend, lines, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
@@ -27,36 +27,36 @@ SERVED = (
 )
 
 
-def runs_table(done: Simulated) -> Table:
+def runs_table(results: CacheRuns) -> Table:
     """A row a size and policy; what writes would come to only where some are known."""
     columns = same("size", "pages", "policy") | {"hit %": ("hit_ratio", percent)} | same("hits", "misses", "first", "again")
     columns |= {"of reads": "read_misses", "of writes": "write_misses", "evictions": "evictions", "write-backs": "write_backs"}
     columns |= {"read": ("bytes_read", format_size), "written": ("bytes_written", format_size), "us": "reference_us"}
-    unknown = () if done.writes else ("of reads", "of writes", "write-backs", "written")
-    return Table.of(done.rows(), {head: column for head, column in columns.items() if head not in unknown}, digits=3)
+    unknown = () if results.writes else ("of reads", "of writes", "write-backs", "written")
+    return Table.of(results.rows(), {head: column for head, column in columns.items() if head not in unknown}, digits=3)
 
 
-def ratios_table(done: Simulated) -> Table:
+def ratios_table(results: CacheRuns) -> Table:
     """A row a policy, a column a size: hit ratios."""
-    sizes = list(dict.fromkeys(each.size.label for each in done.runs))
+    sizes = list(dict.fromkeys(each.size.label for each in results.runs))
     rows: dict[str, list[Entry]] = {}
-    for each in done.runs:
+    for each in results.runs:
         rows.setdefault(each.policy, [each.policy]).append(100 * each.hit_ratio)
     return Table(["hit % at", *sizes], list(rows.values()))
 
 
-def served_table(done: Simulated) -> Table:
+def served_table(results: CacheRuns) -> Table:
     """A row a size and policy: what a device took."""
-    rows = [row | {"each": row["total_s"] * SECONDS / MICROSECONDS / row["references"]} for row in done.rows() if "device" in row]
+    rows = [row | {"each": row["total_s"] * SECONDS / MICROSECONDS / row["references"]} for row in results.rows() if "device" in row]
     columns = same("size", "policy") | {"pages read": "pages_read", "written": "pages_written", "I/O s": "io_s", "CPU s": "cpu_s"}
     columns |= {"total s": "total_s", "us a reference": "each", "flushed": "pages_flushed", "flush s": "flush_s"}
-    return Table.of(rows, columns, title=f"On {done.rows()[0].get('device', 'no device')}", digits=3)
+    return Table.of(rows, columns, title=f"On {results.rows()[0].get('device', 'no device')}", digits=3)
 
 
-def pairs_table(told: Comparison) -> Table:
+def pairs_table(comparison: PolicyComparison) -> Table:
     """A row a size and policy: its hit ratio, and by how much it hits more often than the first."""
     rows: list[list[Entry]] = []
-    for frames, runs in told.by_size():
+    for frames, runs in comparison.by_size():
         first, bound = runs[0], next((each.hit_ratio for each in runs if each.policy == OPTIMUM), 0.0)
         for each in runs:
             row: list[Entry] = [each.size.label, frames, each.policy, 100 * each.hit_ratio]
@@ -64,17 +64,17 @@ def pairs_table(told: Comparison) -> Table:
             if each is first:
                 rows.append([*row, None, None, None])
                 continue
-            apart = told.pair(frames, each.policy, first.policy)
-            said = {1: "better", -1: "worse", 0: "not told apart"}[apart.sign] + ("" if apart.independent else ", windows depend")
-            rows.append([*row, f"{100 * apart.mean:+.3f} ± {100 * apart.half:.3f}", apart.windows, said])
-    header = ["size", "pages", "policy", "hit %", "% of opt", f"points more than {told.done.runs[0].policy}", "windows", "is"]
+            apart = comparison.pair(frames, each.policy, first.policy)
+            verdict = {1: "better", -1: "worse", 0: "not told apart"}[apart.sign] + ("" if apart.independent else ", windows depend")
+            rows.append([*row, f"{100 * apart.mean:+.3f} ± {100 * apart.half:.3f}", apart.windows, verdict])
+    header = ["size", "pages", "policy", "hit %", "% of opt", f"points more than {comparison.results.runs[0].policy}", "windows", "is"]
     return Table(header, rows, digits=3)
 
 
-def best_table(told: Comparison) -> Table:
+def best_table(comparison: PolicyComparison) -> Table:
     """A row a size: who is best there."""
     columns = same("size", "pages", "best") | {"not told apart from it": ("alike", lambda names: ", ".join(names) or None)}
-    return Table.of(told.best(), columns | {"hit %": ("hit_ratio", percent), "opt hit %": ("optimum", percent)}, digits=3)
+    return Table.of(comparison.best(), columns | {"hit %": ("hit_ratio", percent), "opt hit %": ("optimum", percent)}, digits=3)
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
@@ -91,13 +91,13 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def differences(told: Comparison) -> Figure:
-    """By how much policies hit more often than the first, with intervals, over the size."""
-    first, sizes = told.done.runs[0].policy, [frames for frames, _ in told.by_size()]
-    names = [each.policy for _, runs in told.by_size() for each in runs if each.policy not in (first, OPTIMUM)]
+def differences(comparison: PolicyComparison) -> Figure:
+    """The difference of hit ratios from the first policy's, with intervals, over the size."""
+    first, sizes = comparison.results.runs[0].policy, [frames for frames, _ in comparison.by_size()]
+    names = [each.policy for _, runs in comparison.by_size() for each in runs if each.policy not in (first, OPTIMUM)]
     with panels(3.4) as (figure, axes):
         for number, name in enumerate(dict.fromkeys(names)):
-            apart = [told.pair(frames, name, first) for frames in sizes]
+            apart = [comparison.pair(frames, name, first) for frames in sizes]
             points, halves = [100 * each.mean for each in apart], [100 * each.half for each in apart]
             axes.errorbar(sizes, points, halves, capsize=3, label=name, **stroke(number) | MARKED)
         axes.axhline(0, color="#555555", linewidth=0.8)
@@ -106,13 +106,13 @@ def differences(told: Comparison) -> Figure:
     return figure
 
 
-def write_report(folder: Path, *, done: Simulated, origin: Mapping[str, Any], told: Comparison | None = None) -> None:
+def write_report(folder: Path, *, results: CacheRuns, origin: Mapping[str, Any], comparison: PolicyComparison | None = None) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
-    drawn = {"miss_ratios": picture(done.rows())} | ({"differences": differences(told)} if told else {})
-    sections = [Section("Pictures", pictures=drawn)]
-    if told:
-        sections.append(Section("Who is better", METHOD, [best_table(told), pairs_table(told)]))
-    sections.append(Section("Policies", EXPLAINED, [runs_table(done)]))
-    figures = [("references", f"{done.references:,}"), ("pages", f"{done.pages:,}"), ("writes", f"{done.writes:,}")]
-    pd.DataFrame(done.rows()).to_csv(folder / "runs.csv", index=False)
-    Report(done.trace, done.title(), figures, sections, origin).write(folder)
+    pictures = {"miss_ratios": picture(results.rows())} | ({"differences": differences(comparison)} if comparison else {})
+    sections = [Section("Pictures", pictures=pictures)]
+    if comparison:
+        sections.append(Section("Who is better", METHOD, [best_table(comparison), pairs_table(comparison)]))
+    sections.append(Section("Policies", EXPLAINED, [runs_table(results)]))
+    figures = [("references", f"{results.references:,}"), ("pages", f"{results.pages:,}"), ("writes", f"{results.writes:,}")]
+    pd.DataFrame(results.rows()).to_csv(folder / "runs.csv", index=False)
+    Report(results.trace, results.title(), figures, sections, origin).write(folder)

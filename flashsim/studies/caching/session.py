@@ -1,4 +1,4 @@
-"""A simulation of policies as it is asked for, from a trace to what every policy did at every size."""
+"""A study of policies, from a trace to the counts of every policy at every size."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,42 +13,42 @@ from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import NEVER, format_size
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.running import Run, Setting, compilation, policy_names, run, warm_up_references
+from flashsim.studies.caching.running import CacheSetting, PolicyRun, compilation, policy_names, run, warm_up_references
 from flashsim.studies.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from traces.summary.reuse import sampled_rows
 
 
 class ReferenceSource(Protocol):
-    """Where references come from."""
+    """A source of references that has a name."""
 
     @property
     def name(self) -> str:
         """The trace, in words."""
 
     def batches(self) -> ReferenceBatches:
-        """Its references, from the first; each call begins anew."""
+        """The references, from the first; each call begins anew."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What policies are asked; what can be refused without a trace is refused at once.
+class CacheStudy:
+    """Parameters of a study of policies; what can be refused without a trace is refused at once.
 
     Parameters
     ----------
     policies
-        As `flashsim.studies.caching.running.policy_names` takes them.
+        Texts that `flashsim.studies.caching.running.policy_names` takes.
     sizes
-        As `flashsim.studies.caching.sizes.parse_sizes` takes them.
+        Texts that `flashsim.studies.caching.sizes.parse_sizes` takes.
     page_size
         Bytes.
     warm_up
-        As `flashsim.studies.caching.running.warm_up_references` takes it.
+        A value that `flashsim.studies.caching.running.warm_up_references` takes.
     limit
-        Only so many references.
+        Number of references, from the first on.
     sample
-        The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and what they tell is estimated.
+        The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
     windows
-        That hit ratios are told of.
+        Windows of the trace with a hit ratio each.
     """
 
     policies: Sequence[str]
@@ -79,15 +79,15 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """What policies did.
+class CacheRuns:
+    """Runs of a study of policies.
 
     Parameters
     ----------
     trace
-        In words.
+        The trace, in words.
     references, writes, pages
-        Of the whole trace: references, those that write, and distinct pages; the latter two are estimated of a sample.
+        References of the whole trace, those that write, and distinct pages; the latter two are estimates if there is a sample.
     """
 
     trace: str
@@ -96,12 +96,12 @@ class Simulated:
     pages: int
     page_size: int
     sample: float
-    runs: Sequence[Run]
+    runs: Sequence[PolicyRun]
 
     def title(self) -> str:
-        told = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
-        estimated = "" if self.sample == 1 else f"; estimated from {self.sample:.3g} of the pages"
-        return f"{told} of {format_size(self.page_size)}{estimated}"
+        references = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
+        estimate = "" if self.sample == 1 else f"; estimated from {self.sample:.3g} of the pages"
+        return f"{references} of {format_size(self.page_size)}{estimate}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a size and policy (`flashsim.studies.caching.running.Run.row`)."""
@@ -111,7 +111,7 @@ class Simulated:
         return {name: value for name, value in vars(self).items() if name != "runs"} | {"runs": self.rows()}
 
 
-def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = None, target: Target | None = None) -> Simulated:
+def simulate(source: ReferenceSource, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
     """Let policies replace the pages of pools of several sizes as a trace refers to them.
 
     Parameters
@@ -126,29 +126,29 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
     FlashsimError
         A policy breaks its contract, or the trace cannot be read.
     """
-    wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
-    if target is not None and asked.sample != 1:
-        raise InvalidParameterError("sample", f"{asked.sample:.4g}", "a device serves all pages")
-    keep = None if asked.sample == 1 else partial(sampled_rows, rate=asked.sample)
+    amounts, names = parse_sizes(study.sizes), policy_names(study.policies)
+    if target is not None and study.sample != 1:
+        raise InvalidParameterError("sample", f"{study.sample:.4g}", "a device serves all pages")
+    keep = None if study.sample == 1 else partial(sampled_rows, rate=study.sample)
     batches, compiling = source.batches(), compilation(names)
     with ExitStack() as closing:
         closing.callback(compiling.stop)
-        trace = closing.enter_context(NumberedTrace(source.name, batches, asked.limit, keep, progress))
-        pages = round(trace.pages / asked.sample)
-        sizes = pool_sizes(wanted, pages, asked.page_size)
-        if (least := sizes[0].frames) * asked.sample < 0.5:
-            raise InvalidParameterError("sample", f"{asked.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
+        trace = closing.enter_context(NumberedTrace(source.name, batches, study.limit, keep, progress))
+        pages = round(trace.pages / study.sample)
+        sizes = pool_sizes(amounts, pages, study.page_size)
+        if (least := sizes[0].frames) * study.sample < 0.5:
+            raise InvalidParameterError("sample", f"{study.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
         if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
             raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
-        setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
+        setting = CacheSetting(warm_up_references(study.warm_up, trace.read), study.sample, study.windows, study.jobs, study.seed)
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]
         runs = run(trace, policies, sizes, setting, progress)
         if target is not None:
-            chosen = {policy.name: policy for policy in policies}
-            told = (setting.warm_up, setting.seed, progress)
+            by_name = {policy.name: policy for policy in policies}
+            common = (setting.warm_up, setting.seed, progress)
             runs = [
-                replace(each, served=target.serve(trace, chosen[each.policy], each.size.frames, asked.page_size, *told)) for each in runs
+                replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, study.page_size, *common)) for each in runs
             ]
-    writes = round(trace.writes / asked.sample)
-    return Simulated(source.name, trace.read, writes, pages, asked.page_size, asked.sample, runs)
+    writes = round(trace.writes / study.sample)
+    return CacheRuns(source.name, trace.read, writes, pages, study.page_size, study.sample, runs)

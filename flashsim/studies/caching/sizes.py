@@ -26,7 +26,7 @@ class PoolSize:
     Parameters
     ----------
     label
-        As it was written, or as a step of a range comes to.
+        The size as written, or a step of a range.
     frames
         Pages that the pool holds.
     """
@@ -37,15 +37,15 @@ class PoolSize:
 
 @dataclass(frozen=True)
 class _Amount:
-    """So many percent, pages or bytes."""
+    """A number of percent, pages or bytes."""
 
     unit: str
     amount: float
 
     def frames(self, distinct: int, page_size: int) -> int:
         """Frames of a pool of this size, at least 1."""
-        wanted = {"%": self.amount * distinct / 100, "pages": self.amount, "bytes": self.amount // page_size}[self.unit]
-        return max(1, round(wanted))
+        count = {"%": self.amount * distinct / 100, "pages": self.amount, "bytes": self.amount // page_size}[self.unit]
+        return max(1, round(count))
 
     @property
     def label(self) -> str:
@@ -54,7 +54,7 @@ class _Amount:
         return f"{self.amount:,.0f} pages" if self.unit == "pages" else format_size(round(self.amount))
 
 
-def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[tuple[_Amount, ...]]:
+def parse_sizes(text: str | Iterable[str], parameter: str = "size") -> list[tuple[_Amount, ...]]:
     """Sizes, and ends of ranges, of texts that hold one or several separated by commas.
 
     Examples
@@ -62,28 +62,28 @@ def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[t
     >>> [size.frames for size in pool_sizes(parse_sizes("1%..100%,600pages"), 1000, 8192)]
     [10, 17, 28, 46, 77, 129, 215, 359, 599, 600, 1000]
     """
-    texts = [written] if isinstance(written, str) else list(written)
-    return [_range(each.strip(), parameter) for text in texts for each in text.split(",")]
+    parts = [text] if isinstance(text, str) else list(text)
+    return [_range(each.strip(), parameter) for part in parts for each in part.split(",")]
 
 
-def parse_share(written: str | float, parameter: str = "sample") -> float:
+def parse_share(value: str | float, parameter: str = "sample") -> float:
     """A share of pages, as ``1%`` or ``0.01``."""
-    text = str(written).strip()
+    text = str(value).strip()
     with suppress(ValueError):
         share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
         if 0 < share <= 1:
             return share
-    raise InvalidParameterError(parameter, repr(written), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
+    raise InvalidParameterError(parameter, repr(value), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
 
 
-def parse_sample(written: str | float) -> tuple[float, int]:
+def parse_sample(value: str | float) -> tuple[float, int]:
     """The sample of a curve: the least share of pages, and the number of pages above which it is made thinner.
 
     ``8000pages`` is so many at most, however small a share of all that is.
     """
-    if (found := _PAGES.fullmatch(str(written).strip())) and int(found[1]) > 0:
-        return 0.0, int(found[1])
-    return parse_share(written), LEAST_PAGES
+    if (match := _PAGES.fullmatch(str(value).strip())) and int(match[1]) > 0:
+        return 0.0, int(match[1])
+    return parse_share(value), LEAST_PAGES
 
 
 def _range(text: str, parameter: str) -> tuple[_Amount, ...]:
@@ -96,10 +96,10 @@ def _range(text: str, parameter: str) -> tuple[_Amount, ...]:
 
 
 def _amount(text: str, whole: str, parameter: str) -> _Amount:
-    if found := _SHARE.fullmatch(text):
-        amount = _Amount("%", float(found[1]))
-    elif found := _PAGES.fullmatch(text):
-        amount = _Amount("pages", float(found[1]))
+    if match := _SHARE.fullmatch(text):
+        amount = _Amount("%", float(match[1]))
+    elif match := _PAGES.fullmatch(text):
+        amount = _Amount("pages", float(match[1]))
     else:
         try:
             amount = _Amount("bytes", parse_size(text, parameter))
@@ -116,7 +116,7 @@ def _amount(text: str, whole: str, parameter: str) -> _Amount:
     return amount
 
 
-def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int, parameter: str = "size") -> list[PoolSize]:
+def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int, parameter: str = "size") -> list[PoolSize]:
     """The pools that sizes come to for a trace of so many distinct pages, from the smallest on, no two of the same frames.
 
     Parameters
@@ -125,7 +125,7 @@ def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size:
         Bytes.
     """
     pools: dict[int, PoolSize] = {}
-    for ends in written:
+    for ends in ranges:
         for amount in ends:
             if amount.unit == "bytes" and not page_size <= amount.amount <= page_size * MOST_FRAMES:
                 bound = f"a pool holds from one page of {format_size(page_size)} to {MOST_FRAMES:,} pages"

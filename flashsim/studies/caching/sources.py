@@ -1,4 +1,4 @@
-"""Where references come from: arrays, lists and series of ids, frames of requests, what a text names, and our own joins."""
+"""Sources of references: arrays, lists and series of ids, frames of requests, what a text names, and our own joins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ArrayTrace:
     Parameters
     ----------
     pages, writes
-        As of `flashsim.core.transactions.References`.
+        See `flashsim.core.transactions.References`.
     """
 
     name: str
@@ -62,7 +62,7 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     Parameters
     ----------
     writes
-        Whether each reference writes its page; truth values or 0 and 1.
+        Truth values, or 0 and 1: the reference writes its page.
     """
     numbers = _ids(_series(pages))
     if writes is None:
@@ -81,27 +81,27 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     name, colon, _ = text.partition(":")
     if Path(text).exists() or not (colon or name in GENERATORS.names()):
         return page_trace(excerpt(Path(text), format_name, columns), page_size)
-    given = {"page_size": page_size, "seed": seed}
+    defaults = {"page_size": page_size, "seed": seed}
     if name == "join":
-        return join_trace(text, given)
+        return join_trace(text, defaults)
     if not name.endswith(".py") and name not in GENERATORS.names():
         raise UnknownNameError("trace", name, ["join", *GENERATORS.names()])
-    return generated(text, **given)
+    return generated(text, **defaults)
 
 
 def _series(values: Any) -> pd.Series[Any]:
-    """One value a reference, as a column."""
+    """Values of references as a column."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = values.to_pandas()
     if isinstance(values, pd.Series):
         return values.reset_index(drop=True)
-    listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
-    if listed or hasattr(values, "__array__"):
+    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if is_list or hasattr(values, "__array__"):
         with suppress(ValueError):  # of lists that differ in length, no array can be made
             array = np.asarray(values)
             if array.ndim == 1:
-                converted = listed and array.dtype.kind in "fcSU"  # large integers to floats, or numbers to text: pages would be one
-                return pd.Series(np.asarray(values, dtype=object) if converted else array)
+                may_convert = is_list and array.dtype.kind in "fcSU"  # large integers to floats, or numbers to text: pages would be one
+                return pd.Series(np.asarray(values, dtype=object) if may_convert else array)
     raise InvalidParameterError("trace", "None" if values is None else f"an object of type {type(values).__name__}", A_TRACE)
 
 
@@ -117,7 +117,7 @@ def _ids(values: pd.Series[Any]) -> Integers:
 
 @dataclass(frozen=True, kw_only=True)
 class _Join:
-    """Its parameters, as of ``flashsim join``."""
+    """Parameters of a join, as ``flashsim join`` has them."""
 
     algorithm: str = text("a join")
     r: str = text("one relation, as a source such as do2009:customer@0.1")
@@ -158,8 +158,8 @@ class JoinTrace:
             yield from page_trace(recorder.path, join.page_size).batches()
 
 
-def join_trace(asked: str, given: Mapping[str, Any]) -> JoinTrace:
+def join_trace(text: str, defaults: Mapping[str, Any]) -> JoinTrace:
     """References as they are asked for, such as ``join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...``."""
-    trace = JoinTrace(asked, parsed(asked, _Join, given))
+    trace = JoinTrace(text, parsed(text, _Join, defaults))
     check_names(trace.setting, trace.join.buffers_for)
     return trace

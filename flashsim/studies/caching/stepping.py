@@ -1,4 +1,4 @@
-"""Policies reference by reference: who is in which frame, what was hit, who left, told by their plain forms."""
+"""Policies reference by reference, in their plain forms: pages in frames, hits, and pages that leave."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ _DIRTY = "#c00000"
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one reference did to one pool.
+class PolicyStep:
+    """The effect of one reference on one pool.
 
     Parameters
     ----------
     reference
-        Its number; the first is 1.
+        Number of the reference; the first is 1.
     outcome
         `HIT`, `FIRST` (a miss of a page that was never referenced before) or `AGAIN` (of one that had left).
     left
         The page that left, if one did.
     written_back
-        Whether that was dirty.
+        The page that left was dirty.
     frames
         The page in each frame from then on; a page enters where one left.
     dirty
-        Those of them that were written since they entered.
+        Pages in frames that were written since they entered.
     """
 
     policy: str
@@ -61,7 +61,7 @@ class Step:
         return row | {"frames": " ".join(names)}
 
 
-def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[Step]:
+def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[PolicyStep]:
     """The first references of a trace, by each policy."""
     numbers = PageNumbers()
     with NumberedTrace(source.name, source.batches(), limit) as trace:
@@ -73,46 +73,46 @@ def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: 
         if len(numbers) >= trace.pages:
             break
     ids = numbers.ids().tolist()
-    written = [False] * len(pages) if writes is None else writes.astype(bool).tolist()
-    told = []
+    writing = [False] * len(pages) if writes is None else writes.astype(bool).tolist()
+    rows = []
     for name in policies:
         pool = PlainPool(replacement_policy(name), frames, seed)
-        held: list[int | None] = [None] * frames
-        for number, (page, write, next_use) in enumerate(zip(pages.tolist(), written, next_uses, strict=True), start=1):
+        resident: list[int | None] = [None] * frames
+        for number, (page, write, next_use) in enumerate(zip(pages.tolist(), writing, next_uses, strict=True), start=1):
             known = page in pool.known
             outcome = pool.refer(page, write, next_use)
-            left = None
+            gone = None
             if outcome != WAS_RESIDENT:
-                left = ids[outcome % WRITE_BACK - FIRST_PAGE] if outcome != TOOK_FREE else None
-                held[held.index(left)] = ids[page - FIRST_PAGE]
-            dirty = frozenset(ids[each - FIRST_PAGE] for each, changed in pool.resident.items() if changed)
+                gone = ids[outcome % WRITE_BACK - FIRST_PAGE] if outcome != TOOK_FREE else None
+                resident[resident.index(gone)] = ids[page - FIRST_PAGE]
+            dirty = frozenset(ids[each - FIRST_PAGE] for each, is_dirty in pool.resident.items() if is_dirty)
             kind = HIT if outcome == WAS_RESIDENT else AGAIN if known else FIRST
-            told.append(Step(name, number, ids[page - FIRST_PAGE], write, kind, left, outcome >= WRITE_BACK, tuple(held), dirty))
-    return told
+            rows.append(PolicyStep(name, number, ids[page - FIRST_PAGE], write, kind, gone, outcome >= WRITE_BACK, tuple(resident), dirty))
+    return rows
 
 
-def picture(told: Sequence[Step]) -> Figure:
+def picture(steps: Sequence[PolicyStep]) -> Figure:
     """A panel a policy: a column a reference, a row a frame; below, who left."""
-    names = list(dict.fromkeys(step.policy for step in told))
-    by_policy = [[step for step in told if step.policy == name][:MOST_DRAWN] for name in names]
-    columns, rows = len(by_policy[0]), min(len(told[0].frames), MOST_FRAMES_DRAWN)
+    names = list(dict.fromkeys(step.policy for step in steps))
+    by_policy = [[step for step in steps if step.policy == name][:MOST_DRAWN] for name in names]
+    columns, rows = len(by_policy[0]), min(len(steps[0].frames), MOST_FRAMES_DRAWN)
     with style():
         figure = Figure(figsize=(max(4.0, 0.6 + 0.22 * columns), (0.75 + 0.19 * rows) * len(names) + 0.3), layout="constrained")
         for axes, steps_of in zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], by_policy, strict=True):
             _panel(axes, steps_of, rows)
         handles = [Patch(facecolor=_COLOURS[kind], label=label) for kind, label in ((HIT, "hit"), (FIRST, "first"), (AGAIN, "miss again"))]
-        if any(step.write for step in told):
+        if any(step.write for step in steps):
             handles.append(Patch(facecolor="white", edgecolor=_DIRTY, label="red: dirty"))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
     return figure
 
 
-def _panel(axes: Axes, told: Sequence[Step], rows: int) -> None:
-    hits = sum(step.outcome == HIT for step in told)
-    axes.set_title(f"{told[0].policy}: {hits} hits of {len(told)} references", loc="left", fontsize=9)
-    for column, step in enumerate(told):
-        asked = f"{step.page}*" if step.write else str(step.page)
-        _text(axes, column, -1, asked, fontweight="bold")
+def _panel(axes: Axes, steps: Sequence[PolicyStep], rows: int) -> None:
+    hits = sum(step.outcome == HIT for step in steps)
+    axes.set_title(f"{steps[0].policy}: {hits} hits of {len(steps)} references", loc="left", fontsize=9)
+    for column, step in enumerate(steps):
+        label = f"{step.page}*" if step.write else str(step.page)
+        _text(axes, column, -1, label, fontweight="bold")
         for row, page in enumerate(step.frames[:rows]):
             if page is not None:
                 colour = _COLOURS[step.outcome] if page == step.page else "white"
@@ -120,7 +120,7 @@ def _panel(axes: Axes, told: Sequence[Step], rows: int) -> None:
                 _text(axes, column, row, str(page), color=_DIRTY if page in step.dirty else "black")
         if step.left is not None:
             _text(axes, column, rows, str(step.left), color=_DIRTY if step.written_back else "#7f7f7f")
-    axes.set(xlim=(0, len(told)), ylim=(rows + 1, -1), xticks=[], yticks=[-0.5, rows + 0.5])
+    axes.set(xlim=(0, len(steps)), ylim=(rows + 1, -1), xticks=[], yticks=[-0.5, rows + 0.5])
     axes.set_yticklabels(["page", "left"], fontsize=7)
     axes.tick_params(length=0)
     for side in axes.spines.values():

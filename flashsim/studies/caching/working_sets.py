@@ -44,7 +44,7 @@ class WorkingSets:
     Parameters
     ----------
     rate
-        Only so large a sample of pages is looked at.
+        The share of pages to look at.
 
     Examples
     --------
@@ -74,13 +74,13 @@ class WorkingSets:
         """The curve of all references until now: windows of 1 to 64, and then 32 between a power of two and the next one."""
         times, again = self._times.copy(), self._times[:, _COUNT].copy()
         _end(self._last[: len(self._numbers)], self.references, times)
-        used = int(np.searchsorted(_LONGEST, self.references)) + 1 if self.references else 0
-        windows = np.minimum(_LONGEST[:used], self.references)
-        counts, sums = np.cumsum(times[:used], axis=0).T
+        count = int(np.searchsorted(_LONGEST, self.references)) + 1 if self.references else 0
+        windows = np.minimum(_LONGEST[:count], self.references)
+        counts, sums = np.cumsum(times[:count], axis=0).T
         scale = 1 / (self._rate * max(1, self.references))
         all_times = len(self._numbers) + again.sum()  # every reference begins one
-        longer, missed = all_times - counts, all_times - np.cumsum(again[:used])
-        return WorkingSetCurve(windows[1:], ((sums + windows * longer) * scale)[1:], np.minimum(missed * scale, 1.0)[1:])
+        longer, misses = all_times - counts, all_times - np.cumsum(again[:count])
+        return WorkingSetCurve(windows[1:], ((sums + windows * longer) * scale)[1:], np.minimum(misses * scale, 1.0)[1:])
 
 
 def _longest() -> Integers:

@@ -26,7 +26,7 @@ _CHAIN, _CHAIN_BYTES = 8, MIB
 
 @dataclass(frozen=True)
 class CalibrationCell:
-    """One kind of work.
+    """A kind of requests of a calibration.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class CalibrationCell:
     depth
         Requests that are submitted at once and then waited for, all of them (a batch); 1: each waits for the one before it.
     sequential
-        Whether requests follow one another in the address space, or lie at random places.
+        Requests follow one another in the address space; otherwise they lie at random places.
     held_out
-        Whether the fit must not see it: it judges the prediction.
+        The fit does not see the cell, which judges the prediction.
     """
 
     operation: int
@@ -50,7 +50,7 @@ class CalibrationCell:
 
     @property
     def name(self) -> str:
-        """For people, such as ``random read 4 KiB x 16``."""
+        """The cell in words, such as ``random read 4 KiB x 16``."""
         sizes = " + ".join(format_size(size) for size in self.sizes)
         return f"{'sequential' if self.sequential else 'random'} {OPERATIONS[self.operation]} {sizes} x {self.depth}"
 
@@ -65,7 +65,7 @@ class CalibrationCell:
         return _CHAIN if len(self.sizes) > 1 else max(1, min(_CHAIN, _CHAIN_BYTES // self.sizes[0]))
 
     def requests(self, area: int, seed: int, *visit: int) -> Requests:
-        """One call's requests within the first `area` bytes: a batch, or a chain of `chain` requests each waiting for the one before."""
+        """Requests of a call within the first `area` bytes: a batch, or a chain of `chain` requests each waiting for the one before."""
         random = generator(seed, "calibration", self.name, *visit)
         count = self.depth * self.chain
         lengths = random.permutation(np.resize(np.array(self.sizes, np.int64), count))
@@ -79,11 +79,11 @@ class CalibrationCell:
 
 #: Sizes and depths that the fit sees: (size, depths).  The product is at most 8 MiB, so that a batch takes no seconds.
 _FITTED = ((4 * KIB, (1, 4, 16, 64)), (16 * KIB, (1, 8, 64)), (64 * KIB, (1, 4, 16)), (256 * KIB, (1, 8)), (MIB, (1, 8)), (4 * MIB, (1,)))
-#: One at a time: several at once would be merged by the operating system, which is not the device's doing.
+#: Sizes of sequential requests, one at a time: the operating system would merge several.
 _SEQUENTIAL = (4 * KIB, 64 * KIB, MIB)
 #: A page, and blocks as a join's.
 _MIX = (8 * KIB, 32 * KIB, 64 * KIB, 256 * KIB)
-#: What the prediction is judged by: other sizes, other depths, and the mix.
+#: Sizes and depths of cells that judge the prediction: others than the fit's, and the mix.
 _HELD_OUT = (((8 * KIB,), (1, 8)), ((32 * KIB,), (1, 32)), ((128 * KIB,), (1, 4)), ((512 * KIB,), (2,)), (_MIX, (1, 8)))
 
 
@@ -125,7 +125,7 @@ class CellTimes:
     @property
     def time(self) -> float:
         """The mean of the lower half of the samples, ns."""
-        return undisturbed(np.concatenate(self.visits))
+        return undisturbed_time(np.concatenate(self.visits))
 
     @property
     def bandwidth(self) -> float:
@@ -135,7 +135,7 @@ class CellTimes:
         """`time` when visits are drawn anew, shape (200,)."""
         random = generator(seed, "resampled", self.cell.name)
         draws = random.integers(0, len(self.visits), (_RESAMPLES, len(self.visits)))
-        return np.array([undisturbed(np.concatenate([self.visits[visit] for visit in draw])) for draw in draws])
+        return np.array([undisturbed_time(np.concatenate([self.visits[visit] for visit in draw])) for draw in draws])
 
     def interval(self, seed: int) -> tuple[float, float]:
         """The 95 % interval of `time`, ns."""
@@ -145,15 +145,15 @@ class CellTimes:
     @property
     def noise(self) -> float:
         """The spread between visits: the standard deviation of the time that each shows, over that of all."""
-        return float(np.std([undisturbed(visit) for visit in self.visits]) / self.time)
+        return float(np.std([undisturbed_time(visit) for visit in self.visits]) / self.time)
 
 
-def undisturbed(values: Floats) -> float:
+def undisturbed_time(values: Floats) -> float:
     """The mean of the lower half.
 
     Examples
     --------
-    >>> undisturbed(np.array([2.0, 1.0, 4.0, 1000.0]))
+    >>> undisturbed_time(np.array([2.0, 1.0, 4.0, 1000.0]))
     1.5
     """
     return float(np.sort(values)[: -(-len(values) // 2)].mean())
@@ -176,8 +176,8 @@ def measure(
     for index, cell in enumerate(cells):  # the first round: how long a call takes, pauses between calls included
         completions = target.measure(cell.requests(target.size, seed, -1, index), 0)
         ends.append(int(completions["completed"].max()))
-        taken = ends[-1] - (ends[-2] or int(completions["submitted"].min()))
-        calls.append(int(np.clip(share / max(1, taken), 1, _MOST_CALLS)))
+        duration = ends[-1] - (ends[-2] or int(completions["submitted"].min()))
+        calls.append(int(np.clip(share / max(1, duration), 1, _MOST_CALLS)))
     visits: list[list[Floats]] = [[] for _ in cells]
     latencies: list[list[Floats]] = [[] for _ in cells]
     order = generator(seed, "order")
@@ -187,8 +187,8 @@ def measure(
             if progress:
                 progress(number * len(cells) + place, rounds * len(cells), cell.name)
             requests = [cell.requests(target.size, seed, number, call) for call in range(-1, calls[index])]
-            done = [target.measure(each, 0) for each in requests][1:]
-            visits[index].append(np.concatenate([samples(cell, completions) for completions in done]))
-            latencies[index] += map(response_times, done)
+            calls_made = [target.measure(each, 0) for each in requests][1:]
+            visits[index].append(np.concatenate([samples(cell, completions) for completions in calls_made]))
+            latencies[index] += map(response_times, calls_made)
     medians = [float(np.median(np.concatenate(times))) for times in latencies]
     return [CellTimes(cell, own, median) for cell, own, median in zip(cells, visits, medians, strict=True)]

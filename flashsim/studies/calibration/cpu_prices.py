@@ -51,7 +51,7 @@ _ORDERS = 1 << 17
 _BUFFERS, _BUFFER_PAGES = 8, 64
 #: A sort's memory holds this part of its input.
 _SORTED = 4
-#: At least so many repeats, however long they take.
+#: The least number of repeats, however long they take.
 _REPEATS = 5
 #: Sizes of requests: none, a page, and the largest command.
 _SIZES = (0, 4 * KIB, 128 * KIB)
@@ -67,8 +67,8 @@ _COMMENTS = (
 
 
 @dataclass(frozen=True)
-class Price:
-    """One price: ns, how far the repeats spread (a share of it), and how it was measured."""
+class CpuPrice:
+    """A price: ns, the spread of the repeats as a share of it, and its source."""
 
     name: str
     value: float
@@ -77,33 +77,34 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Timed:
+class CallTimes:
     """The least ns of a call, and how far the median lies above it, as a share."""
 
     least: float
     spread: float
 
 
-def user_prices(duration: int, seed: int, progress: Progress | None = None) -> list[Price]:
+def user_prices(duration: int, seed: int, progress: Progress | None = None) -> list[CpuPrice]:
     """The price of every kind of work, measured for about `duration` ns in all."""
     operations = _Operations(seed)
     calls = operations.calls()
-    timed = _repeated({kind.value: call for kind, (call, _) in calls.items()}, duration, progress)
+    times = _repeat_all({kind.value: call for kind, (call, _) in calls.items()}, duration, progress)
     units = dict.fromkeys(Work, _ORDERS)
-    units |= {Work.BUILD: len(operations.customers), Work.COMPARE: operations.compared, Work.PAGE: operations.file.pages}
-    return [Price(kind.value, one.least / units[kind], one.spread, calls[kind][1]) for kind, one in zip(calls, timed.values(), strict=True)]
+    units |= {Work.BUILD: len(operations.customers), Work.COMPARE: operations.comparisons, Work.PAGE: operations.file.pages}
+    pairs = zip(calls, times.values(), strict=True)
+    return [CpuPrice(kind.value, one.least / units[kind], one.spread, calls[kind][1]) for kind, one in pairs]
 
 
-def _repeated(calls: Mapping[str, Callable[[], object]], duration: int, progress: Progress | None) -> dict[str, Timed]:
-    timed: dict[str, Timed] = {}
+def _repeat_all(calls: Mapping[str, Callable[[], object]], duration: int, progress: Progress | None) -> dict[str, CallTimes]:
+    times: dict[str, CallTimes] = {}
     for name, call in calls.items():
         if progress is not None:
-            progress(len(timed), len(calls), name)
-        timed[name] = repeat(call, duration // len(calls))
-    return timed
+            progress(len(times), len(calls), name)
+        times[name] = repeat(call, duration // len(calls))
+    return times
 
 
-def repeat(call: Callable[[], object], duration: int) -> Timed:
+def repeat(call: Callable[[], object], duration: int) -> CallTimes:
     """Repeat a call for about `duration` ns, once more than is counted: the first may compile, and fills caches."""
     call()
     times: list[int] = []
@@ -113,7 +114,7 @@ def repeat(call: Callable[[], object], duration: int) -> Timed:
         call()
         times.append(time.thread_time_ns() - begin)
     least = min(times)
-    return Timed(least, float(np.median(times)) / least - 1)
+    return CallTimes(least, float(np.median(times)) / least - 1)
 
 
 class _Operations:
@@ -138,7 +139,7 @@ class _Operations:
         files = temporary_files("calibration", "bucket", _BUFFERS, self.layout, 0)
         self.output = Output(files, _BUFFER_PAGES, page_io=False)
         self.buffers = rows % _BUFFERS
-        self.compared = 0
+        self.comparisons = 0
         self.file = heap_file(orders, _PAGE)
         self.volume = Volume([NEVER])
         self.volume.add(self.file)
@@ -170,34 +171,34 @@ class _Operations:
     def _sort(self) -> None:
         selection = Selection(int(self.sizes.sum()) // _SORTED, _ORDERS)
         deque(selection.feed(self.tuples, self.sizes, last=True), maxlen=0)
-        self.compared = selection.compared()
+        self.comparisons = selection.compared()
 
 
-def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[Price]:
+def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[CpuPrice]:
     """The price of a request, of a byte and of a call, measured for about `duration` ns in all; without sets of requests no call's.
 
     Parameters
     ----------
     folder
-        Where the file is made; it has no name there.
+        Folder of a file without a name.
     """
     with _file(folder) as (file, how), ExitStack() as stack:
         calls = {f"requests of {format_size(size)}": partial(_serve, file, aligned_buffer(size).data, size) for size in _SIZES}
         with suppress(OSError):  # a kernel without such queues
             queue = stack.enter_context(closing(KernelQueue(_REQUESTS)))
             calls["sets of requests"] = partial(_serve_at_once, queue, file, _SIZES[1])
-        empty, small, large, *sets = _repeated(calls, duration, progress).values()
+        empty, small, large, *sets = _repeat_all(calls, duration, progress).values()
     alone, long = ((one.least - empty.least) / _REQUESTS for one in (small, large))
     per_byte = max(0.0, (long - alone) / (_SIZES[2] - _SIZES[1]))
     per_request = max(0.0, alone - per_byte * _SIZES[1])
     source = f"CPU time of reads and writes of {' and '.join(map(format_size, _SIZES[1:]))} {how}"
-    prices = [Price("per_request", per_request, small.spread, source), Price("per_byte", per_byte, large.spread, source)]
+    prices = [CpuPrice("per_request", per_request, small.spread, source), CpuPrice("per_byte", per_byte, large.spread, source)]
     if sets:
-        saved = (_REQUESTS * alone - sets[0].least) / (_REQUESTS - _SETS)
-        per_call = min(max(0.0, saved), per_request)
+        saving = (_REQUESTS * alone - sets[0].least) / (_REQUESTS - _SETS)
+        per_call = min(max(0.0, saving), per_request)
         how = f"CPU time that {_REQUESTS} reads and writes of {format_size(_SIZES[1])} save by {_SETS} calls instead of one each, {how}"
         prices[0] = replace(prices[0], value=per_request - per_call)
-        prices.append(Price("per_call", per_call, sets[0].spread, how))
+        prices.append(CpuPrice("per_call", per_call, sets[0].spread, how))
     return prices
 
 
@@ -205,8 +206,8 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
 def _file(folder: Path) -> Iterator[tuple[int, str]]:
     """A file without a name, written once; past the page cache where the file system allows that, and how in words."""
     try:
-        with tempfile.TemporaryFile(dir=folder) as opened:
-            file = opened.fileno()
+        with tempfile.TemporaryFile(dir=folder) as temporary:
+            file = temporary.fileno()
             os.posix_fallocate(file, 0, _AREA)
             try:
                 fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_DIRECT)
@@ -236,10 +237,10 @@ def _serve_at_once(queue: KernelQueue, file: int, size: int) -> None:
 
 @dataclass(frozen=True)
 class CpuPrices:
-    """Every price of this machine."""
+    """All prices of this machine."""
 
     name: str
-    prices: Sequence[Price]
+    prices: Sequence[CpuPrice]
 
     def model(self) -> CpuModel:
         value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
@@ -271,13 +272,13 @@ def measure(name: str, folder: Path, *, duration: int, seed: int = 0, progress: 
     Parameters
     ----------
     name
-        Of the preset.
+        Name of the preset.
     folder
-        Where a temporary file of 16 MiB is made; it has no name, so nothing is left of it whatever happens.
+        Folder of a temporary file of 16 MiB; it has no name, so nothing is left of it whatever happens.
     duration
         About how long to measure, ns: half of it user prices, half the kernel's.
     seed
-        Of the tuples.
+        Seed of the tuples.
     """
-    kernel = kernel_prices(folder, duration // 2, progress)  # first, so that a folder that cannot be written is told at once
+    kernel = kernel_prices(folder, duration // 2, progress)  # first, so that a folder that cannot be written is refused at once
     return CpuPrices(name, [*user_prices(duration // 2, seed, progress), *kernel])

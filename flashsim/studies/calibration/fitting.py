@@ -1,4 +1,4 @@
-"""What the fits of both kinds of drives share: a fitted parameter with its confidence, and least squares on logarithms."""
+"""The fit of a drive of either kind: a fitted parameter with its confidence, and least squares on logarithms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from flashsim.studies.calibration.cells import CellTimes, Floats
 #: Times of all cells (ns) for some parameters.
 Model = Callable[[Floats], Floats]
 
-#: An interval that reaches this far, as a factor, says that the parameter cannot be told from the measurements.
-UNTOLD = 10.0
+#: An interval that reaches this far, as a factor, says that the measurements do not determine the parameter.
+UNKNOWN = 10.0
 #: A step of the numerical derivatives, in logarithms: larger than what whole nanoseconds and drawn places make uneven.
 _STEP = 0.02
 #: Residuals (logarithms) beyond which a cell counts less: cells that the model cannot show must not spoil the others.
@@ -78,18 +78,18 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
     model
         Times of all cells for some parameters.
     starts, low, high
-        Where to begin, at the best of each group, and the bounds.
+        Starting points, of which the best of each group is taken, and the bounds.
     steps
-        At most.
+        The most steps.
     """
     bounds = (np.log(low), np.log(high))
 
     def residuals(logs: Floats) -> Floats:
-        left: Floats = np.log(model(np.exp(logs)) / times)
-        return left
+        difference: Floats = np.log(model(np.exp(logs)) / times)
+        return difference
 
     def search(start: Floats) -> Solution:
-        fitted = least_squares(
+        solution = least_squares(
             residuals,
             np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6),
             bounds=bounds,
@@ -99,29 +99,29 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
             f_scale=_OUTLIER,
             max_nfev=steps,
         )
-        return Solution(np.exp(fitted.x), fitted.fun)
+        return Solution(np.exp(solution.x), solution.fun)
 
     begins = [min(np.log(group), key=lambda logs: cost(residuals(logs))) if len(group) > 1 else np.log(group[0]) for group in starts]
     return min((search(start) for start in begins), key=lambda one: one.cost)
 
 
-def estimates(names: Sequence[str], model: Model, solution: Solution, measured: Sequence[CellTimes], seed: int) -> list[Estimate]:
+def estimates(names: Sequence[str], model: Model, solution: Solution, cells: Sequence[CellTimes], seed: int) -> list[Estimate]:
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
     Noise: the cells' times are drawn anew (`CellTimes.resampled`) and one step of Gauss and Newton follows each draw.  What the model
-    cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNTOLD` each way.
+    cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNKNOWN` each way.
     """
-    times = np.array([cell.time for cell in measured])
-    moved = solution.values * np.exp(_STEP * np.eye(len(names)))  # one parameter a row
-    jacobian = np.stack([(np.log(model(values) / times) - solution.residuals) / _STEP for values in moved], axis=1)
+    times = np.array([cell.time for cell in cells])
+    steps = solution.values * np.exp(_STEP * np.eye(len(names)))  # one parameter a row
+    jacobian = np.stack([(np.log(model(values) / times) - solution.residuals) / _STEP for values in steps], axis=1)
     sensitivity = np.linalg.norm(jacobian, axis=0)
-    draws = np.stack([np.log(cell.resampled(seed) / cell.time) for cell in measured])
+    draws = np.stack([np.log(cell.resampled(seed) / cell.time) for cell in cells])
     inverse = np.linalg.pinv(jacobian, rcond=1e-3)
     noise = (inverse @ draws).var(axis=1)
-    freedom = max(1, len(measured) - len(names))
-    left = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
-    width = 1.96 * np.sqrt(noise + left)
-    width = np.where(sensitivity < 1e-3, np.log(UNTOLD), np.minimum(width, np.log(UNTOLD)))
+    freedom = max(1, len(cells) - len(names))
+    misfit = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
+    width = 1.96 * np.sqrt(noise + misfit)
+    width = np.where(sensitivity < 1e-3, np.log(UNKNOWN), np.minimum(width, np.log(UNKNOWN)))
     return [
         Estimate(name, float(value), float(value * np.exp(-spread)), float(value * np.exp(spread)))
         for name, value, spread in zip(names, solution.values, width, strict=True)

@@ -19,7 +19,7 @@ from flashsim.studies.calibration.rotating import Platters, Skews, Spinning, Tra
 _SEEKS = 40
 #: Reads from the cache, their sizes, and repeats of each.
 _HIT_SIZES, _HITS = (1, 32, 64, 128, 192), 9
-#: How far ahead is looked for what was read ahead.
+#: The longest read-ahead that is looked for.
 _MOST_AHEAD = 32 * MIB
 #: Places that are looked at for zones, and distances of seeks; fewer where time is short.
 _PLACES, _DISTANCES = (8, 48), (8, 24)
@@ -35,7 +35,7 @@ class SeekCurve:
     Parameters
     ----------
     widths
-        Of the interval that the time of each measured distance is known to lie in, ns.
+        Width of the interval in which the time of each measured distance lies, ns.
     error
         The standard deviation of the measured times about the curve, ns.
     """
@@ -56,7 +56,7 @@ class SeekCurve:
 
 
 class Electronics(NamedTuple):
-    """Ns of a command, bytes a second, and bytes; the overhead is 0 where nothing is read ahead, so that it cannot be told."""
+    """Ns of a command, bytes a second, and bytes; the overhead is 0 where nothing is read ahead, so that it is unknown."""
 
     overhead: float
     link_rate: float
@@ -78,9 +78,9 @@ def seek_curve(platters: Platters, zones: list[TrackZone], heads: int, overhead:
     weight = 1 / np.maximum(widths, np.median(widths) / 4)
     steps = distances.astype(np.float64) - 1.0
     columns = np.stack([np.sqrt(steps), steps, np.ones(len(steps))], axis=1)
-    found, _ = nnls(columns * weight[:, None], np.maximum(times, 1.0) * weight)
-    root, slope, single = found.tolist()
-    return SeekCurve(root, slope, max(1.0, single), widths, float(np.std(times - columns @ found)))
+    solution, _ = nnls(columns * weight[:, None], np.maximum(times, 1.0) * weight)
+    root, slope, single = solution.tolist()
+    return SeekCurve(root, slope, max(1.0, single), widths, float(np.std(times - columns @ solution)))
 
 
 def _accesses(platters: Platters, zones: list[TrackZone], heads: int, distance: int) -> Floats:
@@ -164,9 +164,9 @@ def _values(
     target: Target, spinning: Spinning, zones: list[list[int]], skews: Skews, inside: Electronics, curve: SeekCurve, seeks: dict[str, float]
 ) -> dict[str, tuple[Any, str]]:
     """The value and the source of every parameter."""
-    assumed = "assumed: reads do not tell"
-    curved = f"measured: seeks of {len(curve.widths)} distances, {format_duration(round(curve.error))} about the curve"
-    hits = "measured: reads of what was read ahead" if inside.overhead else assumed
+    assumption = "assumed: reads do not tell"
+    curve_source = f"measured: seeks of {len(curve.widths)} distances, {format_duration(round(curve.error))} about the curve"
+    hits = "measured: reads of what was read ahead" if inside.overhead else assumption
     tracks = "measured: tracks between the larger skews" if skews.heads else "assumed: cylinders cannot be told from tracks"
     ahead = inside.read_ahead // target.least * target.least
     return {
@@ -175,14 +175,14 @@ def _values(
         "rotation": (round(spinning.period), f"measured: standard error {spinning.error:.3g} ns"),
         "heads": (max(1, skews.heads), tracks),
         "zones": (zones, "measured: angles of sectors"),
-        **{f"seek_{name}": (max(1, round(value)), curved) for name, value in seeks.items()},
+        **{f"seek_{name}": (max(1, round(value)), curve_source) for name, value in seeks.items()},
         "head_switch": (round(skews.track * spinning.period) if skews.heads else 0, "measured: skew between tracks of a cylinder"),
-        "write_settle": (0, assumed),
+        "write_settle": (0, assumption),
         "link_rate": (round(inside.link_rate) or 10 * GB, hits),
         "overhead": (round(inside.overhead) or _ASSUMED_OVERHEAD, hits),
         "read_ahead": (ahead, "measured: how far after a read the next one is served at once"),
-        "write_behind": (ahead, f"{assumed}; as the read-ahead"),
-        "queue_depth": (1, assumed),
+        "write_behind": (ahead, f"{assumption}; as the read-ahead"),
+        "queue_depth": (1, assumption),
     }
 
 

@@ -59,18 +59,18 @@ def rotation_of(target: Target, seed: int) -> Spinning:
     random = generator(seed, "rotation")
     somewhere = random.integers(0, target.size // target.least, _FIRST_READS) * target.least
     usual = float(np.percentile(response_times(target.measure(make_requests(READ, somewhere, target.least, serial=True), 0)), _UNDISTURBED))
-    said = f"a random read of {target.least} B takes {format_duration(round(usual))} undisturbed"
+    measurement = f"a random read of {target.least} B takes {format_duration(round(usual))} undisturbed"
     if usual < _FASTEST:
-        return Spinning(0.0, 0.0, f"not rotating: {said}")
+        return Spinning(0.0, 0.0, f"not rotating: {measurement}")
     for between in _BETWEEN:
-        ends = _anchored(target, random, between, usual)
+        ends = _anchor_times(target, random, between, usual)
         if len(ends) >= _READS // 2:
             break
     else:
-        return Spinning(0.0, 0.0, f"not rotating as far as can be told: {said}, and a sector that is read again comes from a cache")
+        return Spinning(0.0, 0.0, f"not rotating as far as can be told: {measurement}, and a sector that is read again comes from a cache")
     period, coherence = find_period(ends)
     if coherence < _COHERENT:
-        return Spinning(0.0, 0.0, f"not rotating: {said}, but at no period (coherence {coherence:.2f})")
+        return Spinning(0.0, 0.0, f"not rotating: {measurement}, but at no period (coherence {coherence:.2f})")
     turns = np.rint((ends - ends[0]) / period)
     slope, covariance = np.polyfit(turns, ends - ends[0], 1, cov=True)
     error = float(np.sqrt(max(covariance[0][0], 0.0)))
@@ -78,8 +78,8 @@ def rotation_of(target: Target, seed: int) -> Spinning:
     return Spinning(float(slope[0]), error, finding)
 
 
-def _anchored(target: Target, random: np.random.Generator, between: int, usual: float) -> Floats:
-    """When reads of one sector completed that did not come from a cache, ns."""
+def _anchor_times(target: Target, random: np.random.Generator, between: int, usual: float) -> Floats:
+    """Completion times of reads of one sector that did not come from a cache, ns."""
     sectors = target.size // target.least
     offsets = random.integers(0, sectors, (_READS, between + 1)) * target.least
     offsets[:, -1] = sectors // 3 * target.least
@@ -120,7 +120,7 @@ class TrackZone:
 class Skews:
     """Between one track's end and the next one's begin, in turns: within a cylinder and to the next; and the heads.
 
-    `heads` is 0 where both skews look alike, so that cylinders cannot be told.
+    `heads` is 0 where both skews look alike, so that cylinders are unknown.
     """
 
     track: float
@@ -143,17 +143,17 @@ class Platters:
         return response_times(self.target.measure(make_requests(READ, offsets, sizes, serial=True, think=think), 0)).astype(np.float64)
 
     def angles(self, sectors: Integers) -> Floats:
-        """Where the platter is when these sectors have been read, one after another, in turns from 0 to 1."""
+        """Angles of the platter after reads of these sectors, one after another, in turns from 0 to 1."""
         completions = self.target.measure(make_requests(READ, sectors * self.sector, self.sector, serial=True), 0)
         turns: Floats = completions["completed"].astype(np.float64) / self.period % 1.0
         return turns
 
     def per_track(self, sector: int) -> float:
-        rough = _FIRST / self._turn_between(sector, _FIRST, _FIRST_PAIRS)
+        rough = _FIRST / self._turn(sector, _FIRST, _FIRST_PAIRS)
         distance = max(_FIRST // 2, int(rough / 6))
-        return distance / self._turn_between(sector, distance, _PAIRS)
+        return distance / self._turn(sector, distance, _PAIRS)
 
-    def _turn_between(self, sector: int, distance: int, pairs: int) -> float:
+    def _turn(self, sector: int, distance: int, pairs: int) -> float:
         span = _SPAN * max(distance, _FIRST)
         low = int(np.clip(sector - span // 2, 0, self.sectors - span - distance - 1))
         first = low + self.random.integers(0, span, pairs)
@@ -170,7 +170,7 @@ class Platters:
                 break
             _, low, high = max(gaps)
             per_track[(low + high) // 2] = self.per_track((low + high) // 2)
-        return _merged(per_track, self.sectors)
+        return _zones(per_track, self.sectors)
 
     def skews(self, per_track: int) -> Skews:
         """The skews and heads at the begin of the device, where a track has `per_track` sectors."""
@@ -194,16 +194,16 @@ def _alike(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME * max(one, other)
 
 
-def _merged(found: dict[int, float], sectors: int) -> list[TrackZone]:
-    places = sorted(found)
+def _zones(per_track: dict[int, float], sectors: int) -> list[TrackZone]:
+    places = sorted(per_track)
     groups = [[places[0]]]
     for place in places[1:]:
-        if _alike(found[place], float(np.median([found[one] for one in groups[-1]]))):
+        if _alike(per_track[place], float(np.median([per_track[one] for one in groups[-1]]))):
             groups[-1].append(place)
         else:
             groups.append([place])
     edges = [0, *((before[-1] + after[0]) // 2 for before, after in pairwise(groups)), sectors]
     return [
-        TrackZone(low, high, max(4, round(float(np.median([found[one] for one in group])))))
+        TrackZone(low, high, max(4, round(float(np.median([per_track[one] for one in group])))))
         for group, low, high in zip(groups, edges, edges[1:], strict=False)
     ]

@@ -1,4 +1,4 @@
-"""One calibration: the device is measured, its kind decided, a preset fitted, simulated in the same cells, and what came of it shown."""
+"""A calibration: the device is measured, its kind decided, a preset fitted and simulated in the same cells, and the result reported."""
 
 import dataclasses
 import datetime
@@ -19,7 +19,7 @@ from flashsim.device.presets import Preset
 from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
 from flashsim.studies.calibration.cells import CellTimes, Floats, cells, measure
-from flashsim.studies.calibration.fitting import UNTOLD, Estimate
+from flashsim.studies.calibration.fitting import UNKNOWN, Estimate
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.presentation import plots, tables
 from flashsim.studies.presentation.report import Report
@@ -51,7 +51,7 @@ class Calibration:
     estimates
         The fitted parameters, with 95 % intervals.
     findings
-        What the measurements say besides, a sentence each.
+        Other findings of the measurements, a sentence each.
     """
 
     device: str
@@ -72,7 +72,7 @@ class Calibration:
 
     @property
     def noisy(self) -> bool:
-        """Whether visits of a cell differ at all: a simulated drive may show the same each time, and then there is no noise to report."""
+        """There is noise to report: visits of a cell differ, unlike those of some simulated drives."""
         return bool((self.cells["noise"] > 0).any())
 
     @property
@@ -82,18 +82,18 @@ class Calibration:
 
     def text(self) -> str:
         """The preset as the text of a TOML file; of its parameters those that have a source."""
-        fitted, held_out = (np.abs(self.errors(choice)) for choice in (False, True))
+        errors, held_out_errors = (np.abs(self.errors(choice)) for choice in (False, True))
         comments = (
-            f"Fitted to micro-benchmarks; the simulator differs from them by {np.median(fitted):.1%} (median of {len(fitted)} cells),",
-            f"and by {np.median(held_out):.1%} (median of {len(held_out)}) where the fit did not see them. "
+            f"Fitted to micro-benchmarks; the simulator differs from them by {np.median(errors):.1%} (median of {len(errors)} cells),",
+            f"and by {np.median(held_out_errors):.1%} (median of {len(held_out_errors)}) where the fit did not see them. "
             f"Noise between visits: {self.noise:.1%}.",
         )
         preset, parameters = self.preset, {}
         for field in dataclasses.fields(preset.parameters):
             if field.name in preset.sources:
                 value, parse = getattr(preset.parameters, field.name), field.metadata["parse"]
-                written = f"{value}{_UNITS[parse.__name__]}" if parse else value
-                parameters[field.name] = {"value": written, "source": preset.sources[field.name]}
+                number = f"{value}{_UNITS[parse.__name__]}" if parse else value
+                parameters[field.name] = {"value": number, "source": preset.sources[field.name]}
         return as_toml({"name": preset.name, "kind": preset.kind, "title": preset.title, "parameters": parameters}, comments)
 
     def as_dict(self) -> dict[str, Any]:
@@ -113,9 +113,9 @@ class Calibration:
         """The cells that the fit saw, or those held out, measured and simulated."""
         rows: list[list[tables.Entry]] = []
         for one in self.cells[self.cells["held_out"] == held_out].to_dict("records"):
-            measured, simulated, rate = one["time_ns"], one["simulated_ns"], np.mean(one["sizes"]) * one["depth"] * SECONDS / MB
-            noise = [f"{50 * (one['high_ns'] - one['low_ns']) / measured:.1f} %", f"{one['noise']:.1%}"] if self.noisy else []
-            times = [measured / MICROSECONDS, *noise, rate / measured, simulated / MICROSECONDS, rate / simulated]
+            time, simulated_time, rate = one["time_ns"], one["simulated_ns"], np.mean(one["sizes"]) * one["depth"] * SECONDS / MB
+            noise = [f"{50 * (one['high_ns'] - one['low_ns']) / time:.1f} %", f"{one['noise']:.1%}"] if self.noisy else []
+            times = [time / MICROSECONDS, *noise, rate / time, simulated_time / MICROSECONDS, rate / simulated_time]
             rows.append([one["cell"], *times, tables.difference(one["error"])])
         title = "held out: not seen by the fit" if held_out else "fitted"
         header = ["cell", "measured us", *(["+-", "noise"] if self.noisy else []), "MB/s", "simulated us", "simulated MB/s", "differs by"]
@@ -152,7 +152,7 @@ class Calibration:
         Report(f"Calibration of {self.device}", lead, figures, sections, origin).write(folder)
 
     def picture(self) -> Figure:
-        """By how much each cell's simulated time is off, those held out hollow, over the measured time; within 20 % is grey."""
+        """The error of each cell's simulated time over the measured time, held-out cells hollow; within 20 % is grey."""
         colour = plots.LINES[0][0]
         with plots.panels(3.0) as (figure, axes):
             axes.axhspan(-20, 20, color="#e3e3e3", linewidth=0, label="within 20 %")
@@ -175,7 +175,7 @@ def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed
     Parameters
     ----------
     write
-        Whether writes are measured too (not of a disk that turns); what the device holds is lost.
+        Measure writes too (not of a disk that turns); the device's content is lost.
     """
     spinning = rotation_of(target, seed)
     all_cells = cells(target.least, write)
@@ -183,34 +183,34 @@ def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed
     reads = [cell for cell in all_cells if cell.operation == READ]
     writes = [cell for cell in all_cells if cell.operation == WRITE]
     # reads first: where random writes have put pages is not what a simulated drive that was loaded in order has
-    measured = measure(target, reads, int(share / (1 + write)), seed, progress)
+    times = measure(target, reads, int(share / (1 + write)), seed, progress)
     if spinning.period:
-        fitted = hdd_fit.fit(target, spinning, int(time * _INSIDE), seed, progress)
+        fit = hdd_fit.fit(target, spinning, int(time * _INSIDE), seed, progress)
     else:
         if writes:
-            measured += measure(target, writes, int(share / 2), seed, progress)
-        fitted = ssd_fit.fit(measured, target.size // ssd_fit.PAGE * ssd_fit.PAGE, seed, progress)
+            times += measure(target, writes, int(share / 2), seed, progress)
+        fit = ssd_fit.fit(times, target.size // ssd_fit.PAGE * ssd_fit.PAGE, seed, progress)
     day = f" on {target.name}, {datetime.datetime.now(datetime.UTC).date().isoformat()}"
-    sources = {key: text + day if text.startswith("measured") else text for key, text in fitted.sources.items()}
-    preset = Preset(name, "hdd" if spinning.period else "ssd", f"{target.name}, calibrated", fitted.parameters, sources)
-    unknown = [one.name for one in fitted.estimates if one.high >= one.value * UNTOLD * 0.99]
-    findings = [spinning.finding, *fitted.findings, *([f"the measurements do not tell: {', '.join(unknown)}"] if unknown else [])]
-    return Calibration(target.name, target.size, preset, _beside_simulated(measured, preset, seed), fitted.estimates, findings)
+    sources = {key: text + day if text.startswith("measured") else text for key, text in fit.sources.items()}
+    preset = Preset(name, "hdd" if spinning.period else "ssd", f"{target.name}, calibrated", fit.parameters, sources)
+    unknown = [one.name for one in fit.estimates if one.high >= one.value * UNKNOWN * 0.99]
+    findings = [spinning.finding, *fit.findings, *([f"the measurements do not tell: {', '.join(unknown)}"] if unknown else [])]
+    return Calibration(target.name, target.size, preset, _simulate_cells(times, preset, seed), fit.estimates, findings)
 
 
-def _beside_simulated(measured: list[CellTimes], preset: Preset, seed: int) -> pd.DataFrame:
+def _simulate_cells(cells: list[CellTimes], preset: Preset, seed: int) -> pd.DataFrame:
     """The cells (see `Calibration`) as they were measured, and as a fresh drive of the preset shows them, reads first."""
     device = Device(preset)
     device.load(0, device.capacity)
-    times = np.zeros(len(measured))
+    times = np.zeros(len(cells))
     for operation in (READ, WRITE):
-        rows = [row for row, one in enumerate(measured) if one.cell.operation == operation]
+        rows = [row for row, one in enumerate(cells) if one.cell.operation == operation]
         if rows:
-            times[rows] = ssd_fit.simulator([measured[row] for row in rows], device.capacity, seed, _SHOWN)(device)
+            times[rows] = ssd_fit.simulator([cells[row] for row in rows], device.capacity, seed, _SHOWN)(device)
     records = []
-    for one, simulated in zip(measured, times.tolist(), strict=True):
+    for one, time in zip(cells, times.tolist(), strict=True):
         low, high = one.interval(seed)
         record = {"cell": one.cell.name} | vars(one.cell) | {"operation": OPERATIONS[one.cell.operation], "sizes": list(one.cell.sizes)}
         record |= {"time_ns": one.time, "low_ns": low, "high_ns": high, "latency_ns": one.latency, "bandwidth": one.bandwidth}
-        records.append(record | {"noise": one.noise, "simulated_ns": simulated, "error": simulated / one.time - 1})
+        records.append(record | {"noise": one.noise, "simulated_ns": time, "error": time / one.time - 1})
     return pd.DataFrame(records)

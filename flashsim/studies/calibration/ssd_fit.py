@@ -3,7 +3,7 @@
 What shows outside are five things of the model (`flashsim.ssd.specification`): the controller's time a command, which limits
 requests a second; the time that a page holds its die; how many dies work side by side; the rate of the link; and how many commands the
 drive takes at once.  Reads tell all five, writes tell their own controller time, die time and link rate.  What a die does while it is held,
-cells or channel, cannot be told apart with one die a channel, and is given to the cells.
+cells or channel, is unknown with one die a channel, and is given to the cells.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from flashsim.core.units import GB, GIB, KIB, MB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import CellTimes, Floats, samples, undisturbed
+from flashsim.studies.calibration.cells import CellTimes, Floats, samples, undisturbed_time
 from flashsim.studies.calibration.fitting import Fit, Model, Solution, estimates, solve
 
 #: Calls of a cell that are simulated, at most.
@@ -27,7 +27,7 @@ _MOST_CALLS = 200
 _GAP = 20
 #: Bytes of a flash page, and of a page of the calls' count.
 PAGE = 4 * KIB
-#: Of the simulated drive, while fitting: enough for random places, little enough to be loaded anew for each trial.
+#: Bytes of the simulated drive while fitting: enough for random places, little enough to be loaded anew for each trial.
 _AREA = 32 * MIB
 _PAGES_PER_BLOCK = 64
 #: Flash besides twice the capacity.
@@ -44,7 +44,7 @@ _ASSUMED = (
 )  # fmt: skip
 _DIES = (1, 2, 4, 8, 16, 32, 64)
 _DEPTHS = (256, 1, 2, 4, 8, 16, 32)
-#: So many dies hardly meet; numbers that are tried between half and double of what fits best.
+#: A number of dies at which requests hardly meet; trials between half and double of the best number.
 _MANY, _NEIGHBOURS = 32, 9
 #: Controller and die between 50 ns and a second, a link between 100 KB/s and 200 GB/s.
 _BOUNDS = (np.array([50.0, 2.0 * _TRANSFER, 0.1 * MB]), np.array([1e9, 1e9, 200.0 * GB]))
@@ -81,15 +81,15 @@ def simulator(cells: Sequence[CellTimes], area: int, seed: int, pages: int) -> C
 
     def times(device: Device) -> Floats:
         completions = device.serve(together, device.now + arrivals)
-        shown = [np.concatenate([samples(one.cell, completions[call]) for call in own]) for one, own in zip(cells, calls, strict=True)]
-        return np.array([undisturbed(each) for each in shown])
+        parts = [np.concatenate([samples(one.cell, completions[call]) for call in own]) for one, own in zip(cells, calls, strict=True)]
+        return np.array([undisturbed_time(each) for each in parts])
 
     return times
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What is counted rather than timed: dies side by side, and commands that the drive takes at once."""
+    """Numbers of the drive that are counted rather than timed: dies side by side, and commands that it takes at once."""
 
     dies: int
     queue_depth: int
@@ -128,44 +128,44 @@ def drive(structure: Structure, reads: Floats, writes: Floats, capacity: int, fr
     )
 
 
-def fit(measured: Sequence[CellTimes], capacity: int, seed: int, progress: Progress | None = None) -> Fit:
+def fit(cells: Sequence[CellTimes], capacity: int, seed: int, progress: Progress | None = None) -> Fit:
     """Fit a drive to measured cells, those held out excepted.
 
     Parameters
     ----------
-    measured
+    cells
         Reads at least.
     capacity
-        Of the preset, bytes; whole flash pages.
+        Capacity of the preset, bytes; whole flash pages.
     """
-    seen = [one for one in measured if not one.cell.held_out]
-    reads = [one for one in seen if one.cell.operation == READ]
-    writes = [one for one in seen if one.cell.operation == WRITE]
-    tried = _structures(reads, seed, progress)
-    as_well = _within(tried, _AS_WELL)
-    structure = _with_writes(_within(tried, _COMPARED), writes, seed) if writes else next(iter(as_well))
-    start = tried[structure].values
+    fit_cells = [one for one in cells if not one.cell.held_out]
+    reads = [one for one in fit_cells if one.cell.operation == READ]
+    writes = [one for one in fit_cells if one.cell.operation == WRITE]
+    solutions = _structures(reads, seed, progress)
+    as_well = _within(solutions, _AS_WELL)
+    structure = _with_writes(_within(solutions, _COMPARED), writes, seed) if writes else next(iter(as_well))
+    start = solutions[structure].values
     pages, steps = _FINE
     model = _model(structure, simulator(reads, _AREA, seed, pages))
     best = solve(model, _times(reads), [[start]], *_BOUNDS, steps)
-    fitted = estimates(("read overhead", "read die time", "link read rate"), model, best, reads, seed)
+    parameters = estimates(("read overhead", "read die time", "link read rate"), model, best, reads, seed)
     write_values = best.values
     if writes:
         model = _model(structure, simulator(writes, _AREA, seed, pages), best.values)
         solution = solve(model, _times(writes), _starts(writes, structure.dies), *_BOUNDS, steps)
-        fitted += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
+        parameters += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
         write_values = solution.values
     findings = [f"{structure.dies} dies side by side, {structure.queue_depth} commands at once"]
     if as_well.keys() - {structure}:
         dies, depths = zip(*((one.dies, one.queue_depth) for one in (structure, *as_well)), strict=True)
         findings.append(f"reads alone fit about as well with {min(dies)} to {max(dies)} dies and {min(depths)} to {max(depths)} commands")
-    told = {one.name: f"measured ({one})" for one in fitted}
+    measured = {one.name: f"measured ({one})" for one in parameters}
     sources = dict.fromkeys(_ASSUMED, "assumed: cannot be told from outside in a few minutes") | {"capacity": "measured: what was used"}
     sources["channels"] = sources["queue_depth"] = "measured: best fit of bandwidth over depth"
-    sources |= {"read": told["read die time"], "link_read_rate": told["link read rate"], "read_latency": told["read overhead"]}
+    sources |= {"read": measured["read die time"], "link_read_rate": measured["link read rate"], "read_latency": measured["read overhead"]}
     for name, estimate in (("program", "write die time"), ("link_write_rate", "link write rate"), ("write_latency", "write overhead")):
-        sources[name] = told.get(estimate, "assumed: as for reads; writes were not measured")
-    return Fit(drive(structure, best.values, write_values, capacity), sources, fitted, findings)
+        sources[name] = measured.get(estimate, "assumed: as for reads; writes were not measured")
+    return Fit(drive(structure, best.values, write_values, capacity), sources, parameters, findings)
 
 
 def _times(cells: Sequence[CellTimes]) -> Floats:
@@ -185,7 +185,7 @@ def _model(structure: Structure, times: Callable[[Device], Floats], reads: Float
 
 
 def _starts(cells: Sequence[CellTimes], dies: int) -> list[list[Floats]]:
-    """Where to begin: as if the link had the best bandwidth, and as if the dies together had it and the link more.
+    """Starting points: as if the link had the best bandwidth, and as if the dies together had it and the link more.
 
     The controller takes the time of a request when there are many, or less, and a die what a single request leaves.
     """
@@ -203,41 +203,41 @@ def _starts(cells: Sequence[CellTimes], dies: int) -> list[list[Floats]]:
 
 
 def _structures(reads: Sequence[CellTimes], seed: int, progress: Progress | None) -> dict[Structure, Solution]:
-    tried: dict[Structure, Solution] = {}
+    solutions: dict[Structure, Solution] = {}
     pages, steps = _COARSE
     times = simulator(reads, _AREA, seed, pages)
 
     def trial(structure: Structure, starts: Sequence[Sequence[Floats]]) -> None:
-        if structure not in tried:
+        if structure not in solutions:
             if progress:
-                progress(len(tried), len(_DIES) + len(_DEPTHS) + 6, f"fitting {structure.dies} dies")
-            tried[structure] = solve(_model(structure, times), _times(reads), starts, *_BOUNDS, steps)
+                progress(len(solutions), len(_DIES) + len(_DEPTHS) + 6, f"fitting {structure.dies} dies")
+            solutions[structure] = solve(_model(structure, times), _times(reads), starts, *_BOUNDS, steps)
 
     def best() -> Structure:
-        return next(iter(_within(tried, _AS_WELL)))
+        return next(iter(_within(solutions, _AS_WELL)))
 
     for dies in _DIES:
         trial(Structure(dies, _DEPTHS[0]), _starts(reads, dies))
-    unlimited = best()
+    deepest = best()
     for depth in _DEPTHS[1:]:
-        if tried[unlimited].cost > _EXACT:
-            for dies in {unlimited.dies, _MANY}:
+        if solutions[deepest].cost > _EXACT:
+            for dies in {deepest.dies, _MANY}:
                 trial(Structure(dies, depth), _starts(reads, dies))
     if best().queue_depth != _DEPTHS[0]:
         for dies in _DIES:
             trial(Structure(dies, best().queue_depth), _starts(reads, dies))
-    chosen = best()
-    for dies in _near(chosen.dies):
-        trial(Structure(dies, chosen.queue_depth), [[tried[chosen].values]])
-    return tried
+    top = best()
+    for dies in _near(top.dies):
+        trial(Structure(dies, top.queue_depth), [[solutions[top].values]])
+    return solutions
 
 
-def _within(tried: dict[Structure, Solution], factor: float) -> dict[Structure, Solution]:
+def _within(solutions: dict[Structure, Solution], factor: float) -> dict[Structure, Solution]:
     """Candidates within a factor of the best fit: first the ones whose queue limits least, and of these the one that fits best."""
-    bound = factor * min(one.cost for one in tried.values()) + _EXACT
+    bound = factor * min(one.cost for one in solutions.values()) + _EXACT
     return {
         structure: one
-        for structure, one in sorted(tried.items(), key=lambda item: (-item[0].queue_depth, item[1].cost))
+        for structure, one in sorted(solutions.items(), key=lambda item: (-item[0].queue_depth, item[1].cost))
         if one.cost <= bound
     }
 
@@ -260,9 +260,9 @@ def _with_writes(solutions: dict[Structure, Solution], writes: Sequence[CellTime
     for one in solutions:
         if one.dies in _DIES:
             trial(one)
-    chosen = best()
-    for dies in _near(chosen.dies):
-        trial(Structure(dies, chosen.queue_depth))
+    top = best()
+    for dies in _near(top.dies):
+        trial(Structure(dies, top.queue_depth))
     return best()
 
 

@@ -43,27 +43,27 @@ WHY_LATE = (
 def sizes_of(
     files: tuple[HeapFile, HeapFile], memory: int, algorithm: str = "", parameters: JoinParameters | None = None, results: int = 0
 ) -> Sizes:
-    """What a formula needs of two base files: the smaller is R, and temporary files are as full as they are written.
+    """Sizes of two base files for a formula: the smaller is R, and temporary files are as full as they are written.
 
     Parameters
     ----------
     algorithm, parameters, results
-        The join, what it is told, and the rows of its result, for one that fetches rows late.
+        The join, its parameters, and the rows of its result, for one that fetches rows late.
     """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
     if parameters and r is not files[0]:
         parameters = parameters.swapped()
-    partitioned = None
+    buckets = None
     if parameters and parameters.partition != PartitionParameters.method:
         tuples = (len(r.relation), len(s.relation))
-        partitioned = Partitioned(parameters.partition, r.page_size, parameters.sub_buffer, *tuples)
+        buckets = Partitioned(parameters.partition, r.page_size, parameters.sub_buffer, *tuples)
     late = _late_sizes(algorithm, (r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
-    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late, partitioned=partitioned)
+    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late, partitioned=buckets)
 
 
 def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
-    """What the formula of a join that fetches rows late is told beside pages: rows that join, digests and the join index.
+    """Sizes for the formula of a join that fetches rows late, beside pages: rows that join, digests and the join index.
 
     Parameters
     ----------
@@ -105,20 +105,20 @@ def _a_page(layout: Layout) -> int:
 def _side(file: HeapFile, other: HeapFile) -> LateSide:
     codes = file.relation.codes
     has_key = codes != NULL_KEY
-    joined = np.isin(codes, other.relation.codes) & has_key
-    return LateSide(file.tuples, int(np.count_nonzero(has_key)), int(np.count_nonzero(joined)), _a_page(digest_layout(file)))
+    joining = np.isin(codes, other.relation.codes) & has_key
+    return LateSide(file.tuples, int(np.count_nonzero(has_key)), int(np.count_nonzero(joining)), _a_page(digest_layout(file)))
 
 
-def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None) -> LateSide:
+def _by_column(side: LateSide, file: HeapFile, columns: tuple[str, ...] | None) -> LateSide:
     """Sizes of a relation whose columns lie apart."""
-    keys, fetched = key_column(file, page_io=False), Side("", file, wanted)
+    keys, late = key_column(file, page_io=False), Side("", file, columns)
     scan = Parts(len(keys.parts), part_bytes(keys.parts) / file.page_size)
-    fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size, fetched.parts is None)
-    return replace(side, key_pages=keys.pages, keys=scan, columns=fetch, carried_a_page=_entries_a_page(file, fetched.width))
+    fetch = Parts(1 if late.parts is None else len(late.parts), late.page_bytes / file.page_size, late.parts is None)
+    return replace(side, key_pages=keys.pages, keys=scan, columns=fetch, carried_a_page=_entries_a_page(file, late.width))
 
 
 def formula_of(algorithm: str) -> str:
-    """What a join's file names: a member's name or a path; empty where it names none."""
+    """The formula that a join's file names: a member's name or a path; empty where it names none."""
     join = JOINS.load(algorithm)
     if not isinstance(join.FORMULA, str):
         raise InvalidParameterError("formula", join.FORMULA, "it must be a name or the path of a Python file")
@@ -127,16 +127,16 @@ def formula_of(algorithm: str) -> str:
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
     """The cost model's answer, by the formula that the join's own file names; None where it, or a join that it runs, names none."""
-    named = formula_of(algorithm)
+    name = formula_of(algorithm)
     if sizes.late and not (sizes.late.first and sizes.late.kernel):
         return None
-    return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
+    return JoinCost(algorithm, allocation, disk, counts(name, sizes, allocation, page_io)) if name else None
 
 
 def check_formula(algorithm: str) -> None:
     """Refuse a join that names a formula which cannot be had, before it is run."""
-    if named := formula_of(algorithm):
-        FORMULAS.load(named)
+    if name := formula_of(algorithm):
+        FORMULAS.load(name)
 
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:
@@ -145,8 +145,8 @@ def formulas(result: JoinResult) -> list[JoinCost | None]:
     if result.parameters.strands > 1:
         return [None] * len(result.disks)
     sizes = sizes_of(result.files, setting.memory, setting.algorithm, result.parameters, result.runs[0].result_rows)
-    known = {disk: formula(setting.algorithm, sizes, disk, result.allocation, page_io=setting.page_io) for disk in result.disks if disk}
-    return [known[disk] if disk else None for disk in result.disks]
+    by_disk = {disk: formula(setting.algorithm, sizes, disk, result.allocation, page_io=setting.page_io) for disk in result.disks if disk}
+    return [by_disk[disk] if disk else None for disk in result.disks]
 
 
 def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
@@ -157,13 +157,13 @@ def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing.
+class PhaseComparison:
+    """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing.
 
     Parameters
     ----------
     phases_left_out, requests_left_out, pages_left_out, io_left_out
-        Of the whole: phases for which there is no formula, and what they asked for.  The others are held against it.
+        Of the whole: phases without a formula, and their requests, pages and seconds, which the difference leaves out.
     """
 
     phase: str
@@ -182,7 +182,7 @@ class Compared:
     io_left_out: float = 0.0
 
     def difference(self, name: str) -> float | None:
-        """By how much of the formula's ``requests``, ``pages`` or ``io`` the simulation is above it."""
+        """The relative difference of the simulation's ``requests``, ``pages`` or ``io`` from the formula's."""
         return relative(getattr(self, name) - getattr(self, f"{name}_left_out"), getattr(self, f"formula_{name}"))
 
     def as_dict(self) -> dict[str, Entry]:
@@ -190,51 +190,51 @@ class Compared:
         return vars(self) | differences
 
 
-def why(algorithm: str, whole: Compared) -> str:
+def why(algorithm: str, whole: PhaseComparison) -> str:
     """Why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
-    left_out = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
-    return f"{WHY} {WHY_LATE}{left_out}" if JOINS.load(algorithm).FETCHES else WHY + left_out
+    omission = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
+    return f"{WHY} {WHY_LATE}{omission}" if JOINS.load(algorithm).FETCHES else WHY + omission
 
 
-def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[Compared]:
+def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[PhaseComparison]:
     """Every phase beside the formula's of that name, and the total, which is the last and compared over phases that have a formula."""
     *phases, total = measured
     sought = with_measured_seek(join, total) if join else None
-    told = {phase.name: phase for phase in join.phases} if join else {}
+    formulas = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
     for phase in phases:
-        counted = told.get(phase.phase)
+        formula = formulas.get(phase.phase)
         rows.append(
-            _compared(
+            _phase_comparison(
                 phase,
-                (counted.total.requests, counted.total.pages, counted.seconds(join.disk)) if counted and join else None,
-                counted.seconds(sought.disk) if counted and sought else None,
+                (formula.total.requests, formula.total.pages, formula.seconds(join.disk)) if formula and join else None,
+                formula.seconds(sought.disk) if formula and sought else None,
             )
         )
     if join is None:
-        return [*rows, _compared(total, None, None)]
-    left_out = [phase for phase in phases if phase.phase not in told]
-    whole = _compared(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
-    requests, pages, io = (sum(getattr(phase, name) for phase in left_out) for name in ("requests", "pages", "io"))
-    names = tuple(phase.phase for phase in left_out)
+        return [*rows, _phase_comparison(total, None, None)]
+    omitted = [phase for phase in phases if phase.phase not in formulas]
+    whole = _phase_comparison(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
+    requests, pages, io = (sum(getattr(phase, name) for phase in omitted) for name in ("requests", "pages", "io"))
+    names = tuple(phase.phase for phase in omitted)
     return [*rows, replace(whole, phases_left_out=names, requests_left_out=requests, pages_left_out=pages, io_left_out=io)]
 
 
-def _compared(row: PhaseSeconds, told: tuple[int, int, float] | None, measured_seek: float | None) -> Compared:
-    requests, pages, seconds = told or (None, None, None)
-    return Compared(row.phase, row.requests, row.pages, row.io, row.cpu, row.total, requests, pages, seconds, measured_seek)
+def _phase_comparison(row: PhaseSeconds, formula: tuple[int, int, float] | None, measured_seek: float | None) -> PhaseComparison:
+    requests, pages, seconds = formula or (None, None, None)
+    return PhaseComparison(row.phase, row.requests, row.pages, row.io, row.cpu, row.total, requests, pages, seconds, measured_seek)
 
 
-def compare_join(result: JoinResult) -> list[list[Compared]]:
+def compare_join(result: JoinResult) -> list[list[PhaseComparison]]:
     """Simulation and formula by phase, for each device of a join."""
     return [compare(result.measured(index), join) for index, join in enumerate(formulas(result))]
 
 
 def as_dict(result: JoinResult) -> dict[str, Any]:
-    told = result.as_dict()
-    for machine, rows in zip(told["machines"], compare_join(result), strict=True):
+    document = result.as_dict()
+    for machine, rows in zip(document["machines"], compare_join(result), strict=True):
         machine["comparison"] = [row.as_dict() for row in rows]
-    return told
+    return document
 
 
 def relative(value: float, reference: float | None) -> float | None:
@@ -248,13 +248,13 @@ def relative(value: float, reference: float | None) -> float | None:
     return value / reference - 1 if reference else None
 
 
-def comparison_table(rows: Sequence[Compared], title: str = "") -> Table:
+def comparison_table(rows: Sequence[PhaseComparison], title: str = "") -> Table:
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
     for row in rows:
-        difference = row.difference("io")
-        shown = None if difference is None else f"{100 * difference:+.1f} %"
-        told: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, shown]
-        body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *told])
+        share = row.difference("io")
+        difference = None if share is None else f"{100 * share:+.1f} %"
+        formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, difference]
+        body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula])
     return Table(header, body, title, digits=3 if rows[-1].total < 10 else 2)

@@ -28,9 +28,9 @@ from models.psync import Direction, ParallelDrive
 from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
 from models.ssd_problem import Problem
 
-#: How memory may be divided: by Haas et al., or for the drive in detail.
+#: Rules by which memory is divided: Haas et al., or closed forms for the drive.
 RULES = HAAS, DRIVE = ("haas", "drive")
-#: Where the model has temporaries, by the volume's placement; all others put each in one piece.
+#: The model's layout of temporaries, by the volume's placement; all others put each in one piece.
 _LAYOUTS: dict[str, ssd_joins.Layout] = {"packed": "packed", "two-disks": "separate"}
 
 
@@ -51,7 +51,7 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
 
 
 def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
-    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead.
+    """The figures of a disk: with read-ahead and write-behind, a request that continues the one before takes only its overhead.
 
     A drive that acknowledges a command before it is on the media moves and writes while the link still sends.  Another first has to get a
     command's data, then waits until the place comes round again, and only then writes.
@@ -60,26 +60,26 @@ def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) 
     overhead = parameters.overhead / MILLISECONDS
     curve = seek_curve(parameters)[: _cylinders(parameters, span)]
     move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
-    read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
-    media, sent = (page_size * MILLISECONDS_A_SECOND / rate for rate in (streaming_rate(parameters), parameters.link_rate))
+    read, write_ms = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
+    media, send = (page_size * MILLISECONDS_A_SECOND / rate for rate in (streaming_rate(parameters), parameters.link_rate))
     behind_ms, rounds = 0.0, Rounds()
     if parameters.write_behind >= MAXIMUM_COMMAND:
-        behind_ms = max(0.0, written - media)
+        behind_ms = max(0.0, write_ms - media)
     else:
-        written = sent + media
-        rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, sent)
-    writing = Timing(0, overhead, written)
+        write_ms = send + media
+        rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, send)
+    writing = Timing(0, overhead, write_ms)
     return Drive(page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds)
 
 
 def _cylinders(parameters: HddParameters, span: int) -> int:
     """Outermost cylinders that hold so many bytes, at least 2."""
-    cylinders, left = 0, span // parameters.sector_size
+    cylinders, rest = 0, span // parameters.sector_size
     for zone in zones_of(parameters):
         sectors = parameters.heads * zone.slots
-        taken = min(zone.cylinders, -(-left // sectors))
-        cylinders, left = cylinders + taken, left - taken * sectors
-        if left <= 0:
+        outer = min(zone.cylinders, -(-rest // sectors))
+        cylinders, rest = cylinders + outer, rest - outer * sectors
+        if rest <= 0:
             break
     return max(2, cylinders)
 
@@ -91,7 +91,7 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
     drive, timing = preset.flash, timing_of(preset.flash)
     at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
     rates = (drive.link_read_rate, drive.link_write_rate) if drive.write_buffer else _rates(drive)
-    serial, held = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
+    serial, on_link_times = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
     submissions = (drive.read_submission, drive.write_submission)
     # Of writes that go on the controller holds no more than the limit, with the one before.
     limits = (drive.continuation_limit, drive.continuation_limit // 2)
@@ -108,7 +108,7 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
             drive.continuation_latency / MILLISECONDS,
         )
         for rate, latency, alone, on_link, submission, limit in zip(
-            rates, _latencies(drive), serial, held, submissions, limits, strict=True
+            rates, _latencies(drive), serial, on_link_times, submissions, limits, strict=True
         )
     )
     chips = (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.write_buffer else (0.0, 0.0, 0.0)
@@ -134,9 +134,9 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
     pages = MAXIMUM_COMMAND / page_size
     read, write = (
         Timing.of_queue(latency / MILLISECONDS, page_size * MILLISECONDS_A_SECOND / rate, pages, parameters.queue_depth).after(
-            submission / MILLISECONDS, held / MILLISECONDS
+            submission / MILLISECONDS, command / MILLISECONDS
         )
-        for latency, rate, submission, held in zip(latencies, rates, submissions, on_link, strict=True)
+        for latency, rate, submission, command in zip(latencies, rates, submissions, on_link, strict=True)
     )
     if parameters.queue_depth > 1:
         read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))
@@ -152,8 +152,8 @@ def _dies_wait(parameters: SsdParameters) -> float:
     """
     pages = MAXIMUM_COMMAND // parameters.page_size
     busy = math.ceil(pages / parameters.dies) * parameters.read + timing_of(parameters).transfer
-    sent = MAXIMUM_COMMAND * SECONDS / parameters.link_read_rate
-    return busy - max(1, parameters.dies // pages) * sent
+    sending = MAXIMUM_COMMAND * SECONDS / parameters.link_read_rate
+    return busy - max(1, parameters.dies // pages) * sending
 
 
 def _turn(parameters: SsdParameters) -> float:
@@ -188,7 +188,7 @@ def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
 
 
 def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
-    """What a partition phase takes of a core, by a CPU preset's prices."""
+    """Times of a core in a partition phase, by a CPU preset's prices."""
     tuples = cpu.user_time({Work.READ_TUPLE: 1, Work.HASH: 1, Work.WRITE_TUPLE: 1})
     prices = (tuples, cpu.per_call.get(kind, 0.0), cpu.per_request.get(kind, 0.0), cpu.per_byte.get(kind, 0.0))
     return psync.Processor(*(price / MILLISECONDS for price in prices))
@@ -197,14 +197,14 @@ def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
 def division(
     setting: JoinSetting, files: tuple[HeapFile, HeapFile], device: str | None, rule: str
 ) -> tuple[JoinSetting, Allocation | None]:
-    """What a join's buffers are by a rule, and its setting, in which N-Hash has its sub-buffers.
+    """A join's setting, in which N-Hash has its sub-buffers, and its buffers by a rule.
 
     Parameters
     ----------
     device
         The preset that is run on; None for a real device.  `setting` may name another to divide the buffers for.
     rule
-        One of `RULES`; by Haas et al. the join divides them itself: None.
+        One of `RULES`; by Haas et al. the join divides memory itself, and its buffers are None.
     """
     check_rule(rule)
     if rule == HAAS:
@@ -212,10 +212,10 @@ def division(
     name = setting.buffers_for or device
     if name is None:
         raise RefusedError("allocation: on a real device buffers are divided for the preset that buffers-for names; name one")
-    return divided(setting, files, presets.load(name))
+    return divided_for(setting, files, presets.load(name))
 
 
-def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
+def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
     """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size
@@ -227,13 +227,13 @@ def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Pres
         inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
         processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
         problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
-        made = partition_buffers.ruled(problem)
-        halves = made.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
-        return replace(setting, sub_buffer=None if halves else made.sub_buffer), partition_buffers.as_grace(problem, made)
+        buffers = partition_buffers.ruled(problem)
+        halves = buffers.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
+        return replace(setting, sub_buffer=None if halves else buffers.sub_buffer), partition_buffers.as_grace(problem, buffers)
     if algorithm not in ssd_joins.JOINS or setting.partition not in (None, "traditional"):
-        told = algorithm if setting.partition is None else f"{algorithm} with {setting.partition}"
-        known = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
-        raise InvalidParameterError("allocation", DRIVE, f"{known}, but not of {told}")
+        join = algorithm if setting.partition is None else f"{algorithm} with {setting.partition}"
+        bound = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
+        raise InvalidParameterError("allocation", DRIVE, f"{bound}, but not of {join}")
     sizes = sizes_of(files, setting.memory)
     span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * page_size
     layout = _LAYOUTS.get(setting.placement, "spread")
@@ -241,6 +241,6 @@ def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Pres
 
 
 def check_rule(rule: str) -> None:
-    """Refuse what is none of the rules."""
+    """Refuse a name that is none of the rules."""
     if rule not in RULES:
         raise UnknownNameError("allocation", rule, RULES)

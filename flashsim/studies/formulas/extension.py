@@ -16,13 +16,13 @@ from models.pool_flows import Flows, References, Stays, Window, flows, stays
 LAST, _MORE = 0.2, 1.3
 
 
-class Transacted:
-    """The references of a workload, which are made as they are needed.
+class TransactionReferences:
+    """The references of a workload's transactions, made as they are needed.
 
     Parameters
     ----------
     stream
-        Its transactions.
+        The transactions.
     """
 
     def __init__(self, stream: TransactionStream) -> None:
@@ -67,9 +67,9 @@ class Formula:
     Parameters
     ----------
     system
-        Its design must be one that there are flows of.
+        A system whose design is one of `models.pool_flows.DESIGNS`.
     disk, ssd
-        What they do a second.
+        Service times.
     uses
         1 for LRU in memory, 2 for LRU-2.
     """
@@ -82,34 +82,34 @@ class Formula:
     def stays(self, references: References, window: Window) -> Stays:
         return stays(references, self.system.memory, window, self.uses)
 
-    def flows(self, found: Stays, window: Window) -> Flows:
-        """What is asked of disk and SSD, for each reference."""
+    def flows(self, page_stays: Stays, window: Window) -> Flows:
+        """Requests of disk and SSD, a reference."""
         system, name = self.system, self.system.design.name.partition(":")[0]
         extent = system.design.parameters.get("extent", 0) or 32
-        return flows(found, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
+        return flows(page_stays, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
 
-    def predict(self, told: Flows, each: float) -> Prediction:
-        """Throughput, of transactions of so many references."""
+    def predict(self, flow: Flows, each: float) -> Prediction:
+        """The throughput of transactions of `each` references."""
         system = self.system
         clients = Clients(system.clients, each, self.system.work / SECONDS, system.think / SECONDS)
-        return predict(told, self.disk, self.ssd, clients, system.throttle)
+        return predict(flow, self.disk, self.ssd, clients, system.throttle)
 
     def steady(self, references: References, each: float) -> tuple[Flows, Prediction]:
         window = last_of(len(references.pages))
-        told = self.flows(self.stays(references, window), window)
-        return told, self.predict(told, each)
+        flow = self.flows(self.stays(references, window), window)
+        return flow, self.predict(flow, each)
 
-    def after(self, transacted: Transacted, seconds: float) -> tuple[Flows, Prediction]:
+    def after(self, transactions: TransactionReferences, seconds: float) -> tuple[Flows, Prediction]:
         """Over the last part of so many seconds, from cold; of all references if they do not last so long."""
-        passed, before, count = 0.0, 0, 4 * self.system.memory
+        elapsed, before, count = 0.0, 0, 4 * self.system.memory
         while True:
-            references = transacted.until(count)
-            told, found = self.steady(references, transacted.each)
+            references = transactions.until(count)
+            flow, prediction = self.steady(references, transactions.each)
             end = len(references.pages)
-            took = (end - before) / (found.throughput * transacted.each)
-            if passed + took >= seconds:
-                end = max(1, before + round((end - before) * (seconds - passed) / took))
-                return self.steady(references.until(end), transacted.each)
+            took = (end - before) / (prediction.throughput * transactions.each)
+            if elapsed + took >= seconds:
+                end = max(1, before + round((end - before) * (seconds - elapsed) / took))
+                return self.steady(references.until(end), transactions.each)
             if end < count:
-                return told, found
-            passed, before, count = passed + took, end, round(count * _MORE)
+                return flow, prediction
+            elapsed, before, count = elapsed + took, end, round(count * _MORE)

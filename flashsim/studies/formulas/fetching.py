@@ -33,7 +33,7 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
     results
         See `column_of_results`.
     **parameters
-        Of the instance (`algorithms.page_access.instances.named`).
+        Parameters of the instance (`algorithms.page_access.instances.named`).
     """
     if text.partition(":")[0] in FAMILIES:
         return named(text, **parameters)
@@ -42,8 +42,8 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
     try:
         source = open_source(text)
     except UnknownNameError:
-        known = [*FAMILIES, "FILE.parquet", "FILE.csv", "FILE.sqlite:TABLE"]
-        raise UnknownNameError("graph", text, known) from None
+        forms = [*FAMILIES, "FILE.parquet", "FILE.csv", "FILE.sqlite:TABLE"]
+        raise UnknownNameError("graph", text, forms) from None
     return _of_source(source, results)
 
 
@@ -53,19 +53,19 @@ def _of_source(source: Source, results: str | None) -> PageGraph:
     if all(name.strip().lstrip("-").isdecimal() for name in source.names[:2]):  # an edge would be lost without a word
         raise SchemaError(f"edge list {source.name}: its columns are named {', '.join(source.names[:2])}: a first line must name them")
     worth = column_of_results(source.names, results)
-    wanted = [*source.names[:2], *([worth] if worth else [])]
-    return PageGraph.from_frame(pa.table([source.key(name) for name in wanted], wanted).to_pandas(), worth)
+    columns = [*source.names[:2], *([worth] if worth else [])]
+    return PageGraph.from_frame(pa.table([source.key(name) for name in columns], columns).to_pandas(), worth)
 
 
 def column_of_results(names: Iterable[str], results: str | None) -> str:
-    """What says how much an edge is worth: the one that is asked for, or else the first of `RESULTS` that there is, or none (empty)."""
+    """The column of edges' worth: `results`, by default the first of `RESULTS` that `names` has; empty for none."""
     have = set(names)
     return results if results is not None else next((name for name in RESULTS if name in have), "")
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A planner's plan, and the processor seconds that it took, or those of the search for the optimum, which has no plan."""
+class PlannerResult:
+    """A planner's plan and its processor seconds; the search for the optimum has no plan."""
 
     planner: str
     fetches: int
@@ -75,12 +75,12 @@ class Planned:
 
 @dataclass(frozen=True)
 class Fetching:
-    """A graph, the frames it is planned for, and what planners made of it."""
+    """A graph, a number of frames, and the plans of several planners for them."""
 
     graph: PageGraph
     frames: int
-    planned: Sequence[Planned]
-    #: With which no page is fetched twice; None if it was not searched for.
+    results: Sequence[PlannerResult]
+    #: The least frames with which no page is fetched twice; None if not searched for.
     fewest_frames: int | None = None
 
     @cached_property
@@ -89,10 +89,10 @@ class Fetching:
 
     def title(self) -> str:
         graph = self.graph
-        told = f"{graph.pages:,} pages, {graph.edges:,} pairs to meet, {self.frames:,} frames: at least {self.bound:,} fetches"
+        description = f"{graph.pages:,} pages, {graph.edges:,} pairs to meet, {self.frames:,} frames: at least {self.bound:,} fetches"
         if self.fewest_frames is None:
-            return told
-        return f"{told}; {self.fewest_frames} frames are the fewest with which no page is fetched twice"
+            return description
+        return f"{description}; {self.fewest_frames} frames are the fewest with which no page is fetched twice"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a planner, JSON-ready."""
@@ -100,13 +100,13 @@ class Fetching:
         return [
             {"planner": one.planner, "fetches": one.fetches, "over_needed": one.fetches / needed}
             | {"bound": self.bound, "seconds": one.seconds}
-            for one in self.planned
+            for one in self.results
         ]
 
     def as_dict(self) -> dict[str, Any]:
         graph = self.graph
-        told = {"pages": graph.pages, "needed_pages": graph.needed_pages, "edges": graph.edges, "frames": self.frames}
-        return told | {"bound": self.bound, "fewest_frames": self.fewest_frames, "planners": self.rows()}
+        document = {"pages": graph.pages, "needed_pages": graph.needed_pages, "edges": graph.edges, "frames": self.frames}
+        return document | {"bound": self.bound, "fewest_frames": self.fewest_frames, "planners": self.rows()}
 
     def plans(self) -> pa.Table:
         """A row a planner and fetch: the page, what it replaces, and how many pairs meet before the next one."""
@@ -114,7 +114,7 @@ class Fetching:
             names = pa.array(self.graph.names or np.arange(self.graph.pages))
         except pa.ArrowException:  # of several types
             names = pa.array(map(str, self.graph.names))
-        made = [(one.planner, one.plan) for one in self.planned if one.plan]
+        plans = [(one.planner, one.plan) for one in self.results if one.plan]
         tables = [
             pa.table(
                 {
@@ -124,50 +124,50 @@ class Fetching:
                     "edges_met": plan.edges_met,
                 }
             )
-            for planner, plan in made
+            for planner, plan in plans
         ]
         return pa.concat_tables(tables)
 
 
 def schedule(graph: PageGraph, frames: int, planners: Sequence[str], *, exact: bool = False, progress: Progress | None = None) -> Fetching:
-    """Plan a graph by several planners; what a file of one's own makes is checked.
+    """Plan a graph by several planners; the plan of a file of one's own is checked.
 
     Parameters
     ----------
     planners
         Names of members, or paths of Python files.
     exact
-        Whether the optimum is searched for too, which takes minutes beyond some fifteen pages.
+        Search for the optimum too, which takes minutes beyond some fifteen pages.
     """
     check_frames(frames)
-    chosen = {name: PLANNERS.load(name).plan for name in planners}
+    plan_of = {name: PLANNERS.load(name).plan for name in planners}
     best = _optimum(graph, frames) if exact else []
-    planned = []
-    for number, (name, plan) in enumerate(chosen.items()):
+    results = []
+    for number, (name, plan) in enumerate(plan_of.items()):
         if progress:
-            progress(number, len(chosen), name)
+            progress(number, len(plan_of), name)
         plan(PageGraph.of([0], [1]), LEAST_FRAMES)  # so that what has to be compiled is
         began = time.process_time()
-        made = plan(graph, frames)
+        result = plan(graph, frames)
         seconds = time.process_time() - began
         if name.endswith(".py"):
-            _check(name, made, graph, frames)
-        planned.append(Planned(name, made.fetches, seconds, made))
-    return Fetching(graph, frames, [*planned, *best], fewest_frames(graph) if exact else None)
+            _check(name, result, graph, frames)
+        results.append(PlannerResult(name, result.fetches, seconds, result))
+    return Fetching(graph, frames, [*results, *best], fewest_frames(graph) if exact else None)
 
 
-def _optimum(graph: PageGraph, frames: int) -> list[Planned]:
+def _optimum(graph: PageGraph, frames: int) -> list[PlannerResult]:
     began = time.process_time()
     fewest = fewest_fetches(graph, frames)
     assert fewest is not None  # no limit was set
-    return [Planned(OPTIMUM, fewest, time.process_time() - began)]
+    return [PlannerResult(OPTIMUM, fewest, time.process_time() - began)]
 
 
-def _check(name: str, made: object, graph: PageGraph, frames: int) -> None:
-    if not isinstance(made, FetchPlan) or made.graph is not graph or made.frames > frames:
-        told = f"a {type(made).__name__}" if not isinstance(made, FetchPlan) else f"{made!r} of another problem"
-        raise FlashsimError(f"{PLANNERS.kind}: '{name}' gave {told}, but a FetchPlan of the given graph and {frames} frames is needed")
+def _check(name: str, plan: object, graph: PageGraph, frames: int) -> None:
+    if not isinstance(plan, FetchPlan) or plan.graph is not graph or plan.frames > frames:
+        kind = f"a {type(plan).__name__}" if not isinstance(plan, FetchPlan) else f"{plan!r} of another problem"
+        raise FlashsimError(f"{PLANNERS.kind}: '{name}' gave {kind}, but a FetchPlan of the given graph and {frames} frames is needed")
     try:
-        made.check()
+        plan.check()
     except FlashsimError as problem:
         raise FlashsimError(f"{PLANNERS.kind}: '{name}': {problem}") from None

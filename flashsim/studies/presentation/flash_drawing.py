@@ -1,4 +1,4 @@
-"""Drawings of a drive small enough to see every page, and of what its parts did when."""
+"""Drawings of a drive small enough to see every page, and of the operations of its parts over time."""
 
 from typing import Protocol
 
@@ -21,15 +21,15 @@ PAGE_COLOURS = ("#ffffff", "#5b8fc7", "#bfbfbf", "#c6dcf2", "#c00000")
 MOST_NUMBERED, MOST_DRAWN = 1024, 1 << 16
 
 
-class Drawn(Protocol):
-    """What has the state of a drive: the lab's drives, the engine and the specification."""
+class DriveWithState(Protocol):
+    """A drive whose state can be drawn: the lab's drives, the engine and the specification."""
 
     @property
     def state(self) -> DriveState:
         """The flash array and what manages it."""
 
 
-def draw_pages(drive: Drawn, title: str = "") -> Figure:
+def draw_pages(drive: DriveWithState, title: str = "") -> Figure:
     """Every flash page by its state: a panel a plane, a column a block, page 0 at the bottom.
 
     On small drives a mapped page shows the logical page that it holds, and others the mark of their state; below a block stand its number
@@ -53,7 +53,7 @@ def draw_pages(drive: Drawn, title: str = "") -> Figure:
 
 
 def _plane(axes: Axes, state: DriveState, own: slice) -> None:
-    states, held = page_states(state)[own], logical_pages(state)[own]
+    states, logical = page_states(state)[own], logical_pages(state)[own]
     blocks, pages = states.shape
     axes.pcolormesh(
         np.arange(blocks + 1), np.arange(pages + 1), states.T, cmap=ListedColormap(PAGE_COLOURS), vmin=-0.5, vmax=len(PAGE_COLOURS) - 0.5,
@@ -61,8 +61,8 @@ def _plane(axes: Axes, state: DriveState, own: slice) -> None:
     )  # fmt: skip
     if states.size <= MOST_NUMBERED:
         for block, page in np.argwhere(states != FREE_PAGE):
-            told = str(held[block, page]) if held[block, page] >= 0 else MARKS[states[block, page]]
-            axes.text(block + 0.5, page + 0.5, told, ha="center", va="center", fontsize=5.5)
+            label = str(logical[block, page]) if logical[block, page] >= 0 else MARKS[states[block, page]]
+            axes.text(block + 0.5, page + 0.5, label, ha="center", va="center", fontsize=5.5)
         names = [f"{own.start + block}\n{letter}" for block, letter in enumerate(block_letters(state)[own])]
         axes.set_xticks(np.arange(blocks) + 0.5, names, fontsize=6)
         for block, erases in enumerate(state.blocks.erases[own]):
@@ -73,33 +73,33 @@ def _plane(axes: Axes, state: DriveState, own: slice) -> None:
 
 
 def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int | None = None) -> Figure:
-    """What each part of a drive did when, a row a part, coloured by cause; long bars name the operation.
+    """Operations of each part of a drive over time, a row a part, coloured by cause; long bars name the operation.
 
     Parameters
     ----------
     spans
         dtype `flashsim.core.spans.SPAN`, as a device gives them after ``record_spans``.
     begin, end
-        What is shown, ns; up to the last span if no end is given.
+        The time that is drawn, ns; up to the last span if there is no end.
     """
     end = int(spans["end"].max(initial=begin + 1)) if end is None else end
-    shown = spans[(spans["end"] > begin) & (spans["begin"] < end)]
+    visible = spans[(spans["end"] > begin) & (spans["begin"] < end)]
     names = server_names(dies, channels)
     with panels(0.9 + 0.32 * len(names), width=10) as (figure, axes):
-        for cause in np.unique(shown["cause"]):
-            of_cause = shown[shown["cause"] == cause]
+        for cause in np.unique(visible["cause"]):
+            of_cause = visible[visible["cause"] == cause]
             lengths = (of_cause["end"] - of_cause["begin"]) / MICROSECONDS
             axes.barh(
                 of_cause["server"], lengths, 0.8, of_cause["begin"] / MICROSECONDS, color=LINES[cause][0], alpha=0.75, edgecolor="black",
                 linewidth=0.3, label=CAUSES[cause],
             )  # fmt: skip
-        for span in shown[shown["end"] - shown["begin"] > (end - begin) / 25]:
+        for span in visible[visible["end"] - visible["begin"] > (end - begin) / 25]:
             middle = (max(begin, span["begin"]) + min(end, span["end"])) / 2 / MICROSECONDS
             axes.text(middle, span["server"], KINDS[span["kind"]], ha="center", va="center", fontsize=6)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(begin / MICROSECONDS, end / MICROSECONDS)
         axes.set_xlabel("time, us")
-        if len(shown):
+        if len(visible):
             axes.legend(frameon=False, fontsize=8, ncols=5, loc="lower right", bbox_to_anchor=(1, 1))
     return figure

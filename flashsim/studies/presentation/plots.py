@@ -16,21 +16,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.scale import LogScale
 
-#: Dark for I/O and light for CPU, one hue a label; told apart without colour by their order and by the names under the bars.
+#: Dark for I/O and light for CPU, one hue a label; without colour their order and the names under the bars distinguish them.
 COLOURS = (("#1f4e79", "#9dc3e6"), ("#7f3f00", "#f4b183"), ("#385723", "#a9d18e"), ("#5b2c6f", "#c9a7d8"))
 _STYLE: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "flashsim", "font.size": 9.0}
 _STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
-#: What a picture may be saved as.
+#: Formats of pictures, by suffix.
 FORMATS = (".svg", ".png", ".pdf")
 #: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
 WIDTH = 5.4
 
-#: Line and marker of one series after another, told apart without colour too.
+#: Line and marker of one series after another, distinct without colour too.
 LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
 
 #: Once all of `LINES` are taken, the next series have the next stroke.
 STROKES = ("-", "--", ":", "-.")
-#: How lines are drawn: with marks at their points, or as steps, which distributions are.
+#: Looks of lines: with marks at their points, or as steps, which distributions are.
 MARKED: dict[str, Any] = {"markersize": 4}
 STEPS: dict[str, Any] = {"drawstyle": "steps-post", "marker": ""}
 #: A scale of powers of two.
@@ -55,7 +55,7 @@ class Beside:
     Parameters
     ----------
     places
-        What is written below the axis: buffer pools, page sizes, joins.
+        Names below the axis: buffer pools, page sizes, joins.
     tolerance
         Relative; the band around a published value that ours is judged by. 0 draws none.
     """
@@ -71,7 +71,7 @@ class Beside:
         return [(place, published, ours) for place, published, ours in every if published is not None]
 
     def errors(self) -> list[float | None]:
-        """By how much ours differs from the published values, in percent."""
+        """Differences of ours from the published values, in percent."""
         pairs = zip(self.published, self.ours, strict=True)
         return [100 * (ours / published - 1) if published and ours is not None else None for published, ours in pairs]
 
@@ -87,7 +87,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: I/O seconds with CPU seconds on top, in a group; `formula` is drawn as a dot."""
+    """A bar: I/O seconds with CPU seconds on top, in a group; `formula` is drawn as a dot."""
 
     group: str
     label: str
@@ -97,7 +97,7 @@ class Bar:
 
 
 def style() -> AbstractContextManager[None]:
-    """How all pictures look, within a ``with``."""
+    """The style of all pictures, within a ``with``."""
     return matplotlib.rc_context(_STYLE)
 
 
@@ -118,16 +118,16 @@ def stroke(number: int) -> dict[str, Any]:
 def lines(
     series: Mapping[str, tuple[Any, Any]], height: float = 3.2, *, names: int = 4, line: dict[str, Any] = MARKED, **axis: Any
 ) -> Figure:
-    """A figure of lines, told apart by colour, marker and stroke, and named above it, so many names beside each other.
+    """A figure of lines, distinct by colour, marker and stroke, with their names above it, `names` beside each other.
 
     Parameters
     ----------
     series
         Places along both axes, by name; a single line needs none.
     line
-        What `matplotlib.axes.Axes.plot` takes for each, such as `STEPS`.
+        Arguments of `matplotlib.axes.Axes.plot` for each line, such as `STEPS`.
     axis
-        What `matplotlib.axes.Axes.set` takes: labels, scales and limits.
+        Arguments of `matplotlib.axes.Axes.set`: labels, scales and limits.
     """
     with panels(height) as (figure, axes):
         for number, (name, (x, y)) in enumerate(series.items()):
@@ -177,16 +177,16 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
-    """A figure of what was published beside what we have, a panel a row of the published table.
+    """A figure of published values beside ours, a panel a row of the published table.
 
     Parameters
     ----------
     by_title
         Values, row by row.
     x, y
-        What stands along the axes, with the unit.
+        Labels of the axes, with the unit.
     share
-        Whether all panels have one scale.
+        Give all panels one scale.
     """
     rows = -(-len(by_title) // columns)
     with panels(0.5 + 1.75 * rows, rows, columns, sharey=share, squeeze=False) as (figure, grid):
@@ -222,14 +222,14 @@ def _compare(axes: Axes, panel: Beside) -> None:
     axes.tick_params(labelleft=True)
 
 
-def _handles(shown: Sequence[Beside]) -> list[Any]:
-    tolerances = {panel.tolerance for panel in shown if panel.tolerance}
+def _handles(panels: Sequence[Beside]) -> list[Any]:
+    tolerances = {panel.tolerance for panel in panels if panel.tolerance}
     band = f"± {100 * max(tolerances):.3g} %" if len(tolerances) == 1 else "tolerance"
-    published = any(value is not None for panel in shown for value in panel.published)
+    published = any(value is not None for panel in panels for value in panel.published)
     handles: list[Any] = [Line2D([], [], label="published", **_PUBLISHED)] if published else []
     handles += [Patch(label=band, **_BAND)] if tolerances else []
     handles.append(Line2D([], [], label="flashsim", **_OURS))
-    return handles + ([Line2D([], [], label="outside", **_OUTSIDE)] if any(panel.outside() for panel in shown) else [])
+    return handles + ([Line2D([], [], label="outside", **_OUTSIDE)] if any(panel.outside() for panel in panels) else [])
 
 
 def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
@@ -238,14 +238,14 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: 
     Parameters
     ----------
     frame
-        Its column `x` holds numbers, or texts that stand in the order of their appearance.
+        Rows whose column `x` holds numbers, or texts that stand in the order of their appearance.
     """
     groups = list(frame.groupby(list(split), sort=False)) if split else [((), frame)]
     with panels(0.4 + 2.6 * len(groups), len(groups), squeeze=False) as (figure, every):
         for axes, (values, rows) in zip(every[:, 0], groups, strict=True):
             for number, (name, points) in enumerate(rows.groupby(series, sort=False) if series else [(None, rows)]):
-                ordered = points.sort_values(x) if pd.api.types.is_numeric_dtype(points[x]) else points
-                axes.plot(ordered[x], ordered[y], label=name, **stroke(number) | MARKED)
+                in_order = points.sort_values(x) if pd.api.types.is_numeric_dtype(points[x]) else points
+                axes.plot(in_order[x], in_order[y], label=name, **stroke(number) | MARKED)
             axes.set_title(", ".join(map(str, values)), fontsize=9)
             axes.set(xlabel=x_label, ylabel=y, ylim=(0, None))
         if series:
@@ -254,19 +254,19 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: 
 
 
 def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[str, str]) -> Figure:
-    """One number beside another, on logarithmic axes, with the line where they agree.
+    """A scatter plot of two columns on logarithmic axes, with the line where they agree.
 
     Parameters
     ----------
     split
         A column of truth values; those where it holds and the others look different, and `names` are theirs.
     """
-    shown = rows[(rows[x] > 0) & (rows[y] > 0)]
+    visible = rows[(rows[x] > 0) & (rows[y] > 0)]
     with panels(4.4, width=4.6) as (figure, axes):
         for holds, name, (colour, marker) in zip((True, False), names, LINES, strict=False):
-            chosen = shown[shown[split].astype(bool) == holds]
-            axes.plot(chosen[x], chosen[y], linestyle="", color=colour, marker=marker, markersize=4, label=name)
-        ends = (shown[[x, y]].min().min(), shown[[x, y]].max().max()) if len(shown) else (1, 10)
+            group = visible[visible[split].astype(bool) == holds]
+            axes.plot(group[x], group[y], linestyle="", color=colour, marker=marker, markersize=4, label=name)
+        ends = (visible[[x, y]].min().min(), visible[[x, y]].max().max()) if len(visible) else (1, 10)
         axes.plot(ends, ends, color="#999999", linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
         legend(figure, axes)

@@ -1,4 +1,4 @@
-"""What is being done, on stderr: on a terminal a line that vanishes again, elsewhere a line now and then."""
+"""Progress of activities, on stderr: on a terminal a line that vanishes again, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
 @dataclass
 class _Activity:
-    """Something that takes a while."""
+    """An activity that takes a while, and its progress."""
 
     what: str
     began: float = field(default_factory=time.monotonic)
-    done: float = 0.0
+    count: float = 0.0
     total: float | None = None
     message: str = ""
 
     def tell(self, done: float, total: float, message: str = "") -> None:
         """See `flashsim.core.protocols.Progress`."""
-        self.done, self.total, self.message = done, total, message
+        self.count, self.total, self.message = done, total, message
 
     @property
     def share(self) -> str:
-        """How far it has come: counts, or a share of 1, once there is one to tell."""
+        """The progress in words: counts, or a share of 1; empty before there is one."""
         if not self.total:
             return ""
         if self.total == 1:
-            return f"{self.done:.0%}" if self.done >= 0.005 else ""
-        return f"{self.done:,.0f}/{self.total:,.0f}"
+            return f"{self.count:.0%}" if self.count >= 0.005 else ""
+        return f"{self.count:,.0f}/{self.total:,.0f}"
 
 
 class Screen:
@@ -58,11 +58,11 @@ class Screen:
         self._thread: threading.Thread | None = None
         self._bars: Any = None
         self._drawn: tuple[_Activity, Any] | None = None
-        self._quiet_since = self._noted = 0.0
+        self._quiet_since = self._note_time = 0.0
 
     @contextmanager
     def show(self, what: str) -> Iterator[protocols.Progress]:
-        """Show an activity while it lasts; what is yielded is to be told how far it has come."""
+        """Show an activity while it lasts; yield the function that takes its progress."""
         activity = _Activity(what)
         with self._lock:
             if not self._activities:
@@ -99,13 +99,13 @@ class Screen:
                 del stream.write
 
     def _clearing(self, write: Any) -> Any:
-        def cleared(text: str) -> Any:
+        def write_below(text: str) -> Any:
             with self._lock:
                 self.clear()
                 self._quiet_since = time.monotonic()
                 return write(text)
 
-        return cleared
+        return write_below
 
     def clear(self) -> None:
         """Take the line away, until something has lasted a while again."""
@@ -128,10 +128,10 @@ class Screen:
         if sys.stderr is not None and sys.stderr.isatty():
             if now - self._quiet_since >= _SHOWN_AFTER:
                 self._draw_line(activity)
-        elif now - activity.began >= _NOTED_AFTER and now - max(self._noted, activity.began) >= (
-            _NOTED_AGAIN if self._noted > activity.began else _NOTED_AFTER
+        elif now - activity.began >= _NOTED_AFTER and now - max(self._note_time, activity.began) >= (
+            _NOTED_AGAIN if self._note_time > activity.began else _NOTED_AFTER
         ):
-            self._noted = now
+            self._note_time = now
             message = "" if activity.message == activity.what else activity.message
             about = ", ".join(filter(None, (activity.share, message, f"{now - activity.began:.0f} s")))
             print(f"flashsim: {activity.what} ({about})", file=sys.stderr, flush=True)
@@ -143,9 +143,9 @@ class Screen:
         if self._drawn is None or self._drawn[0] is not activity:
             if self._drawn is not None:
                 self._bars.remove_task(self._drawn[1])
-            told = [outer.share for outer in self._activities if outer.share and outer is not activity]
-            self._drawn = activity, self._bars.add_task(" ".join([*told, activity.what]), total=None, share="", message="")
-        self._bars.update(self._drawn[1], completed=activity.done, total=activity.total, share=activity.share, message=activity.message)
+            shares = [outer.share for outer in self._activities if outer.share and outer is not activity]
+            self._drawn = activity, self._bars.add_task(" ".join([*shares, activity.what]), total=None, share="", message="")
+        self._bars.update(self._drawn[1], completed=activity.count, total=activity.total, share=activity.share, message=activity.message)
         self._bars.refresh()
 
 

@@ -21,16 +21,16 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 
 @dataclass(frozen=True)
 class Report:
-    """What a command has to say.
+    """The report of a command.
 
     Parameters
     ----------
     lead
-        What was run on what, and what came of it.
+        Work, device and result, in a sentence.
     figures
         The numbers that a reader looks for first, each with its name.
     sections
-        Without anything to show they are left out.
+        Sections; those without a text, a table or a picture are left out.
     origin
         The provenance.
     """
@@ -42,9 +42,9 @@ class Report:
     origin: Mapping[str, Any]
 
     def html(self) -> str:
-        shown = [section.scoped(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures]
-        contents = [(section.id, section.title) for section in shown]
-        return page("report.html.j2", self.title, contents, self.origin, report=self, sections=shown)
+        sections = [section.scoped(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures]
+        contents = [(section.id, section.title) for section in sections]
+        return page("report.html.j2", self.title, contents, self.origin, report=self, sections=sections)
 
     def write(self, folder: Path) -> None:
         """Fill a folder with ``report.html``, the tables and the pictures."""
@@ -61,7 +61,7 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
     contents
         Ids of the parts that the navigation leads to, and their titles.
     values
-        What the template needs besides.
+        Further values of the template.
     """
     environment = Environment(
         loader=PackageLoader("flashsim.studies.presentation"),
@@ -70,8 +70,8 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
         trim_blocks=True,
     )
     environment.filters |= {"inline": Markup, "cards": cards, "filled": filled, "numeric": numeric, "texts": texts}
-    known = {"title": title, "contents": contents, "provenance": json.dumps(origin, indent=2), "limits": _LIMITS[1:]}
-    return environment.get_template(template).render(known | values)
+    common = {"title": title, "contents": contents, "provenance": json.dumps(origin, indent=2), "limits": _LIMITS[1:]}
+    return environment.get_template(template).render(common | values)
 
 
 def cards(table: pd.DataFrame) -> str:
@@ -90,7 +90,7 @@ def cards(table: pd.DataFrame) -> str:
         entries, number = [row[index] for row in rows], numbers[index]
         widest = max(map(len, entries), default=0)
         words = [word for entry in (str(table.columns[index]), *(() if number else entries)) for word in entry.split()]
-        needed = max([widest if number else min(widest, _WRAPPED), *map(len, words)])
-        width += _CHARACTER * needed + _MARGINS
+        wide = max([widest if number else min(widest, _WRAPPED), *map(len, words)])
+        width += _CHARACTER * wide + _MARGINS
     least, *limits = _LIMITS
     return f"cards-{next(limit for limit in limits if width <= limit or limit == limits[-1])}" if width > least else ""

@@ -31,8 +31,8 @@ class Section:
         if any(not isinstance(picture, str) for picture in self.pictures.values()):
             from flashsim.studies.presentation.plots import svg  # its libraries take a while to load
 
-            drawn = {name: picture if isinstance(picture, str) else svg(picture) for name, picture in self.pictures.items()}
-            object.__setattr__(self, "pictures", drawn)
+            pictures = {name: picture if isinstance(picture, str) else svg(picture) for name, picture in self.pictures.items()}
+            object.__setattr__(self, "pictures", pictures)
 
     @property
     def id(self) -> str:

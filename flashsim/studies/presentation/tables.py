@@ -68,7 +68,7 @@ class Table(pd.DataFrame):
         Parameters
         ----------
         columns
-            The name of the record's entry, by the column's; with its unit, or a function that makes of it what is shown.
+            The name of the record's entry, by the column's; with its unit, or a function from the entry to the value shown.
         caption
             See `Table`.
 
@@ -128,7 +128,7 @@ def percent(share: float) -> float:
 
 
 def difference(share: float) -> str:
-    """By how much something is more, in percent with its sign.
+    """A relative difference in percent, with its sign.
 
     Examples
     --------
@@ -182,8 +182,8 @@ def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
     bnl          1.50
     sort-merge  12.25
     """
-    shown, numbers = texts(frame), numeric(frame)
-    columns = [_Column(str(frame.columns[index]), [row[index] for row in shown], numbers[index]) for index in filled(frame)]
+    rows, numbers = texts(frame), numeric(frame)
+    columns = [_Column(str(frame.columns[index]), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
     stacks = [columns] if width is None else stacked(columns, width)
     body = "\n\n".join(_lines(stack, width) for stack in stacks)
     title, note = (wrapped(frame.attrs.get(name, ""), width) for name in ("title", "note"))
@@ -233,8 +233,8 @@ def wrapped(text: str, width: int | None, indent: str = "") -> str:
     """
     if width is None or len(text) <= width:
         return text
-    kept = _COUNTS.sub("\N{NO-BREAK SPACE}", text)
-    lines = textwrap.wrap(kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    joined = _COUNTS.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -280,8 +280,8 @@ def _lines(columns: Sequence[_Column], width: int | None) -> str:
         cells = [column.lines(entry, wide) for column, entry, wide in zip(columns, row, widths, strict=True)]
         deep = max(map(len, cells))
         pad = [[" " * wide] * (deep - len(cell)) for cell, wide in zip(cells, widths, strict=True)]
-        filled = [(more + cell) if number == 0 else (cell + more) for cell, more in zip(cells, pad, strict=True)]
-        lines += [_GAP.join(line).rstrip() for line in zip(*filled, strict=True)]
+        padded = [(more + cell) if number == 0 else (cell + more) for cell, more in zip(cells, pad, strict=True)]
+        lines += [_GAP.join(line).rstrip() for line in zip(*padded, strict=True)]
         lines += [_GAP.join("-" * wide for wide in widths)] if number == 0 else []
     return "\n".join(lines)
 

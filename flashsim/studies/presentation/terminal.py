@@ -1,4 +1,4 @@
-"""What commands print: lines, tables and explanations, fitted to the width of the terminal."""
+"""The output of commands: lines, tables and explanations, fitted to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _USUAL = 80
 
 def width() -> int | None:
     """Characters a line: ``$COLUMNS``, or what the terminal tells, at most 200; None for a pipe or a file, where lines have any length."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
-        return min(int(told), _MOST)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return min(int(columns), _MOST)
     if not sys.stdout.isatty():
         return None
     return min(os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL, _MOST)

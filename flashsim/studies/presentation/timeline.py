@@ -37,15 +37,15 @@ class Timeline:
     Parameters
     ----------
     file
-        Where to write; `write_timeline` opens one.
+        An open file; `write_timeline` opens one.
     title
-        What the drive is called.
+        Name of the drive.
     dies, channels
-        Of the drive; 0 of a disk, of which only requests are shown.
+        Dies and channels of the drive; 0 of a disk, of which only requests are shown.
     begin, end
-        Only what happens at some time between (ns) is shown, whole.
+        Spans and requests between these times (ns) are shown, each whole.
     about
-        What is kept as the trace's own data (JSON-ready).
+        Metadata of the trace (JSON-ready).
     """
 
     def __init__(
@@ -65,54 +65,54 @@ class Timeline:
         self._begin, self._end = begin, end
         self._thread = _threads(dies, channels)
         self._lanes = _Lanes()
-        self._held = np.zeros(0, SPAN)
+        self._spans = np.zeros(0, SPAN)
         self._file = file
         self._file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(about or {}) + ',"traceEvents":[\n')
         processes = [("host", HOST_PROCESS), (title, DRIVE_PROCESS)] if dies else [(title, HOST_PROCESS)]
-        metadata = [event for name, process in processes for event in _named("process", name, process)]
+        metadata = [event for name, process in processes for event in _name_events("process", name, process)]
         for name, thread in zip(server_names(dies, channels) if dies else (), self._thread, strict=True):
-            metadata += _named("thread", name, DRIVE_PROCESS, thread)
+            metadata += _name_events("thread", name, DRIVE_PROCESS, thread)
         self._file.write(",\n".join(metadata))
 
     def add_spans(self, spans: Spans) -> None:
-        shown = spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)]
-        if len(shown):
-            self._held = np.concatenate([self._held, shown])
+        visible = spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)]
+        if len(visible):
+            self._spans = np.concatenate([self._spans, visible])
 
     def add_requests(self, requests: Mapping[str, Integers] | Requests, completions: Completions) -> None:
         """Take requests (`operation`, `offset`, `length`, shape (n,)) that have completed, in order of their ids, after their spans."""
         if not len(completions):
             return
-        ready = self._held["request"] <= completions["id"][-1]
-        spans, self._held = self._held[ready], self._held[~ready]
+        ready = self._spans["request"] <= completions["id"][-1]
+        spans, self._spans = self._spans[ready], self._spans[~ready]
         groups = _by_request(spans)
-        shown = np.flatnonzero((completions["submitted"] < self._end) & (completions["completed"] >= self._begin))
-        shown = shown[np.argsort(completions["started"][shown], kind="stable")]
-        columns = [completions[name][shown].tolist() for name in ("id", "submitted", "started", "completed")]
-        columns += [column[shown].tolist() for column in (requests["operation"], requests["offset"], requests["length"])]
+        visible = np.flatnonzero((completions["submitted"] < self._end) & (completions["completed"] >= self._begin))
+        visible = visible[np.argsort(completions["started"][visible], kind="stable")]
+        columns = [completions[name][visible].tolist() for name in ("id", "submitted", "started", "completed")]
+        columns += [column[visible].tolist() for column in (requests["operation"], requests["offset"], requests["length"])]
         for request in zip(*columns, strict=True):
             self._write(self._request(request, groups.pop(request[0], [])))
-        for left in groups.values():
-            self._write(self._part(span) for span in left)
+        for others in groups.values():
+            self._write(self._part(span) for span in others)
 
     def _request(self, request: tuple[int, ...], spans: list[tuple[int, ...]]) -> Iterator[str]:
-        number, submitted, started, completed, operation, offset, length = request
+        number, arrival, start, end, operation, offset, length = request
         name = OPERATIONS[operation]
-        lane, fresh = self._lanes.take(started, completed)
+        lane, fresh = self._lanes.take(start, end)
         thread = _FIRST_LANE + lane
         if fresh:
-            yield from _named("thread", f"requests {lane}", HOST_PROCESS, thread)
-        if started > submitted:
-            queued = f'"cat":"queueing","name":"queued {name}","id":"{number:#x}","pid":{HOST_PROCESS},"tid":{_FIRST_LANE}'
-            yield f'{{"ph":"b",{queued},"ts":{_us(submitted)},"args":{{"request":{number}}}}}'
-            yield f'{{"ph":"e",{queued},"ts":{_us(started)}}}'
+            yield from _name_events("thread", f"requests {lane}", HOST_PROCESS, thread)
+        if start > arrival:
+            wait = f'"cat":"queueing","name":"queued {name}","id":"{number:#x}","pid":{HOST_PROCESS},"tid":{_FIRST_LANE}'
+            yield f'{{"ph":"b",{wait},"ts":{_us(arrival)},"args":{{"request":{number}}}}}'
+            yield f'{{"ph":"e",{wait},"ts":{_us(start)}}}'
         yield (
-            f'{{"ph":"X","cat":"request","name":"{name}","pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(started)},'
-            f'"dur":{_us(completed - started)},"args":{{"request":{number},"offset":{offset},"length":{length}}}}}'
+            f'{{"ph":"X","cat":"request","name":"{name}","pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(start)},'
+            f'"dur":{_us(end - start)},"args":{{"request":{number},"offset":{offset},"length":{length}}}}}'
         )
         flow = f'"cat":"flow","name":"request","id":{number}'
         if spans:
-            yield f'{{"ph":"s",{flow},"pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(started)}}}'
+            yield f'{{"ph":"s",{flow},"pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(start)}}}'
         for place, span in enumerate(spans, 1):
             yield self._part(span)
             step = '"ph":"f","bp":"e"' if place == len(spans) else '"ph":"t"'
@@ -130,9 +130,9 @@ class Timeline:
         self._file.write("".join(f",\n{event}" for event in events))
 
     def finish(self) -> None:
-        """Write what is left: what parts did for requests that have not completed."""
-        for left in _by_request(self._held).values():
-            self._write(self._part(span) for span in left)
+        """Write the remaining spans, of requests that have not completed."""
+        for spans in _by_request(self._spans).values():
+            self._write(self._part(span) for span in spans)
         self._file.write("\n]}\n")
 
 
@@ -171,10 +171,10 @@ class _Lanes:
 
 def _by_request(spans: Spans) -> dict[int, list[tuple[int, ...]]]:
     """Spans, by the request that they served (-1: none), in order of their begin."""
-    ordered = spans[np.lexsort((spans["end"], spans["begin"], spans["request"]))]
-    numbers, starts = np.unique(ordered["request"], return_index=True)
-    bounds = [*starts.tolist(), len(ordered)]
-    rows: list[tuple[int, ...]] = ordered.tolist()
+    in_order = spans[np.lexsort((spans["end"], spans["begin"], spans["request"]))]
+    numbers, starts = np.unique(in_order["request"], return_index=True)
+    bounds = [*starts.tolist(), len(in_order)]
+    rows: list[tuple[int, ...]] = in_order.tolist()
     return {number: rows[start:end] for number, (start, end) in zip(numbers.tolist(), pairwise(bounds), strict=True)}
 
 
@@ -186,7 +186,7 @@ def _threads(dies: int, channels: int) -> list[int]:
     return (_FIRST_PART + np.argsort(order)).tolist() if order else []
 
 
-def _named(what: str, name: str, process: int, thread: int = 0) -> list[str]:
+def _name_events(what: str, name: str, process: int, thread: int = 0) -> list[str]:
     """The events that name a process or a thread, and sort it by its number."""
     place = f'"ph":"M","pid":{process},"tid":{thread}'
     return [

@@ -28,20 +28,20 @@ def tables(summary: dict[str, Any]) -> list[Table]:
 
 def _operations(summary: dict[str, Any]) -> Table:
     rows: list[list[Entry]] = []
-    for name, operation in _named(summary).items():
+    for name, operation in _by_operation(summary).items():
         sizes = [format_size(round(operation["size"][key])) for key in ("mean", *_SHARES)]
         rows.append([name, operation["requests"], format_size(operation["bytes"]), *sizes])
     return Table(["operation", "requests", "bytes", "mean size", *_SHARES.values()], rows)
 
 
-def _named(summary: dict[str, Any]) -> dict[str, Any]:
+def _by_operation(summary: dict[str, Any]) -> dict[str, Any]:
     """Summaries by operation; requests of a file without operations are plain requests."""
     operations: dict[str, Any] = summary["operations"]
     return {"request": operations["read"]} if "operation" in summary["unknown"] and [*operations] == ["read"] else operations
 
 
 def _times(summary: dict[str, Any]) -> Table:
-    spreads = {f"latency of {name}s": operation["latency"] for name, operation in _named(summary).items() if "latency" in operation}
+    spreads = {f"latency of {name}s": operation["latency"] for name, operation in _by_operation(summary).items() if "latency" in operation}
     if summary["between"]:
         spreads["from one arrival to the next"] = summary["between"]
     rows = [[name, *(format_duration(round(spread[key])) for key in ("mean", *_SHARES))] for name, spread in spreads.items()]
@@ -102,9 +102,9 @@ def _by_length(summary: dict[str, Any]) -> Table:
     windows = summary["over_time"].get("by_length")
     if not windows or len(windows["length"]) < 2:
         return Table([], [])
-    shown = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in windows["length"]]
+    lengths = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in windows["length"]]
     sizes = ([format_size(size) for size in windows[name]] for name in ("mean", "most"))
-    rows: list[list[Entry]] = [list(row) for row in zip(shown, *sizes, strict=True)]
+    rows: list[list[Entry]] = [list(row) for row in zip(lengths, *sizes, strict=True)]
     return Table(["windows of", "distinct bytes, mean", "most"], rows)
 
 
@@ -127,7 +127,7 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         pictures |= {"between": times_between(frames["between"])} if len(frames["between"]) > 1 else {}
     if reuse:
         frames["reuse"] = pd.DataFrame({"cache": reuse["cache"], "served": reuse["served"]})
-        pictures |= {"reuse": served(frames["reuse"])} if len(frames["reuse"]) > 1 else {}
+        pictures |= {"reuse": served_share(frames["reuse"])} if len(frames["reuse"]) > 1 else {}
     if over_time:
         frames |= {"over_time": windows_frame(over_time), "working_set_by_window": pd.DataFrame(over_time["by_length"])}
         pictures["working_set"], lengths = working_set(frames["over_time"], over_time), frames["working_set_by_window"]
@@ -135,9 +135,9 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         pictures["offsets"] = offsets(over_time)
     for name, frame in frames.items():
         frame.to_csv(folder / f"{name}.csv", index=False)
-    shown = tables(summary)
-    (facts,) = (table for table in shown if table.columns[0] == "fact")
-    others = [table for table in shown if table is not facts]
+    every = tables(summary)
+    (facts,) = (table for table in every if table.columns[0] == "fact")
+    others = [table for table in every if table is not facts]
     figures = [(str(name), str(value)) for name, value in facts.itertuples(index=False) if value is not None]
     sections = [Section("Pictures", pictures=pictures), Section("Operations, times and files", tables=others)]
     Report(title, f"Format: {summary['format']}.", figures, sections, origin).write(folder)
@@ -164,8 +164,8 @@ def share_by_size(sizes: pd.DataFrame) -> Figure:
         values = np.maximum(rows["bytes"].to_numpy(), 1) / KIB
         shares = 100 * rows["requests"].cumsum().to_numpy() / rows["requests"].sum()
         series[str(name)] = np.append(values[0], values), np.append(0, shares)
-    ordered = {name: series[name] for name in sizes["operation"].unique()}
-    return lines(ordered, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
+    in_order = {name: series[name] for name in sizes["operation"].unique()}
+    return lines(in_order, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
 
 
 def times_between(between: pd.DataFrame) -> Figure:
@@ -175,7 +175,7 @@ def times_between(between: pd.DataFrame) -> Figure:
     return lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), xlabel=label, ylabel="share of requests, %")
 
 
-def served(caches: pd.DataFrame) -> Figure:
+def served_share(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
     line = caches["cache"] / MIB, 100 * caches["served"]
     return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="LRU cache, MiB", ylabel="references served, %")
@@ -211,10 +211,10 @@ def offsets(over_time: dict[str, Any]) -> Figure:
     counts = np.array(over_time["places"]).T
     extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
     with panels(3.6) as (figure, axes):
-        shown = np.ma.masked_equal(counts, 0)
+        nonzero = np.ma.masked_equal(counts, 0)
         scale = LogNorm(1, max(2, counts.max()))
         picture = axes.imshow(
-            shown, aspect="auto", origin="lower", interpolation="nearest", cmap="viridis", norm=scale, extent=extent, rasterized=True
+            nonzero, aspect="auto", origin="lower", interpolation="nearest", cmap="viridis", norm=scale, extent=extent, rasterized=True
         )
         axes.set_xlabel(_axis(over_time))
         axes.set_ylabel("offset, GiB")

@@ -1,1 +1,1 @@
-"""Traces replayed on simulated and real devices, and what the devices showed."""
+"""Traces replayed on simulated and real devices, and reports of the devices."""

@@ -14,7 +14,7 @@ from flashsim.core.request import COMPLETION, OPERATIONS, Completions
 from flashsim.core.units import format_duration
 from flashsim.studies.presentation.tables import Entry, Table, same
 from flashsim.studies.replaying.device_report import DeviceReport
-from flashsim.studies.replaying.survey import column, limited
+from flashsim.studies.replaying.survey import column, first_requests
 from traces.file.excerpt import Source, requests_of
 from traces.summary.histogram import Histogram
 
@@ -22,25 +22,25 @@ from traces.summary.histogram import Histogram
 ALL = "all"
 
 
-def recorded(source: Source, limit: int | None = None) -> DeviceReport | None:
+def recorded_report(source: Source, limit: int | None = None) -> DeviceReport | None:
     """The run that a trace was recorded from, of requests that are known to have completed; None if none is."""
     report = DeviceReport()
-    for batch in limited(requests_of(source), limit):
-        report.add(*known(batch))
+    for batch in first_requests(requests_of(source), limit):
+        report.add(*complete_requests(batch))
     return report if report.duration else None
 
 
-def known(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Completions]:
+def complete_requests(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Completions]:
     """The requests of a batch of which it is known when they arrived and completed, and their completions."""
     batch = batch.filter(pc.and_(batch.column("arrival").is_valid(), batch.column("completed").is_valid()))
     completions = np.zeros(batch.num_rows, COMPLETION)
     completions["submitted"], completions["completed"] = column(batch, "arrival"), column(batch, "completed")
-    started = batch.column("started")
-    completions["started"] = np.where(started.is_valid(), started.fill_null(0), completions["submitted"])
+    start = batch.column("started")
+    completions["started"] = np.where(start.is_valid(), start.fill_null(0), completions["submitted"])
     return batch, completions
 
 
-class Comparison:
+class ReplayComparison:
     """Runs beside the first, which the others are compared with, by name."""
 
     def __init__(self, runs: Mapping[str, DeviceReport]) -> None:
@@ -85,7 +85,7 @@ class EachDevice:
     Parameters
     ----------
     names
-        Of the devices, by number.
+        Names of the devices, by number.
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
@@ -100,21 +100,21 @@ class EachDevice:
             if mine.any():
                 self.reports[name].add(batch.filter(pa.array(mine)), completions[mine])
 
-    def beside(self, source: Source, limit: int | None) -> dict[str, Comparison]:
-        """By device: its run beside what was recorded, of those of which something was recorded."""
+    def beside(self, source: Source, limit: int | None) -> dict[str, ReplayComparison]:
+        """Comparisons of each device's run with its recorded one, if there is one, by device."""
         then = EachDevice(self._names)
-        for batch in limited(requests_of(source), limit):
-            then.add(*known(batch))
-        compared = {}
+        for batch in first_requests(requests_of(source), limit):
+            then.add(*complete_requests(batch))
+        comparisons = {}
         for name, report in self.reports.items():
-            recorded = {"recorded": then.reports[name]} if then.reports[name].duration else {}
-            compared[name] = Comparison({"replayed": report} | recorded)
-        return compared
+            then_report = {"recorded": then.reports[name]} if then.reports[name].duration else {}
+            comparisons[name] = ReplayComparison({"replayed": report} | then_report)
+        return comparisons
 
 
-def table(compared: Mapping[str, Comparison]) -> Table:
+def table(comparisons: Mapping[str, ReplayComparison]) -> Table:
     """The tables of several devices as one."""
-    tables = {name: each.table() for name, each in compared.items()}
+    tables = {name: each.table() for name, each in comparisons.items()}
     rows: list[list[Entry]] = [[name, *row] for name, one in tables.items() for row in one.to_numpy()]
     first = next(iter(tables.values()))
     return Table(["device", *first.columns], rows, note=first.attrs["note"])

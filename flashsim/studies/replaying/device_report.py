@@ -28,7 +28,7 @@ class DeviceReport:
     preset
         The drive, where it is simulated: a flash drive's figures need it.
     observation
-        Of the drive in the meantime.
+        Observation of the drive during the run.
 
     Attributes
     ----------
@@ -50,23 +50,23 @@ class DeviceReport:
         if not len(completions):
             return
         operation, length = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("operation", "length"))
-        submitted, started, completed = (completions[name] for name in ("submitted", "started", "completed"))
+        arrival, start, end = (completions[name] for name in ("submitted", "started", "completed"))
         for kind in np.unique(operation).tolist():
-            chosen = operation == kind
-            self._bytes[kind] += int(length[chosen].sum())
-            for part, begin, end in zip(PARTS, (submitted, started, submitted), (started, completed, completed), strict=True):
-                self.times[kind][part].add((end - begin)[chosen])
-        self.outstanding.add(submitted, completed)
-        first = int(submitted.min())
+            rows = operation == kind
+            self._bytes[kind] += int(length[rows].sum())
+            for part, since, until in zip(PARTS, (arrival, start, arrival), (start, end, end), strict=True):
+                self.times[kind][part].add((until - since)[rows])
+        self.outstanding.add(arrival, end)
+        first = int(arrival.min())
         self._begin = first if self._begin is None else min(self._begin, first)
-        order = np.argsort(started, kind="stable")
-        until = np.maximum.accumulate(np.append(self._end, completed[order]))
-        self.active += int(np.maximum(until[1:] - np.maximum(started[order], until[:-1]), 0).sum())
+        order = np.argsort(start, kind="stable")
+        until = np.maximum.accumulate(np.append(self._end, end[order]))
+        self.active += int(np.maximum(until[1:] - np.maximum(start[order], until[:-1]), 0).sum())
         self._end = int(until[-1])
 
     @property
     def duration(self) -> int:
-        """From the first arrival to the last completion, ns."""
+        """Time from the first arrival to the last completion, ns."""
         return 0 if self._begin is None else self._end - self._begin
 
     def as_frame(self) -> pd.DataFrame:
@@ -91,7 +91,7 @@ class DeviceReport:
         return pd.DataFrame(rows, columns=["part", "busy"])
 
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
-        """Everything, JSON-ready.
+        """The whole report, JSON-ready.
 
         ``duration`` and ``active`` (ns), rates, ``operations``, ``outstanding``
         (`flashsim.core.outstanding.OutstandingLevel.as_dict`), ``busy_shares``, of a flash drive ``write_amplification``,
@@ -101,27 +101,27 @@ class DeviceReport:
         frame = self.as_frame()
         operations = {row.pop("operation"): row for row in frame.to_dict("records")}
         seconds = self.duration / SECONDS
-        requests, moved = (int(frame[name].sum()) if len(frame) else 0 for name in ("requests", "bytes"))
+        requests, size = (int(frame[name].sum()) if len(frame) else 0 for name in ("requests", "bytes"))
         result = {
             "duration": self.duration,
             "active": self.active,
             "requests": requests,
-            "bytes": moved,
+            "bytes": size,
             "iops": requests / seconds if seconds else None,
-            "bytes_per_second": moved / seconds if seconds else None,
+            "bytes_per_second": size / seconds if seconds else None,
             "operations": operations,
             "outstanding": self.outstanding.as_dict(),
             "busy_shares": busy_shares(statistics, self.duration),
         }
         if self._preset and (flash := self._preset.flash):
             figures, pauses = self._preset.energy, self.observation.pauses if self.observation else None
-            spent = energy_of(figures, flash, statistics, self.duration, self.active) if figures else None
+            energy = energy_of(figures, flash, statistics, self.duration, self.active) if figures else None
             result |= {
                 "write_amplification": write_amplification(statistics, flash.page_size),
                 "reads_by_cause": by_cause(statistics, "reads") or None,
                 "erases_by_cause": by_cause(statistics, "erases") or None,
                 "gc_pauses": pauses.as_dict() if pauses else None,
-                "energy": spent.as_dict() if spent else None,
+                "energy": energy.as_dict() if energy else None,
             }
         plain: dict[str, Any] = _plain(result | {"statistics": statistics})
         return plain
@@ -172,16 +172,16 @@ def _flash_tables(figures: dict[str, Any]) -> dict[str, Table]:
     if figures.get("write_amplification"):
         notes = [BELOW_ONE] if figures["write_amplification"]["total"] < 1 else []
         notes += [NOT_COLLECTED] if figures["statistics"]["flash_erases"] == 0 else []
-        amplified = [[cause, value] for cause, value in figures["write_amplification"].items() if value]
-        tables["Write amplification"] = Table(["programs for", "write amplification"], amplified, digits=3, note="; ".join(notes))
+        amplification = [[cause, value] for cause, value in figures["write_amplification"].items() if value]
+        tables["Write amplification"] = Table(["programs for", "write amplification"], amplification, digits=3, note="; ".join(notes))
     if figures.get("gc_pauses"):
         pauses = figures["gc_pauses"]
         row = {"GC pauses of dies": pauses["pauses"], "total": format_duration(pauses["total"])} | durations(pauses)
         tables["Pauses"] = Table.of([row], same(*row))
     if figures.get("energy") and figures["energy"]["total"]:
-        spent = figures["energy"]
-        rows = [[part, energy, f"{100 * energy / spent['total']:.1f} %"] for part, energy in spent.items()]
-        mean, each = spent["total"] / (figures["duration"] / SECONDS), spent["total"] / figures["requests"] * (JOULES // MICROJOULES)
+        joules = figures["energy"]
+        rows = [[part, energy, f"{100 * energy / joules['total']:.1f} %"] for part, energy in joules.items()]
+        mean, each = joules["total"] / (figures["duration"] / SECONDS), joules["total"] / figures["requests"] * (JOULES // MICROJOULES)
         note = f"{mean:.3f} W on average, {each:,.1f} uJ a request"
         tables["Energy"] = Table(["energy", "J", "share"], rows, digits=6, note=note)
     elif "energy" in figures:

@@ -18,14 +18,14 @@ from traces.summary.histogram import Histogram
 
 #: Samples are thinned to half when there are so many.
 MOST_SAMPLES = 256
-#: Why less may have been programmed than was written.
+#: Cause of fewer bytes programmed than written.
 BELOW_ONE = "write amplification below 1: pages are still in the write buffer, or were rewritten there"
-#: Why a drive may have moved no page yet.
+#: Cause of a drive that has moved no page.
 NOT_COLLECTED = "nothing was collected: no block was erased; a full drive writes more, as in its steady state (--precondition steady)"
 
 
 def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:
-    """Counters ``<what>_<cause>`` of a drive that tells causes apart; of another, nothing.
+    """Counters ``<what>_<cause>`` of a drive, by cause; empty if it has none.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:
 
 
 def write_amplification(statistics: Mapping[str, Any], page_size: int) -> dict[str, float] | None:
-    """Flash bytes programmed over host bytes written: ``total``, and its parts where causes are told apart; None before the first write.
+    """Flash bytes programmed over host bytes written: ``total``, and its parts if counters have causes; None before the first write.
 
     The part of the host is more than 1 where it writes parts of flash pages.
     """
-    written = statistics.get("host_write_bytes", 0)
-    if not written or "flash_programs" not in statistics:
+    host_bytes = statistics.get("host_write_bytes", 0)
+    if not host_bytes or "flash_programs" not in statistics:
         return None
     programs = {"total": statistics["flash_programs"], **by_cause(statistics, "programs")}
-    return {cause: count * page_size / written for cause, count in programs.items()}
+    return {cause: count * page_size / host_bytes for cause, count in programs.items()}
 
 
 class History:
@@ -63,7 +63,7 @@ class History:
 
     @property
     def next(self) -> int:
-        """When the next sample is due, ns."""
+        """Time of the next sample, ns."""
         return self._samples[-1]["time"] + self._interval if self._samples else 0
 
     def take(self, now: int, statistics: Mapping[str, Any]) -> None:
@@ -71,8 +71,8 @@ class History:
         if self._samples and self._samples[-1]["time"] == now:
             self._samples.pop()
         programs = {f"programs_{cause}": count for cause, count in by_cause(statistics, "programs").items()}
-        counted = {name: statistics[name] for name in ("host_write_bytes", "flash_programs", "flash_erases")}
-        self._samples.append({"time": now, **counted, **programs})
+        counts = {name: statistics[name] for name in ("host_write_bytes", "flash_programs", "flash_erases")}
+        self._samples.append({"time": now, **counts, **programs})
         if len(self._samples) >= MOST_SAMPLES:
             self._samples = self._samples[::2]
             self._interval *= 2
@@ -80,7 +80,7 @@ class History:
     def as_frame(self) -> pd.DataFrame:
         """A row an interval: its `begin` and its end (`time`), ns, the counters' growth, and what it makes, `write_amplification`.
 
-        Columns ``write_amplification_<cause>`` are there if the drive tells causes apart; the values are NaN where nothing was written.
+        Columns ``write_amplification_<cause>`` exist if counters have causes; the values are NaN where nothing was written.
         """
         frame = pd.DataFrame(self._samples)
         if len(frame) < 2:
@@ -103,7 +103,7 @@ class GcPauses:
     Parameters
     ----------
     dies
-        Of the drive; its first so many servers.
+        Dies of the drive, which are its first servers.
     """
 
     def __init__(self, dies: int) -> None:
@@ -127,13 +127,13 @@ class GcPauses:
         spans = spans[np.lexsort((spans["begin"], spans["server"]))]
         if not len(spans):
             return np.zeros(0, np.int64)
-        server, paused = spans["server"], np.isin(spans["cause"], (GC, MERGE, WEAR))
+        server, is_pause = spans["server"], np.isin(spans["cause"], (GC, MERGE, WEAR))
         starts = np.ones(len(spans), bool)
-        starts[1:] = (server[1:] != server[:-1]) | (paused[1:] != paused[:-1]) | (spans["begin"][1:] > spans["end"][:-1])
+        starts[1:] = (server[1:] != server[:-1]) | (is_pause[1:] != is_pause[:-1]) | (spans["begin"][1:] > spans["end"][:-1])
         first = np.flatnonzero(starts)
         stretches = spans[first]
         stretches["end"] = np.maximum.reduceat(spans["end"], first)
-        over = paused[first]
+        over = is_pause[first]
         if keep:
             newest = np.append(stretches["server"][1:] != stretches["server"][:-1], True)
             self._last = stretches[newest]
@@ -142,18 +142,18 @@ class GcPauses:
 
 
 class Observation:
-    """Looks at a drive whenever its clock has moved, before anybody is told which requests completed.
+    """Samples a drive whenever its clock has moved, before completions are handed out.
 
     `history` and `pauses` are None of a disk, `pauses` also of a drive that records no spans.
 
     Parameters
     ----------
     device
-        Fresh, apart from what was loaded.
+        The drive, fresh apart from loaded data.
     timeline
-        What to write the run into.
+        Timeline of the run.
     record
-        Whether the drive shall record spans even without a timeline, for `pauses`.
+        Record spans even without a timeline, for `pauses`.
     """
 
     def __init__(self, device: Device, timeline: Timeline | None = None, record: bool = False) -> None:
@@ -169,7 +169,7 @@ class Observation:
 
     @property
     def next(self) -> int:
-        """When it wants to look next, ns, at the latest."""
+        """The latest time of the next look, ns."""
         return self.history.next if self.history else NEVER
 
     def look(self) -> None:

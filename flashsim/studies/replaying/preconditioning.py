@@ -1,4 +1,4 @@
-"""The state that a command line asks a drive to be in before a measurement: ``steady``, ``random:0.8,erases=1000`` and the like."""
+"""States of drives before a measurement, as command lines have them: ``steady``, ``random:0.8,erases=1000`` and the like."""
 
 import re
 from dataclasses import replace
@@ -14,8 +14,8 @@ from models.occupancy import occupancy
 _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")
 
 
-def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
-    """What a preset's drive is to be brought into; a steady state starts from what the models say of its policy and over-provisioning."""
+def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
+    """The state that a text describes; a steady state starts from the models' occupancy for the drive's policy and over-provisioning."""
     form = _FORM.fullmatch(text)
     if not form:
         raise InvalidParameterError("--precondition", repr(text), "it must be STATE[:SHARE][,erases=MEAN[:SPREAD]], such as random:0.8")
@@ -38,23 +38,23 @@ def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
 
 
 def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:
-    """Bring a device into a state; say what was done, in one sentence."""
-    how = wanted(text, device.preset, seed)
-    done = device.precondition(how, progress)
+    """Bring a device into a state; return its description in one sentence."""
+    how = parse_state(text, device.preset, seed)
+    result = device.precondition(how, progress)
     worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"
-    return _told(done, how) + worn
+    return _description(result, how) + worn
 
 
-def _told(done: Preconditioned, how: Precondition) -> str:
-    if done.fill == "empty":
+def _description(result: Preconditioned, how: Precondition) -> str:
+    if result.fill == "empty":
         return "empty"
-    if done.halves is None:
-        order = "in order" if done.fill == "sequential" else "at random, each page once"
+    if result.halves is None:
+        order = "in order" if result.fill == "sequential" else "at random, each page once"
         return f"{how.share:.0%} written {order}, in no time"
-    steady = "steady" if done.steady else "not yet steady"
+    steady = "steady" if result.steady else "not yet steady"
     return (
-        f"as long random writes leave it, {steady}: write amplification {done.write_amplification:.3f} over {done.writes:,} writes "
-        f"of a page in no time ({done.halves[0]:.3f}, then {done.halves[1]:.3f})"
+        f"as long random writes leave it, {steady}: write amplification {result.write_amplification:.3f} over {result.writes:,} writes "
+        f"of a page in no time ({result.halves[0]:.3f}, then {result.halves[1]:.3f})"
     )
 
 

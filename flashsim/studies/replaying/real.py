@@ -20,7 +20,7 @@ from flashsim.device.access import check_readable, check_typed
 from flashsim.device.aio import check_outstanding
 from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, warn_of
 from traces.file.excerpt import Source, requests_of
 from traces.file.schema import make_batch
 from traces.replay.base import BACK, Observer, load_engine
@@ -34,7 +34,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class RealSettings:
-    """How to replay on a real device.
+    """Settings of a replay on a real device.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ class RealSettings:
     engine
         A member of `traces.replay`.
     scale_offsets
-        Whether requests beyond the device's end wrap around to its begin.
+        Wrap requests beyond the device's end around to its begin.
     widen
-        Whether requests that are not whole blocks of the device are widened to such.
+        Widen requests to whole blocks of the device.
     writes_as_reads
-        Whether what the trace writes is read instead.
+        Read on the device what the trace writes.
     allow_write, replace
-        Whether writing is allowed, and to a file that exists as well.
+        Permission to write, and to overwrite a file that exists.
     destroy
-        The block devices that may be written to, as their user has typed them.
+        Names of the block devices that may be written to, as typed by the user.
     buffered
-        Whether to go through the page cache.
+        Go through the page cache.
     """
 
     pace: str
@@ -69,15 +69,15 @@ class RealSettings:
 
 
 @dataclass
-class Replayed:
-    """What a replay did, besides what its observer was told.
+class RealReplay:
+    """Figures of a replay on a real device, besides those of its observer.
 
     Parameters
     ----------
     how
-        The engine's words.
+        Description of the engine.
     moved, widened
-        Requests that were wrapped around, and widened.
+        Numbers of requests wrapped around, and widened.
     holes
         Bytes of the file up to the trace's end that were never written: reading them reads nothing.
     """
@@ -104,7 +104,7 @@ class Lateness:
         self.most = max(self.most, int(behind.max(initial=0)))
 
     def as_dict(self) -> dict[str, int | float]:
-        """JSON-ready: how many, and by how much (ns)."""
+        """Counts and delays (ns), JSON-ready."""
         return {"requests": self.requests, "late": self.late, "mean": self._sum / max(1, self.late), "max": self.most}
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ def replay_on(
     observe: Observer,
     limit: int | None = None,
     progress: Progress | None = None,
-) -> Replayed:
+) -> RealReplay:
     """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
 
     A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
@@ -142,39 +142,39 @@ def replay_on(
     warn_of(what, settings.pace)
     targets = target if isinstance(target, Mapping) else dict.fromkeys(what.reaches, target)
     with ExitStack() as stack:
-        opened: dict[Path, RealDevice] = {}
+        devices: dict[Path, RealDevice] = {}
         reaches = dict[Path, int]()
         for path in targets.values():
-            if path not in opened:
+            if path not in devices:
                 numbers = [number for number in what.reaches if targets[number] == path]
                 reaches[path] = max(what.reaches[number] for number in numbers)
                 check = partial(_check_blocks, settings=settings, source=source, limit=limit, numbers=numbers)
-                opened[path] = stack.enter_context(_opened(path, settings, reaches[path], check, progress))
-        device = next(iter(opened.values()))
-        device.beside = {number: opened[path] for number, path in targets.items()}
+                devices[path] = stack.enter_context(_open(path, settings, reaches[path], check, progress))
+        device = next(iter(devices.values()))
+        device.beside = {number: devices[path] for number, path in targets.items()}
         fitting = _Fitting(device.beside, settings)
-        batches = (fitting.fit(batch, first) for batch, first in _numbered(source, limit))
+        batches = (fitting.fit(batch, first) for batch, first in _with_first(source, limit))
 
         def tell(done: float, total: float, message: str = "") -> None:
             if progress:
                 progress(done, what.requests, message or "replaying")
 
         how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
-        unwritten = sum(_holes(path, min(reach, opened[path].size)) for path, reach in reaches.items())
-        return Replayed(how, fitting.moved, fitting.widened, unwritten)
+        holes = sum(_holes(path, min(reach, devices[path].size)) for path, reach in reaches.items())
+        return RealReplay(how, fitting.moved, fitting.widened, holes)
 
 
-def _numbered(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _with_first(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
     first = 0
-    for batch in limited(requests_of(source), limit):
+    for batch in first_requests(requests_of(source), limit):
         yield batch, first
         first += batch.num_rows
 
 
 def _check_requests(source: Source, settings: RealSettings, limit: int | None) -> None:
-    """Refuse what no device would be asked for, by the first request of its kind."""
+    """Refuse a trace that cannot be replayed, and name the first request that is the cause."""
     last = -1
-    for batch, first in _numbered(source, limit):
+    for batch, first in _with_first(source, limit):
         operation, dependency, arrival = (column(batch, name) for name in ("operation", "dependency", "arrival"))
 
         def refuse(rows: npt.NDArray[np.bool_], problem: str, batch: pa.RecordBatch = batch, first: int = first) -> None:
@@ -202,17 +202,17 @@ def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
 
 
 @contextmanager
-def _opened(
+def _open(
     target: Path, settings: RealSettings, reach: int, check: Callable[[RealDevice], None], progress: Progress | None
 ) -> Iterator[RealDevice]:
     write = settings.allow_write and not settings.writes_as_reads
     make = write and not target.exists()
     try:
         size = -(-reach // _BLOCK) * _BLOCK if make else 0
-        opened = RealDevice(target, size, allow_write=make, read_only=not make, buffered=settings.buffered)
+        real = RealDevice(target, size, allow_write=make, read_only=not make, buffered=settings.buffered)
     except NoDirectIOError as problem:
         raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
-    with opened as device:
+    with real as device:
         if reach > device.size and not settings.scale_offsets:
             capacity = f"{device.path} holds {format_size(device.size)}"
             raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {capacity}; add --wrap to wrap it around")
@@ -233,20 +233,20 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
     """Refuse requests that are not whole blocks or larger than the device; of the trace's devices with these numbers."""
     block = device.alignment
     end = device.size // block * block
-    for batch, first in _numbered(source, limit):
+    for batch, first in _with_first(source, limit):
         offset, length = column(batch, "offset"), column(batch, "length")
         moves = (column(batch, "operation") != FLUSH) & np.isin(column(batch, "device"), numbers)
         odd = moves & ((offset % block != 0) | (length % block != 0))
         if odd.any() and not settings.widen:
-            said = _request(batch, int(np.argmax(odd)), first)
-            raise RefusedError(f"trace: {said}, but {device.path} takes multiples of {block} B; add --widen to round to these")
-        begin, stop = _widened(offset, length, block)
+            request = _request(batch, int(np.argmax(odd)), first)
+            raise RefusedError(f"trace: {request}, but {device.path} takes multiples of {block} B; add --widen to round to these")
+        begin, stop = _whole_blocks(offset, length, block)
         large = moves & (stop - begin > end)
         if large.any():
             raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
 
 
-def _widened(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
+def _whole_blocks(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
     return offset // block * block, -(-(offset + length) // block) * block
 
 
@@ -265,7 +265,7 @@ class _Fitting:
         operation, offset, length = column(batch, "operation"), column(batch, "offset"), column(batch, "length")
         moves = operation != FLUSH
         device = column(batch, "device")
-        begin, stop = _widened(offset, length, self.blocks[device])
+        begin, stop = _whole_blocks(offset, length, self.blocks[device])
         self.widened += int((moves & ((begin != offset) | (stop != offset + length))).sum())
         end = self.ends[device]
         outside = moves & (stop > end)
@@ -291,7 +291,7 @@ def _fill(device: RealDevice, progress: Progress | None) -> None:
 
 
 def _holes(path: Path, end: int) -> int:
-    """Bytes up to an end that were never written, as far as the file system tells."""
+    """Bytes before `end` that were never written, by the file system's extents."""
     holes = at = 0
     with path.open("rb") as file:
         while at < end:
@@ -305,17 +305,17 @@ def _holes(path: Path, end: int) -> int:
 
 
 def names_of(what: Survey) -> dict[int, str]:
-    """What the devices of a trace are called, by number: as their requests are labelled, or by it where several are labelled alike."""
+    """Names of a trace's devices, by number: the labels of their requests, or the number where several have one label."""
     often = Counter(what.labels.values())
     return {number: label if label and often[label] == 1 else str(number) for number, label in what.labels.items()}
 
 
-def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
-    """What ``NAME=PATH`` say, by name; None of one text that is no such.
+def parse_assignments(texts: Sequence[str]) -> dict[str, Path] | None:
+    """Paths of texts ``NAME=PATH``, by name; None if there is one text of another form.
 
     Examples
     --------
-    >>> assigned(["disk=./disk.bin", "1=/dev/sdb"])
+    >>> parse_assignments(["disk=./disk.bin", "1=/dev/sdb"])
     {'disk': PosixPath('disk.bin'), '1': PosixPath('/dev/sdb')}
     """
     paths: dict[str, Path] = {}
@@ -332,7 +332,7 @@ def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
 
 
 def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
-    """Where each device of a trace goes, by its number."""
+    """Paths of a trace's devices, by number."""
     names = names_of(what)
     for name in paths:
         if name not in names.values() and name not in map(str, names):

@@ -15,7 +15,7 @@ from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import LINES, STEPS, legend, lines, panels
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
-from flashsim.studies.replaying.comparison import Comparison, by_operation
+from flashsim.studies.replaying.comparison import ReplayComparison, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
 from traces.summary.histogram import Histogram
 
@@ -34,35 +34,34 @@ def write_report(
     origin: Mapping[str, Any],
     statistics: dict[str, Any] | None = None,
     blocks: BlockMap | None = None,
-    comparison: Comparison | None = None,
+    comparison: ReplayComparison | None = None,
 ) -> None:
     """Fill a folder with the report.
 
     Parameters
     ----------
     lead
-        What was replayed on what, and how.
+        Trace, device and pace, in a sentence.
     statistics, blocks
-        Of a simulated device.
+        Statistics and erase blocks of a simulated device.
     comparison
-        With other runs of the same requests.
+        Comparison with other runs of the same requests.
     """
-    known = statistics or {}
-    tables, pictures = report.tables(known), _pictures(folder, report, known)
-    _, counters = tables.popitem()
-    sections = _compared(comparison)
+    counters = statistics or {}
+    tables, pictures = report.tables(counters), _pictures(folder, report, counters)
+    _, last = tables.popitem()
+    sections = _comparison_sections(comparison)
     sections += [Section(name, _TEXTS.get(name, ""), [table], pictures.get(name, {})) for name, table in tables.items()]
     if blocks and (blocks.erases.any() or ((blocks.valid > 0) & (blocks.valid < blocks.pages)).any()):
         sections.append(Section("Erase blocks", "A row a die; retired blocks are blank.", pictures={"blocks": block_heat(blocks)}))
-    sections.append(Section("Counters of the device", tables=[counters] if len(counters) else []))
+    sections.append(Section("Counters of the device", tables=[last] if len(last) else []))
     report.as_frame().to_csv(folder / "operations.csv", index=False)
-    Report(title, lead, _figures(report, known), sections, origin).write(folder)
+    Report(title, lead, _figures(report, counters), sections, origin).write(folder)
     if comparison:
         pd.DataFrame(comparison.rows()).to_csv(folder / "comparison.csv", index=False)
 
 
 def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a reader looks for first."""
     result = report.as_dict(statistics)
     figures = [("time", format_duration(result["duration"])), ("requests", f"{result['requests']:,}")]
     if result["iops"]:
@@ -75,8 +74,7 @@ def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str
     return figures
 
 
-def _compared(comparison: Comparison | None) -> list[Section]:
-    """The run beside others."""
+def _comparison_sections(comparison: ReplayComparison | None) -> list[Section]:
     if comparison is None or len(comparison.runs) == 1:
         return []
     histograms = {name: by_operation(report) for name, report in comparison.runs.items()}
@@ -90,26 +88,26 @@ def _compared(comparison: Comparison | None) -> list[Section]:
 
 
 def _pictures(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> dict[str, dict[str, Figure]]:
-    """By the section that they stand in; what busy parts and write amplification are drawn from is written as CSV."""
-    drawn: dict[str, dict[str, Figure]] = {}
+    """Pictures by section; the data of busy parts and write amplification are written as CSV."""
+    pictures: dict[str, dict[str, Figure]] = {}
     distributions = {name: times for name, times in by_operation(report).items() if name != "all"}
     if _has_shape(distributions):
-        drawn["Latencies"] = {"latency": latencies(distributions)}
+        pictures["Latencies"] = {"latency": latencies(distributions)}
     busy = report.busy_frame(statistics)
     if len(busy):
         busy.to_csv(folder / "busy.csv", index=False)
     if len(busy) > 2:
-        drawn["Busy parts"] = {"busy": busy_parts(busy)}
+        pictures["Busy parts"] = {"busy": busy_parts(busy)}
     history = report.observation.history.as_frame() if report.observation and report.observation.history else None
     if history is not None and len(history):
         history.to_csv(folder / "write_amplification.csv", index=False)
         if history["write_amplification"].notna().sum() >= _LEAST_INTERVALS:
-            drawn["Write amplification"] = {"write_amplification": amplification_over_time(history)}
-    return drawn
+            pictures["Write amplification"] = {"write_amplification": amplification_over_time(history)}
+    return pictures
 
 
 def _has_shape(times: Mapping[str, Histogram]) -> bool:
-    """Whether a distribution is of enough requests, and not of one latency alone."""
+    """A distribution is of enough requests, and not of one latency alone."""
     return any(each.count >= _LEAST_REQUESTS and len(each.distribution()[0]) > 1 for each in times.values())
 
 
@@ -144,15 +142,15 @@ def busy_parts(busy: pd.DataFrame) -> Figure:
 
 
 def amplification_over_time(history: pd.DataFrame) -> Figure:
-    """Write amplification by interval, stacked by cause where causes are told apart (columns of `observation.History`)."""
+    """Write amplification by interval, stacked by cause where counters have causes (columns of `observation.History`)."""
     with panels(2.8) as (figure, axes):
         causes = [cause for cause in CAUSES if f"write_amplification_{cause}" in history]
         columns = [f"write_amplification_{cause}" for cause in causes] or ["write_amplification"]
-        shown = history.fillna(0.0)
-        edges = np.append(shown["begin"], shown["time"].iloc[-1]) / SECONDS
+        filled = history.fillna(0.0)
+        edges = np.append(filled["begin"], filled["time"].iloc[-1]) / SECONDS
         floor = np.zeros(len(edges))
         for label, column, (colour, _) in zip(causes or ["all causes"], columns, LINES, strict=False):
-            values = np.append(shown[column], shown[column].iloc[-1])
+            values = np.append(filled[column], filled[column].iloc[-1])
             if values.any():
                 axes.fill_between(edges, floor, floor + values, step="post", color=colour, label=label, linewidth=0)
             floor = floor + values
@@ -164,9 +162,9 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
 def block_heat(blocks: BlockMap) -> Figure:
     """The erase blocks of every die (a row each): which share of a block is valid, and how often it was erased; retired ones are blank."""
     with panels(1.6 + 2 * min(4.0, 0.4 + 0.12 * len(blocks.valid)), 2, sharex=True) as (figure, (above, below)):
-        shown = [np.ma.array(values, mask=blocks.retired) for values in (blocks.valid / blocks.pages, blocks.erases)]
-        _heat(figure, above, shown[0], "valid share", 1.0)
-        _heat(figure, below, shown[1], "erases", max(1.0, float(blocks.erases.max())))
+        values = [np.ma.array(values, mask=blocks.retired) for values in (blocks.valid / blocks.pages, blocks.erases)]
+        _heat(figure, above, values[0], "valid share", 1.0)
+        _heat(figure, below, values[1], "erases", max(1.0, float(blocks.erases.max())))
         below.set_xlabel("block of the die")
     return figure
 
@@ -174,8 +172,8 @@ def block_heat(blocks: BlockMap) -> Figure:
 def _heat(figure: Figure, axes: Axes, values: Any, label: str, most: float) -> None:
     dies, count = values.shape
     step = -(-count // _MOST_COLUMNS)
-    shown = np.ma.stack([values[:, start : start + step].mean(axis=1) for start in range(0, count, step)], axis=1)
-    picture = axes.imshow(shown, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0.0, vmax=most, extent=(0, count, dies, 0))
+    means = np.ma.stack([values[:, start : start + step].mean(axis=1) for start in range(0, count, step)], axis=1)
+    picture = axes.imshow(means, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0.0, vmax=most, extent=(0, count, dies, 0))
     axes.set_ylabel("die")
     axes.set_yticks(np.arange(0, dies, max(1, dies // 8)) + 0.5, [str(die) for die in range(0, dies, max(1, dies // 8))])
     figure.colorbar(picture, ax=axes, label=label)
@@ -187,17 +185,17 @@ def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
     Parameters
     ----------
     timelines
-        By drive: columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
+        Frames by drive, with columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
     """
-    written = {name: frame.get("write_amplification", pd.Series(dtype=float)).notna().any() for name, frame in timelines.items()}
-    rows, height = (2, 4.6) if any(written.values()) else (1, 3)
+    has_writes = {name: frame.get("write_amplification", pd.Series(dtype=float)).notna().any() for name, frame in timelines.items()}
+    rows, height = (2, 4.6) if any(has_writes.values()) else (1, 3)
     with panels(height, rows, squeeze=False, sharex=len(timelines) == 1) as (figure, grid):
         above, below = grid[0, 0], grid[-1, 0]
         for number, (name, frame) in enumerate(timelines.items()):
             colour, middle = LINES[number % len(LINES)][0], (frame["begin_s"] + frame["end_s"]) / 2
             above.plot(middle, frame["p50_us"], color=colour, label=f"{name}, median")
             above.plot(middle, frame["p99_us"], color=colour, linestyle=":", label=f"{name}, 99 %")
-            if written[name]:
+            if has_writes[name]:
                 below.plot(middle, frame["write_amplification"], color=colour)
         above.set(yscale="log", ylabel="latency, µs")
         if rows == 2:

@@ -14,7 +14,7 @@ from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRIT
 from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.studies.replaying.observation import Observation
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, warn_of
 from traces.file.excerpt import Source, requests_of
 from traces.file.schema import Batches, make_batch
 from traces.replay.base import Observer
@@ -26,7 +26,7 @@ _CLOSEST = 1 / 16
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """How to replay.
+    """Settings of a replay on a simulated device.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ReplaySettings:
     depth
         Clients of ``asap``.
     scale_offsets
-        Whether requests beyond the device's end wrap around to its begin.
+        Wrap requests beyond the device's end around to its begin.
     """
 
     pace: str
@@ -60,7 +60,7 @@ def replay(
     progress: Progress | None = None,
     observation: Observation | None = None,
 ) -> int:
-    """Send the requests of a trace to a device; return how many were moved by `scale_offsets`.
+    """Send the requests of a trace to a device; return the number of requests that `scale_offsets` moved.
 
     An `observation` looks at the device as time passes; that changes nothing of what happens.
 
@@ -82,27 +82,27 @@ def replay(
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     warn_of(what, settings.pace)
-    windows = limited(requests_of(source), limit)
-    run = _Run(device, settings, observe, observation)
-    for batch in _grouped(windows) if settings.pace == "think" else windows:
+    windows = first_requests(requests_of(source), limit)
+    run = _Replay(device, settings, observe, observation)
+    for batch in _regroup(windows) if settings.pace == "think" else windows:
         run.window(batch)
         if progress:
-            progress(run.done, what.requests)
+            progress(run.completions, what.requests)
     run.finish()
     if observation:
         observation.finish()
-    return run.moved
+    return run.wraps
 
 
-class _Run:
-    """A replay under way: requests that were submitted, and of each window which have completed."""
+class _Replay:
+    """The state of a replay: numbers of requests, and completions of the windows that are open."""
 
     def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
-        self.moved = self.done = 0
+        self.wraps = self.completions = 0
         self._origin: int | None = None
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
-        self._submitted = self._observed = 0
+        self._sent_count = self._seen_count = 0
         self._first_id: int | None = None
         self._last_arrival = 0
         self._last = np.zeros(0, np.int64)  # completion times of the window before
@@ -129,7 +129,7 @@ class _Run:
         completions = np.zeros(len(requests), COMPLETION)
         completions["completed"] = -1
         self._open.append((batch, requests, completions))
-        self._submitted += len(requests)
+        self._sent_count += len(requests)
         if self.settings.pace != "timed":
             self.finish()
 
@@ -165,8 +165,8 @@ class _Run:
                 requests["length"][(completions["completed"] < 0) & (requests["operation"] == operation)]
                 for _, requests, completions in self._open
             ]
-            left = np.concatenate([*lengths, np.zeros(0, np.int64)])
-            least += max(0, int(left.sum()) - inside * int(left.max(initial=0))) / rate
+            lengths_left = np.concatenate([*lengths, np.zeros(0, np.int64)])
+            least += max(0, int(lengths_left.sum()) - inside * int(lengths_left.max(initial=0))) / rate
         return max(self._last_arrival, self.device.now + int(least * 0.99 * SECONDS))  # times of single pages are rounded
 
     def _requests(self, batch: pa.RecordBatch) -> Requests:
@@ -181,14 +181,14 @@ class _Run:
                 raise CapacityError(
                     f"trace: a request of {format_size(int(requests['length'].max()))}, but the device holds {format_size(end)}"
                 )
-            wrapped = np.minimum(requests["offset"][outside] % end, end - requests["length"][outside])
-            requests["offset"][outside] = wrapped
-            self.moved += int(outside.sum())
+            places = np.minimum(requests["offset"][outside] % end, end - requests["length"][outside])
+            requests["offset"][outside] = places
+            self.wraps += int(outside.sum())
         requests["offset"][requests["operation"] == FLUSH] = 0
         return requests
 
     def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
-        dependency, first = column(batch, "dependency"), self._submitted
+        dependency, first = column(batch, "dependency"), self._sent_count
         requests["think"] = column(batch, "think")
         requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
         before = (dependency >= 0) & (dependency < first)
@@ -202,52 +202,52 @@ class _Run:
         arrival[before] = np.maximum(self._last[place] + requests["think"][before], self.device.now)
         return arrival
 
-    def _collect(self, finished: Completions) -> None:
+    def _collect(self, completions: Completions) -> None:
         if self.observation:
             self.observation.look()
-        if len(finished) and self._first_id is not None:
-            first = self._observed
-            place = finished["id"] - self._first_id
-            for _, _, completions in self._open:
-                mine = (place >= first) & (place < first + len(completions)) if len(self._open) > 1 else slice(None)
-                completions[place[mine] - first] = finished[mine]
-                first += len(completions)
-            self.done += len(finished)
+        if len(completions) and self._first_id is not None:
+            first = self._seen_count
+            place = completions["id"] - self._first_id
+            for _, _, own_completions in self._open:
+                mine = (place >= first) & (place < first + len(own_completions)) if len(self._open) > 1 else slice(None)
+                own_completions[place[mine] - first] = completions[mine]
+                first += len(own_completions)
+            self.completions += len(completions)
         while self._open and (self._open[0][2]["completed"] >= 0).all():
-            batch, requests, completions = self._open.popleft()
-            waited = requests["dependency"]
-            waited = column(batch, "dependency") if self.settings.pace == "think" else np.where(waited >= 0, waited + self._observed, -1)
-            self.observe(_replayed(batch, requests, completions, waited, self._observed), completions)
-            self._observed += len(completions)
-            self._last = completions["completed"].copy()
+            batch, requests, own_completions = self._open.popleft()
+            dependency, first = requests["dependency"], self._seen_count
+            dependency = column(batch, "dependency") if self.settings.pace == "think" else np.where(dependency >= 0, dependency + first, -1)
+            self.observe(_as_batch(batch, requests, own_completions, dependency, first), own_completions)
+            self._seen_count += len(own_completions)
+            self._last = own_completions["completed"].copy()
 
 
-def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
+def _as_batch(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
     names = ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
     columns: dict[str, Any] = {name: requests[name] for name in names} | {"dependency": dependency, "arrival": completions["submitted"]}
     columns |= {name: completions[name] for name in ("started", "completed")}
     return make_batch(columns, first, batch.column("label"))
 
 
-def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
+def _regroup(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The same requests, cut only where more than a window has come, and there where the request that is waited for changes, if it does."""
-    left: pa.RecordBatch | None = None
+    rest: pa.RecordBatch | None = None
     for batch in batches:
-        both = [batch] if left is None else [left, batch]
-        joined = pa.Table.from_batches(both).unify_dictionaries().combine_chunks().to_batches()[0]
-        if joined.num_rows < WINDOW:
-            left = joined
+        both = [batch] if rest is None else [rest, batch]
+        whole = pa.Table.from_batches(both).unify_dictionaries().combine_chunks().to_batches()[0]
+        if whole.num_rows < WINDOW:
+            rest = whole
             continue
-        changes = np.flatnonzero(np.diff(column(joined, "dependency")))
-        cut = int(changes[-1]) + 1 if len(changes) else 0
-        if cut:
-            yield joined.slice(0, cut)
-        left = joined.slice(cut)
-        if left.num_rows >= WINDOW:
-            yield left
-            left = None
-    if left is not None:
-        yield left
+        changes = np.flatnonzero(np.diff(column(whole, "dependency")))
+        end = int(changes[-1]) + 1 if len(changes) else 0
+        if end:
+            yield whole.slice(0, end)
+        rest = whole.slice(end)
+        if rest.num_rows >= WINDOW:
+            yield rest
+            rest = None
+    if rest is not None:
+        yield rest
 
 
 def observers(*every: Observer) -> Observer:

@@ -27,10 +27,10 @@ _MOST_PLACES = 1 << 20
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first pass over a trace tells.
+    """The result of a first pass over a trace.
 
     `reach` is where the furthest request ends, `read` what is read, shape (n, 2); `bursts` warns of coarse times, and
-    `unknown` are columns that the trace's source did not tell.  `reaches` and `labels` are, by number of the device, where the furthest of
+    `unknown` are columns that the trace's source does not have.  `reaches` and `labels` are, by number of the device, where the furthest of
     its requests ends, and what the first one is called.
     """
 
@@ -54,23 +54,23 @@ class Survey:
 
 
 def warn_of(what: Survey, pace: str) -> None:
-    """Warn of what a replay of a trace takes for granted although the trace does not tell it."""
+    """Warn of a replay's assumptions that the trace does not confirm."""
     if pace == "timed" and what.bursts:
         warnings.warn(f"trace: {what.bursts}", FlashsimWarning, stacklevel=3)
     if "operation" in what.unknown:
         warnings.warn("trace: operations are not in the file: all requests are replayed as reads", FlashsimWarning, stacklevel=3)
 
 
-def limited(batches: Batches, limit: int | None) -> Batches:
+def first_requests(batches: Batches, limit: int | None) -> Batches:
     """The first `limit` requests, in batches of at most a window."""
-    left = limit
+    rest = limit
     for batch in batches:
         for begin in range(0, batch.num_rows, WINDOW):
-            piece = batch.slice(begin, WINDOW if left is None else min(WINDOW, left))
-            left = None if left is None else left - piece.num_rows
+            piece = batch.slice(begin, WINDOW if rest is None else min(WINDOW, rest))
+            rest = None if rest is None else rest - piece.num_rows
             if piece.num_rows:
                 yield piece
-        if left == 0:
+        if rest == 0:
             return
 
 
@@ -90,7 +90,7 @@ def survey(source: Source, limit: int | None = None) -> Survey:
     timed, dependent, footprint, unit = True, False, Footprint(), _LOAD_UNIT
     reaches, labels = dict[int, int](), dict[int, str]()
     clock, unknown = Clock(), frozenset[str]()
-    for batch in limited(requests_of(source), limit):
+    for batch in first_requests(requests_of(source), limit):
         offset, length, operation, dependency, device = (
             column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
         )

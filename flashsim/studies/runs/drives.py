@@ -37,9 +37,9 @@ def disk_of(preset: presets.Preset, page_size: int) -> Disk:
     if not (drive := preset.flash):
         return disk
     # what a write of a page that is handed over with others takes besides its transfer: see `models.psync`
-    sent = disk.page_write_ms or disk.page_transfer_ms
-    alone, held = timing_of(drive).write_overhead / MILLISECONDS, drive.link_write_command / MILLISECONDS
-    return replace(disk, together_ms=max(alone - sent, held, (disk.latency_ms + sent) / drive.queue_depth - sent))
+    send = disk.page_write_ms or disk.page_transfer_ms
+    alone, command = timing_of(drive).write_overhead / MILLISECONDS, drive.link_write_command / MILLISECONDS
+    return replace(disk, together_ms=max(alone - send, command, (disk.latency_ms + send) / drive.queue_depth - send))
 
 
 @dataclass(frozen=True)
@@ -85,18 +85,18 @@ class ShipsModel:
         """
         if isinstance(large, buffers.NestedLoopsAllocation):
             outer = math.ceil(r_pages * buffers.exact(buffers.FUDGE) / large.chunks(large_r))
-            return _checked(buffers.NestedLoopsAllocation(outer, memory - outer), memory)
+            return _valid(buffers.NestedLoopsAllocation(outer, memory - outer), memory)
         if not getattr(large, "buckets", 1):
             return None  # all of R stays in memory, at any scale
         parts = {name: pages if name == "buckets" else math.floor(pages * self.scale) for name, pages in vars(large).items()}
         small: buffers.Allocation = type(large)(**parts)
         names = [name for name in ("workspace", "phase2_workspace") if parts.get(name)]
-        for name, used in zip(names, small.phases()[-len(names) :], strict=True):
-            parts[name] += memory - used
-        return _checked(type(large)(**parts), memory)
+        for name, pages in zip(names, small.phases()[-len(names) :], strict=True):
+            parts[name] += memory - pages
+        return _valid(type(large)(**parts), memory)
 
 
-def _checked(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | None:
+def _valid(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | None:
     try:
         buffers.check(allocation, memory)
     except InvalidParameterError:
@@ -116,18 +116,18 @@ class ReadyDrive:
         Bytes from its begin to the join's volume.
     """
 
-    given: Device
+    drive: Device
     full: bool = False
     start: int = 0
     scale: float = 1.0
 
     def load(self) -> presets.Preset:
         """The drive's preset."""
-        return self.given.preset
+        return self.drive.preset
 
-    def device(self, touched: int) -> Device:
+    def device(self, size: int) -> Device:
         """A copy of the drive, of which a join touches so many bytes."""
-        return deepcopy(self.given)
+        return deepcopy(self.drive)
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,14 @@ class DriveInUse:
             preset = replace(preset, parameters=replace(preset.parameters, **self.changes))
         return preset if self.model is None else self.model.preset(preset)
 
-    def device(self, touched: int) -> Device:
+    def device(self, size: int) -> Device:
         """The drive; its content beyond the bytes that a join touches changes nothing, and is not laid out."""
         device = Device(self.load())
-        touched = min(touched, device.capacity - self.start)
+        size = min(size, device.capacity - self.start)
         if self.full:
-            device.load(0, self.start + touched)
+            device.load(0, self.start + size)
         if self.overwrites:
-            pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
+            pages = generator(self.seed, "overwrites").integers(0, size // 4096, self.overwrites)
             device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
         return device
 
@@ -197,6 +197,6 @@ def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[
         draw = generator(seed, "state", number)
         start, overwrites = int(draw.integers(_STARTS)) * 4096, int(draw.integers(_OVERWRITES))
         for machine, preset in devices.items():
-            written = overwrites if presets.load(preset).kind == "ssd" else 0
-            drives[machine].append(DriveInUse(preset, {}, True, start, written, seed + number))
+            writes = overwrites if presets.load(preset).kind == "ssd" else 0
+            drives[machine].append(DriveInUse(preset, {}, True, start, writes, seed + number))
     return drives

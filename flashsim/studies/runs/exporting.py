@@ -44,16 +44,16 @@ def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[st
     >>> column_names(["id", "name"], ["name", "name_s"])
     (['id', 'name'], ['name_s_s', 'name_s'])
     """
-    taken = {*r, *(name for name in s if name not in r)}
-    named = []
+    names = {*r, *(name for name in s if name not in r)}
+    of_s = []
     for name in s:
         own = name
         if name in r:
-            while own in taken:
+            while own in names:
                 own += "_s"
-            taken.add(own)
-        named.append(own)
-    return list(r), named
+            names.add(own)
+        of_s.append(own)
+    return list(r), of_s
 
 
 class RowWriter:
@@ -72,12 +72,12 @@ class RowWriter:
     """
 
     def __init__(
-        self, path: Path, r: Relation, s: Relation, wanted: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
+        self, path: Path, r: Relation, s: Relation, columns: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
     ) -> None:
         self._r, self._s = r, s
-        of_s = [name for name in s.records.names if name != s.key] if wanted[1] is None else list(wanted[1])
-        self._wanted = r.records.names if wanted[0] is None else list(wanted[0]), of_s
-        self._names = column_names(*self._wanted)
+        of_s = [name for name in s.records.names if name != s.key] if columns[1] is None else list(columns[1])
+        self._columns = r.records.names if columns[0] is None else list(columns[0]), of_s
+        self._names = column_names(*self._columns)
         self._pending: list[tuple[Integers, Integers]] = []
         self._rows = 0
         nothing = np.zeros(0, np.int64)
@@ -90,11 +90,11 @@ class RowWriter:
             self._write()
 
     def _table(self, r_rows: Integers, s_rows: Integers) -> pa.Table:
-        taken = self._r.records.take(r_rows), self._s.records.take(s_rows)
-        columns: dict[str, pa.ChunkedArray] = {}
-        for table, relation, wanted, names in zip(taken, (self._r, self._s), self._wanted, self._names, strict=True):
-            columns |= {name: table.column(relation.records.names.index(each)) for each, name in zip(wanted, names, strict=True)}
-        return without_unions(pa.table(columns))
+        rows = self._r.records.take(r_rows), self._s.records.take(s_rows)
+        arrays: dict[str, pa.ChunkedArray] = {}
+        for table, relation, own, names in zip(rows, (self._r, self._s), self._columns, self._names, strict=True):
+            arrays |= {name: table.column(relation.records.names.index(each)) for each, name in zip(own, names, strict=True)}
+        return without_unions(pa.table(arrays))
 
     def _write(self) -> None:
         if self._rows:

@@ -14,7 +14,7 @@ from typing import Any
 #: Seconds after which an interrupt that had no effect is raised again.
 _REPEAT = 0.2
 
-_requested = False
+_interrupted = False
 
 
 def heed() -> None:
@@ -25,19 +25,19 @@ def heed() -> None:
     signal.signal(signal.SIGALRM, _again)
     usual = sys.unraisablehook
 
-    def report_ignored(problem: Any) -> None:
-        if not _requested:
+    def report(problem: Any) -> None:
+        if not _interrupted:
             usual(problem)
 
-    sys.unraisablehook = report_ignored
+    sys.unraisablehook = report
 
 
-def answered() -> bool:
-    """Whether there was an interrupt; it is raised no more."""
-    if _requested:
+def is_interrupted() -> bool:
+    """There was an interrupt; it is not raised again."""
+    if _interrupted:
         signal.setitimer(signal.ITIMER_REAL, 0)
         exec("")  # Python takes an interrupt in code that was compiled from text for an unhandled one, until such code has run again
-    return _requested
+    return _interrupted
 
 
 def settle() -> bool:
@@ -46,7 +46,7 @@ def settle() -> bool:
         try:
             for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM):  # a timer that fires when Python's handlers are gone kills
                 signal.signal(number, signal.SIG_IGN)
-            return answered()
+            return is_interrupted()
         except KeyboardInterrupt:  # a last one
             continue
 
@@ -61,15 +61,15 @@ def finish() -> None:
     """
     if signal.getsignal(signal.SIGTERM) is not _interrupt:  # not heeded here, as in a notebook
         return
-    if _requested:
+    if _interrupted:
         raise KeyboardInterrupt
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    global _requested
-    _requested = True
+    global _interrupted
+    _interrupted = True
     signal.setitimer(signal.ITIMER_REAL, _REPEAT, _REPEAT)
     raise KeyboardInterrupt
 

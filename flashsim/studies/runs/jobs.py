@@ -18,13 +18,13 @@ from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.parallel import each
 
-#: What becomes of devices below scale 1 (`flashsim.studies.runs.drives`); the first is usual.
+#: Devices below scale 1 (`flashsim.studies.runs.drives`); the first is the default.
 SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How runs are made.
+    """Scale, processes and seed of runs.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Settings:
     jobs
         Processes that work at the same time.
     fresh
-        Whether results kept from earlier runs are left unused.
+        Make runs again whose results are kept.
     cluster
         The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
     devices
-        What becomes of the devices below scale 1: one of `DEVICES`.
+        Devices below scale 1: one of `DEVICES`.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Settings:
 
     @property
     def ships_model(self) -> bool:
-        """Whether drives and file system shrink with relations and memory."""
+        """Drives and file system shrink with relations and memory."""
         return self.scale != 1 and self.devices == SHIPS_MODEL
 
     @property
@@ -69,16 +69,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a function of a module, and its named arguments, both JSON-ready; so is what it returns.
+    """A run: a function of a module and its named arguments; arguments and result are JSON-ready.
 
     Parameters
     ----------
     function
-        As ``package.module:name``.
+        Name as ``package.module:name``.
     arguments
-        As JSON, by `of`.
+        Arguments as JSON, by `of`.
     label
-        In words, for people.
+        The run in words, for people.
     """
 
     function: str
@@ -102,8 +102,8 @@ class Job:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.arguments)
-        return found
+        arguments: dict[str, Any] = json.loads(self.arguments)
+        return arguments
 
     def make(self) -> Any:
         """Make the run, in this process."""
@@ -111,8 +111,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What a run returned, the seconds that it took, and whether it was kept from an earlier time."""
+class JobResult:
+    """The result of a run, its seconds, and whether it is kept from an earlier run."""
 
     result: Any
     seconds: float
@@ -120,20 +120,20 @@ class Made:
 
 
 class Results(Mapping[Job, Any]):
-    """What runs returned, by run."""
+    """Results of runs, by run."""
 
-    def __init__(self, settings: Settings, made: Mapping[Job, Made]) -> None:
+    def __init__(self, settings: Settings, runs: Mapping[Job, JobResult]) -> None:
         self.settings = settings
-        self.made = dict(made)
+        self.runs = dict(runs)
 
     def __getitem__(self, job: Job) -> Any:
-        return self.made[job].result
+        return self.runs[job].result
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self.made)
+        return iter(self.runs)
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.runs)
 
 
 def make(
@@ -159,47 +159,47 @@ def make(
     FlashsimError
         A process was killed; whatever else a run raises is raised as well.
     """
-    wanted = list(dict.fromkeys(jobs))
-    made: dict[Job, Made] = {}
+    distinct = list(dict.fromkeys(jobs))
+    runs: dict[Job, JobResult] = {}
     if not settings.fresh:
-        for job in wanted:
-            if (found := _recalled(job)) is not None:
-                made[job] = found
-    left = [job for job in wanted if job not in made]
-    if settings.cluster is None and left and (len(left) > 1 or parts is not None):
-        Compilation(_parts({job.module for job in left}, layers) if parts is None else parts).wait("the engines")
+        for job in distinct:
+            if (result := _recall(job)) is not None:
+                runs[job] = result
+    missing = [job for job in distinct if job not in runs]
+    if settings.cluster is None and missing and (len(missing) > 1 or parts is not None):
+        Compilation(_parts({job.module for job in missing}, layers) if parts is None else parts).wait("the engines")
 
     def tell(message: str) -> None:
         if progress is not None:
-            progress(len(made), len(wanted), message)
+            progress(len(runs), len(distinct), message)
 
-    for job, (result, seconds) in each(timed, left, settings.jobs, settings.cluster, tell):
-        kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
-        made[job] = Made(result, seconds, recalled=False)
+    for job, (value, seconds) in each(run_and_time, missing, settings.jobs, settings.cluster, tell):
+        kept.keep(_origin(job) | {"seconds": seconds, "result": value}, job.id)
+        runs[job] = JobResult(value, seconds, recalled=False)
         tell(job.label)
-    return Results(settings, {job: made[job] for job in wanted})
+    return Results(settings, {job: runs[job] for job in distinct})
 
 
 def _origin(job: Job) -> dict[str, Any]:
     return {"function": job.function, "parameters": job.parameters}
 
 
-def _recalled(job: Job) -> Made | None:
-    """What is kept of a run; None where nothing is, or a file that `make` did not write."""
+def _recall(job: Job) -> JobResult | None:
+    """The kept result of a run; None where there is none, or a file that `make` did not write."""
     match kept.recall(job.id):
         case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
-            return Made(result, seconds, recalled=True)
+            return JobResult(result, seconds, recalled=True)
     return None
 
 
 def _parts(modules: set[str], layers: Sequence[str]) -> list[Part]:
-    """What runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
+    """Parts that runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
     engines = source_tree().closure(modules, members=True) & {"flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"}
     return parts_of(modules | engines, [(TRANSLATE, layer) for layer in layers])
 
 
-def timed(job: Job) -> tuple[Any, float]:
-    """What a run returns, as its kept form would be read, and the seconds that it took."""
+def run_and_time(job: Job) -> tuple[Any, float]:
+    """The result of a run, as its kept form would be read, and its seconds."""
     begin = time.perf_counter()
     result = json.loads(json.dumps(job.make()))
     return result, time.perf_counter() - begin

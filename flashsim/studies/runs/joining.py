@@ -34,13 +34,13 @@ from models.disk import Disk
 #: The CPU that runs are priced with unless another is named.
 CPU = "pentium-d-2009"
 
-#: What is told only to some joins: to those that fetch rows, and to those that make buckets.
+#: Options of some joins only: those that fetch rows, and those that make buckets.
 OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
 
 
 @dataclass(frozen=True)
 class JoinSetting:
-    """How a join runs.
+    """The setting of a join: its algorithm, memory, I/O, placement and options.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ class JoinSetting:
     cpu
         A CPU preset, or None: then CPU work takes no time.
     first, fetch, k, policy, kernel, columns, digests_stored
-        Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
+        Options of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None: the default.
     partition, sub_buffer, strands
-        Of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None for what is usual.
+        Options of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None: the default.
     cores
-        Of the host, if they are not those of the CPU preset.
+        Cores of the host; None: those of the CPU preset.
     """
 
     algorithm: str
@@ -81,21 +81,21 @@ class JoinSetting:
     cores: int | None = None
 
     def parameters(self, disk: Disk | None = None) -> JoinParameters:
-        """What the join is told; buffers are divided for the disk."""
-        told = {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
+        """The join's parameters; buffers are divided for the disk."""
+        options = {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
         if disk is not None:
-            told |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
-        return JoinParameters(self.memory, self.page_io, **told)
+            options |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
+        return JoinParameters(self.memory, self.page_io, **options)
 
-    def cpu_model(self, given: CpuModel | None = None) -> CpuModel | None:
+    def cpu_model(self, model: CpuModel | None = None) -> CpuModel | None:
         """The prices of its preset, or other ones, and the cores that they are for."""
-        cpu = given or (cpus.load(self.cpu) if self.cpu else None)
+        cpu = model or (cpus.load(self.cpu) if self.cpu else None)
         return cpu if cpu is None or self.cores is None else cpu.on_cores(self.cores)
 
 
 @dataclass(frozen=True)
 class PhaseSeconds:
-    """One phase of a join, or all of it, on one device, JSON-ready; times are seconds, but of all seeks together ns.
+    """A phase of a join, or all of it, on a device, JSON-ready; times are seconds, but of all seeks together ns.
 
     Of several strands, I/O and CPU seconds are those of all together, and the total is what has elapsed.
     """
@@ -121,12 +121,12 @@ class PhaseSeconds:
 
 @dataclass(frozen=True)
 class JoinResult:
-    """What a join cost on every device.
+    """The cost of a join on every device.
 
     Parameters
     ----------
     runs, disks
-        One a device; `disks` are their nominal figures, None of a real device.
+        Runs, a device each; `disks` are the devices' nominal figures, None of a real device.
     """
 
     setting: JoinSetting
@@ -145,7 +145,7 @@ class JoinResult:
         return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), self.parameters.partitioning)[0].page_size
 
     def measured(self, index: int = 0) -> list[PhaseSeconds]:
-        """One of the devices, by phase; all phases together are the last."""
+        """Phases on one of the devices; all phases together are the last."""
         run = self.runs[index]
         if isinstance(run, ConcurrentRun):
             phases = [PhaseSeconds.of(cost, run.elapsed_in(cost.name)) for cost in run.phases]
@@ -154,9 +154,9 @@ class JoinResult:
 
     def emit(self, results: ResultRows) -> None:
         """Hand out the pairs of row ids again, in the same order but where strands make them: the join runs once more, without a device."""
-        placed = _placed(self.setting, self.files)
+        on_volume = _with_digests(self.setting, self.files)
         algorithm = partial(plan, self.setting.algorithm, *self.files, self.parameters, self.allocation)
-        run(algorithm, placed, placement=self.setting.placement, results=results)
+        run(algorithm, on_volume, placement=self.setting.placement, results=results)
 
     def as_dict(self) -> dict[str, Any]:
         relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
@@ -177,13 +177,13 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
     FlashsimError
         A source or column does not exist, cannot be read, or cannot be compared.
     """
-    left, right = (open_source(source) if isinstance(source, str) else source for source in (r, s))
+    r_source, s_source = (open_source(source) if isinstance(source, str) else source for source in (r, s))
     r_column, equals, s_column = on.partition("=")
     if not r_column or (equals and not s_column):
         raise InvalidParameterError("on", repr(on), "it must be COLUMN or COLUMN=COLUMN")
-    if on in left.names and on in right.names:  # a name may hold the sign
+    if on in r_source.names and on in s_source.names:  # a name may hold the sign
         r_column = s_column = on
-    return load_pair(left, right, r_column, s_column or r_column)
+    return load_pair(r_source, s_source, r_column, s_column or r_column)
 
 
 def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
@@ -201,8 +201,8 @@ def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -
 
 def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) -> HeapFile:
     """A relation's heap file: of the published length where its source knows one, and pages hold whole rows; otherwise full pages."""
-    published = getattr(relation.records, "published_pages", None) if page_format == PAGE_FORMAT else None
-    return heap_file(relation, page_size, published(page_size) if published else None, page_format)
+    published_pages = getattr(relation.records, "published_pages", None) if page_format == PAGE_FORMAT else None
+    return heap_file(relation, page_size, published_pages(page_size) if published_pages else None, page_format)
 
 
 def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) -> int:
@@ -218,8 +218,8 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     join = JOINS.load(setting.algorithm)
     for option in OPTIONS:
         if (value := getattr(setting, option)) is not None and option not in join.OPTIONS:
-            told = ",".join(value) if isinstance(value, tuple) else format_size(value) if option == "sub_buffer" else value
-            raise InvalidParameterError(option.replace("_", "-"), told, f"{setting.algorithm} does not take it")
+            text = ",".join(value) if isinstance(value, tuple) else format_size(value) if option == "sub_buffer" else value
+            raise InvalidParameterError(option.replace("_", "-"), text, f"{setting.algorithm} does not take it")
     if setting.sub_buffer is not None and setting.sub_buffer < 1:
         raise InvalidParameterError("sub-buffer", f"{setting.sub_buffer} B", "it must be at least 1 B")
     join.check(setting.parameters())
@@ -269,9 +269,9 @@ def simulate_join(
     cpu
         Prices other than those of the setting's preset.
     sink
-        Is handed the requests of the first device.
+        Takes the requests of the first device.
     results
-        Is handed pairs of row ids.
+        Takes pairs of row ids.
 
     Raises
     ------
@@ -279,39 +279,39 @@ def simulate_join(
         An unknown name, too little memory, or a device too small.
     """
     drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
-    chosen = [drive.load() for drive in drives]
-    parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    loaded = [drive.load() for drive in drives]
+    parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else loaded[0])
     allocation = allocation or usual
     cpu = setting.cpu_model(cpu)
-    count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
+    count, size, on_volume = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _volume_size(files), _with_digests(setting, files)
     algorithm = partial(plan, setting.algorithm, *files, parameters, allocation)
     algorithm()  # refuses before drives are made ready
     machines = [
-        Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
-        for drive, preset in zip(drives, chosen, strict=True)
+        Machine([drive.device(size) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
+        for drive, preset in zip(drives, loaded, strict=True)
     ]
     machines[0].sink = sink
-    runs = run(algorithm, placed, machines, strands=parameters.strands > 1, placement=setting.placement, results=results)
-    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
-    return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
+    runs = run(algorithm, on_volume, machines, strands=parameters.strands > 1, placement=setting.placement, results=results)
+    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
+    return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
 
 
-def _placed(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
+def _with_digests(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
     return with_digests(files) if setting.digests_stored else files
 
 
 def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
     """Bytes that a join needs of a real device; of one that fetches rows, or makes pages of its own, as it takes without a device."""
-    needed = needed_size(files)
+    least = needed_size(files)
     if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
-        return needed
-    taken = room_taken(plan(setting.algorithm, *files, parameters, allocation), _placed(setting, files), setting.placement)
+        return least
+    size = room_taken(plan(setting.algorithm, *files, parameters, allocation), _with_digests(setting, files), setting.placement)
     if parameters.strands > 1:  # who comes first decides how many pages are not full
-        taken += parameters.memory * files[0].page_size
-    return max(needed, taken)
+        size += parameters.memory * files[0].page_size
+    return max(least, size)
 
 
-def _touched(files: tuple[HeapFile, HeapFile]) -> int:
+def _volume_size(files: tuple[HeapFile, HeapFile]) -> int:
     """Bytes of a volume that a join may touch: relations, temporary files that are at most as long, and the file system's own blocks."""
     return 3 * sum(file.pages * file.page_size for file in files) + 256 * MIB
 
@@ -325,7 +325,7 @@ class RealFile:
     allow_write
         Without it the run is refused.
     force
-        Whether a file that exists may be overwritten.
+        Permission to overwrite a file that exists.
     """
 
     path: Path
@@ -358,12 +358,12 @@ def run_join_on_file(
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))
     allocation = allocation or usual
-    placed = _placed(setting, files)  # before anything is planned: a plan finds stored digests at its relations
+    on_volume = _with_digests(setting, files)  # before anything is planned: a plan finds stored digests at its relations
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         runs = run(
             partial(plan, setting.algorithm, *files, parameters, allocation),
-            placed,
+            on_volume,
             device,
             strands=parameters.strands > 1,
             placement=setting.placement,

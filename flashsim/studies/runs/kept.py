@@ -1,4 +1,4 @@
-"""Results that are kept between runs, each in a file named after everything that it depends on: parameters, versions and sources."""
+"""Results kept between runs, each in a file named after all that it depends on: parameters, versions and sources."""
 
 import hashlib
 import json
@@ -24,14 +24,14 @@ from flashsim.studies.runs.outputs import whole
 def sources_digest(module: str) -> str:
     """A hash of all that a module rests on: what it imports, members of families included, and the presets beside that."""
     tree = source_tree()
-    needed = tree.closure([module], members=True)
+    modules = tree.closure([module], members=True)
     presets = [
         f"{package}/{path.name}\0".encode() + path.read_bytes()
-        for package in sorted({name.rpartition(".")[0] for name in needed if not name.startswith(UPPER_FLOORS)})
+        for package in sorted({name.rpartition(".")[0] for name in modules if not name.startswith(UPPER_FLOORS)})
         for place in _places(package)
         for path in sorted(Path(place).rglob("*.toml"))
     ]
-    return tree.digest(needed, *presets)
+    return tree.digest(modules, *presets)
 
 
 def _places(package: str) -> list[str]:
@@ -47,18 +47,18 @@ def identity(what: Mapping[str, Any], module: str) -> str:
 
 def stamps(texts: Iterable[str]) -> dict[str, str]:
     """Stamps of the files that texts such as ``mine.py:each=3`` begin with: the text of a file, or its size and time."""
-    found = {}
+    stamp_of = {}
     for text in texts:
         path = Path(text if Path(text).is_file() else text.partition(":")[0])
         if path.suffix == ".py" and path.is_file():
-            found[str(path)] = hashlib.sha256(b"\0".join(own_sources(path))).hexdigest()
+            stamp_of[str(path)] = hashlib.sha256(b"\0".join(own_sources(path))).hexdigest()
         elif path.is_file():
-            found[str(path)] = f"{path.stat().st_size} B, changed at {path.stat().st_mtime_ns} ns"
-    return found
+            stamp_of[str(path)] = f"{path.stat().st_size} B, changed at {path.stat().st_mtime_ns} ns"
+    return stamp_of
 
 
 def place(kind: str, name: str) -> Path:
-    """Where a file of that kind is kept, whether it is there or not."""
+    """The path of a kept file of a kind, whether the file exists or not."""
     root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
     return Path(root) / kind / name
 
@@ -74,13 +74,13 @@ def recall(name: str) -> Any:
     """The result that is kept under an `identity` (JSON-ready), or None: also where somebody else may have written it."""
     try:
         with place("results", f"{name}.json").open(encoding="utf-8") as file:
-            return json.load(file) if is_believed(os.fstat(file.fileno())) else None
+            return json.load(file) if is_trustworthy(os.fstat(file.fileno())) else None
     except (OSError, ValueError):
         return None
 
 
-def is_believed(status: os.stat_result) -> bool:
-    """Whether a kept file belongs to this user or the superuser, and not everybody may write to it."""
+def is_trustworthy(status: os.stat_result) -> bool:
+    """A kept file belongs to this user or the superuser, and not everybody may write to it."""
     return is_own(status) and not status.st_mode & stat.S_IWOTH
 
 

@@ -1,6 +1,6 @@
 """Output files: checked before the work begins, written beside their place, and moved there only once everything has succeeded.
 
-A file or folder that is written has a name of its own and a lock, so that what a killed process leaves behind can be told from it.
+A file or folder that is written has a name of its own and a lock, unlike those that a killed process leaves behind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Self
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
 
-#: What systems say when there is no room: on the disk, by quota, or by a limit on files.
+#: Error numbers of no room: on the disk, by quota, or by a limit on files.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -32,7 +32,7 @@ class Outputs:
     Parameters
     ----------
     force
-        Whether existing files may be replaced.
+        Permission to replace existing files.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Outputs:
     def __init__(self, force: bool) -> None:
         self.force = force
         self._pending: list[tuple[str, Path, Path]] = []  # option, partial, final
-        self._held: list[int] = []
-        self._spared: dict[Path, str] = {}
+        self._descriptors: list[int] = []
+        self._inputs: dict[Path, str] = {}
 
     def file(self, option: str, path: Path) -> Path:
         """Take a file to be written; return where to write it for now.
@@ -101,12 +101,12 @@ class Outputs:
         else:
             partial.open("xb").close()
         self._pending.append((option, partial, final))
-        self._held.append(hold(partial))
+        self._descriptors.append(hold(partial))
         return partial
 
     def spare(self, option: str, path: Path) -> None:
         """Say that another option already uses a file, so that it cannot be written."""
-        self._spared[Path(os.path.realpath(path))] = option
+        self._inputs[Path(os.path.realpath(path))] = option
 
     def _final(self, option: str, path: Path) -> Path:
         if str(path) == "-":
@@ -116,10 +116,10 @@ class Outputs:
         except UnicodeEncodeError:
             raise FlashsimError(f"{option}: {str(path)!a} is no name in UTF-8") from None
         final = path.absolute() if _is_special(path) else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
-        if final in self._spared:
-            raise RefusedError(f"{option}: {path} is also what {self._spared[final]} names")
-        for other, _, taken in self._pending:
-            if taken == final:
+        if final in self._inputs:
+            raise RefusedError(f"{option}: {path} is also what {self._inputs[final]} names")
+        for other, _, other_final in self._pending:
+            if other_final == final:
                 raise RefusedError(f"{option}: {path} is also what {other} writes")
         return final
 
@@ -129,33 +129,33 @@ class Outputs:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         try:
             if isinstance(problem, OSError) and problem.filename is None and (number := _number(problem)) in _FULL:
-                wanted = " or ".join(f"{option} {final}" for option, _, final in self._pending)
-                raise FlashsimError(f"{wanted or 'output'}: {os.strerror(number)}") from problem
+                options = " or ".join(f"{option} {final}" for option, _, final in self._pending)
+                raise FlashsimError(f"{options or 'output'}: {os.strerror(number)}") from problem
             if kind is None:
                 pipes = [each for each in self._pending if _is_special(each[2])]  # may wait for their readers, and be interrupted
-                _put(pipes)
+                _move(pipes)
                 interrupts.finish()
-                _put([each for each in self._pending if each not in pipes])
+                _move([each for each in self._pending if each not in pipes])
         finally:
             for _, partial, _ in self._pending:
                 remove(partial)
-            for descriptor in self._held:
+            for descriptor in self._descriptors:
                 os.close(descriptor)
 
 
 def _number(problem: OSError) -> int:
     """The system's number of an error; Arrow has it in its text."""
-    told = re.search(r"\[errno (\d+)\]", str(problem), re.IGNORECASE)
-    return problem.errno or (int(told[1]) if told else 0)
+    match = re.search(r"\[errno (\d+)\]", str(problem), re.IGNORECASE)
+    return problem.errno or (int(match[1]) if match else 0)
 
 
 def _is_special(path: Path) -> bool:
-    """Whether a path is a pipe, a terminal or another device."""
+    """A path is a pipe, a terminal or another device."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _put(pending: Iterable[tuple[str, Path, Path]]) -> None:
-    """Put what was written in its place."""
+def _move(pending: Iterable[tuple[str, Path, Path]]) -> None:
+    """Move files and folders to their places."""
     for option, partial, final in pending:
         with _naming(option, final):
             if partial.is_dir():
@@ -184,12 +184,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def partial_name(final: Path) -> str:
-    """What a file is called while this process writes it."""
+    """The name of a file while this process writes it."""
     return f".{final.name}.{os.getpid()}.partial"
 
 
 def final_name(path: Path) -> str:
-    """What a file that is written will be called, whether the path is its place for now or its own.
+    """The name that a file will have, from that name or its partial one.
 
     Examples
     --------
@@ -217,17 +217,17 @@ def remove(partial: Path) -> None:
 
 
 def remove_leftovers(final: Path) -> None:
-    """Remove what processes that were killed have left of writing a file or folder."""
-    for left in final.parent.glob(f".{glob.escape(final.name)}.*.partial"):
-        process = left.name.split(".")[-2]
+    """Remove partial files or folders of killed processes."""
+    for partial in final.parent.glob(f".{glob.escape(final.name)}.*.partial"):
+        process = partial.name.split(".")[-2]
         with suppress(OSError):
-            if process.isdecimal() and not _runs(int(process)) and _free(left):
-                remove(left)
+            if process.isdecimal() and not _runs(int(process)) and _free(partial):
+                remove(partial)
 
 
 @contextmanager
 def whole(final: Path) -> Iterator[Path]:
-    """Where to write a small file, which is then put in its place."""
+    """A path to write a small file to, which is then moved to its place."""
     remove_leftovers(final)
     partial = final.with_name(partial_name(final))
     try:

@@ -44,7 +44,7 @@ def each(
     cluster
         The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
     tell
-        Is told now and then what the processes are at, in words.
+        Called now and then with the activity of a process, in words.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, cluster)
@@ -58,7 +58,7 @@ def each(
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
         with worker_messages(tell) as folder:
-            yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder, os.getcwd()) for item in items])
+            yield from _start(pool, [joblib.delayed(watched)(os.getpid(), _pair_of, function, item, folder, os.getcwd()) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 
@@ -81,10 +81,10 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
         if not workers:
             raise FlashsimError(f"--cluster: the scheduler at {address} has no workers")
         pool = joblib.Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
-        yield from pool(joblib.delayed(_named)(function, item) for item in items)
+        yield from pool(joblib.delayed(_pair_of)(function, item) for item in items)
 
 
-def _named(function: Callable[[Item], Result], item: Item, folder: str | None = None, here: str | None = None) -> tuple[Item, Result]:
+def _pair_of(function: Callable[[Item], Result], item: Item, folder: str | None = None, here: str | None = None) -> tuple[Item, Result]:
     if here is not None:
         os.chdir(here)  # a process that was started for runs before is where these were asked for, and files may be named from here
     if folder is not None:
@@ -92,7 +92,7 @@ def _named(function: Callable[[Item], Result], item: Item, folder: str | None = 
     return item, function(item)
 
 
-def _started(pool: Any, tasks: Sequence[Any]) -> Any:
+def _start(pool: Any, tasks: Sequence[Any]) -> Any:
     """Start the processes with interrupts blocked: a terminal interrupts all, but only this process shall answer."""
     for tracker in (resource_tracker, lokys_tracker):  # they unblock interrupts when they start, so they go first
         tracker.ensure_running()
@@ -106,10 +106,10 @@ def _started(pool: Any, tasks: Sequence[Any]) -> Any:
 @contextmanager
 def worker_messages(tell: Callable[[str], None]) -> Iterator[str]:
     """A folder where workers leave what they do; `tell` is handed it from a thread, one worker after the other."""
-    ended = threading.Event()
+    stop = threading.Event()
 
     def listen() -> None:
-        while not ended.wait(_OFTEN):
+        while not stop.wait(_OFTEN):
             messages = []
             for path in sorted(Path(folder).iterdir()):
                 with suppress(OSError, UnicodeDecodeError):  # the worker has ended meanwhile, or is writing
@@ -123,7 +123,7 @@ def worker_messages(tell: Callable[[str], None]) -> Iterator[str]:
         try:
             yield folder
         finally:
-            ended.set()
+            stop.set()
             thread.join()
 
 
@@ -133,12 +133,12 @@ def leave_messages(folder: str) -> None:
 
     @contextmanager
     def show(what: str) -> Iterator[Progress]:
-        said = 0.0
+        last = 0.0
 
         def tell(done: float, total: float, message: str = "") -> None:
-            nonlocal said
-            if time.monotonic() - said >= _OFTEN:
-                said = time.monotonic()
+            nonlocal last
+            if time.monotonic() - last >= _OFTEN:
+                last = time.monotonic()
                 share = f" {done / total:.0%}" if total else ""
                 with suppress(OSError):  # nobody listens any more
                     file.write_text(f"{what}{share} {message}".strip(), encoding="utf-8")

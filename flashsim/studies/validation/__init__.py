@@ -1,1 +1,1 @@
-"""Simulated devices held against measured ones."""
+"""Validation of simulated devices against measured ones."""

@@ -75,7 +75,7 @@ def run(preset: Preset, path: Path, model: str = "engine", progress: Progress | 
 
     Requests go to the drive as they stand in the trace: the measured drive took them in one command each, so none is split.
     """
-    batches = list(_checked(read_trace(path)))
+    batches = list(_check(read_trace(path)))
     if not batches:
         raise InvalidParameterError("trace", path.name, "it must hold at least one request")
     names = ("operation", "offset", "length", "tag", "arrival", "completed")
@@ -99,7 +99,7 @@ def run(preset: Preset, path: Path, model: str = "engine", progress: Progress | 
     return ClosedLoop(**columns, measured=measured, simulated=np.concatenate(simulated), kinds=tuple(kinds))
 
 
-def _checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in batches:
         for name in ("arrival", "completed"):
@@ -129,20 +129,20 @@ def compare(loop: ClosedLoop) -> pd.DataFrame:
     of it), `demerit`, its `share` of the measured mean, `median_error` (the median of the absolute error of a request), and `percentiles`,
     pairs (measured, simulated) by share.
     """
-    rows = {}
-    for name, chosen in loop.groups():
-        measured, simulated = loop.measured[chosen], loop.simulated[chosen]
+    by_group = {}
+    for name, rows in loop.groups():
+        measured, simulated = loop.measured[rows], loop.simulated[rows]
         percentiles = (np.percentile([measured, simulated], PERCENTILES, axis=1) / MILLISECONDS).tolist()
         means, apart = (measured.mean() / MILLISECONDS, simulated.mean() / MILLISECONDS), demerit(measured, simulated) / MILLISECONDS
-        rows[name] = {"requests": len(measured), "measured_mean": means[0], "simulated_mean": means[1]}
-        rows[name] |= {"mean_error": means[1] / means[0] - 1, "demerit": apart, "share": apart / means[0]}
-        rows[name] |= {"median_error": np.median(np.abs(measured - simulated)) / MILLISECONDS}
-        rows[name] |= {"percentiles": dict(zip(PERCENTILES, map(tuple, percentiles), strict=True))}
-    return pd.DataFrame([*rows.values()], index=[*rows])
+        by_group[name] = {"requests": len(measured), "measured_mean": means[0], "simulated_mean": means[1]}
+        by_group[name] |= {"mean_error": means[1] / means[0] - 1, "demerit": apart, "share": apart / means[0]}
+        by_group[name] |= {"median_error": np.median(np.abs(measured - simulated)) / MILLISECONDS}
+        by_group[name] |= {"percentiles": dict(zip(PERCENTILES, map(tuple, percentiles), strict=True))}
+    return pd.DataFrame([*by_group.values()], index=[*by_group])
 
 
 def by_class(groups: pd.DataFrame) -> dict[str, float]:
-    """Errors of reads and of writes put together so that they cannot cancel.
+    """Errors of reads and of writes combined so that they cannot cancel.
 
     `demerit` (ms) is the root of the mean, over all requests, of their class's demerit squared; `mean_error` the mean of how far the mean
     of a request's class is off, either way, as a share of the measured mean.
@@ -172,10 +172,10 @@ def as_json(groups: pd.DataFrame) -> dict[str, Any]:
 def headline(groups: pd.DataFrame) -> str:
     """The demerit figure and the error of the mean, of all requests and by class, in a sentence."""
     by = by_class(groups)
-    named = zip(groups.index, groups["demerit"], 100 * groups["mean_error"], strict=True)
-    shown = {name: f"{apart:.3f} ms, mean {error:+.2f} %" for name, apart, error in named}
+    groups_of = zip(groups.index, groups["demerit"], 100 * groups["mean_error"], strict=True)
+    texts = {name: f"{apart:.3f} ms, mean {error:+.2f} %" for name, apart, error in groups_of}
     return (
-        f"demerit {shown['all']}; {'; '.join(f'{name} {shown[name]}' for name in _CLASSES if name in shown)}; "
+        f"demerit {texts['all']}; {'; '.join(f'{name} {texts[name]}' for name in _CLASSES if name in texts)}; "
         f"by class, where errors of reads and writes cannot cancel, {by['demerit']:.3f} ms, mean {100 * by['mean_error']:.2f} % off"
     )
 
@@ -304,8 +304,8 @@ def ablate(preset: Preset, trace: Path, progress: Progress | None = None) -> Ite
     """
     drive = preset.disk
     assert drive
-    changed = {"whole model": drive} | {part: dataclasses.replace(drive, **change(drive)) for part, change in PARTS.items()}
-    models = {part: other for part, other in changed.items() if part == "whole model" or other != drive}
+    variants = {"whole model": drive} | {part: dataclasses.replace(drive, **change(drive)) for part, change in PARTS.items()}
+    models = {part: other for part, other in variants.items() if part == "whole model" or other != drive}
     for number, (part, other) in enumerate(models.items()):
         if progress:
             progress(number, len(models), part)

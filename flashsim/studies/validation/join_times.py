@@ -18,44 +18,44 @@ Floats = npt.NDArray[np.float64]
 Begins = Sequence[tuple[str, int]]
 
 
-class Times:
-    """When requests began and ended, and the bytes that they moved."""
+class RequestTimes:
+    """Begins and ends of requests, and the sum of their bytes."""
 
     def __init__(self) -> None:
         self.bytes = self.count = 0
         self._times = [np.zeros((2, 0), np.int64)]
 
-    def add(self, begun: Integers, ended: Integers, lengths: Integers) -> None:
+    def add(self, begins: Integers, ends: Integers, lengths: Integers) -> None:
         """Take requests, ns and bytes, shape (n,) each."""
-        self._times.append(np.stack([begun, ended]))
-        self.count += len(begun)
+        self._times.append(np.stack([begins, ends]))
+        self.count += len(begins)
         self.bytes += int(lengths.sum())
 
-    def replayed(self, batch: pa.RecordBatch, completions: Completions) -> None:
+    def add_replay(self, batch: pa.RecordBatch, completions: Completions) -> None:
         moves = batch.column("operation").to_numpy() != FLUSH
         self.add(completions["started"][moves], completions["completed"][moves], batch.column("length").to_numpy()[moves])
 
-    def seconds(self, begins: Begins, *, overlap: bool) -> Floats:
+    def seconds(self, phases: Begins, *, overlap: bool) -> Floats:
         """Seconds of each request; or, where requests overlap, those of each phase entered in which any request was under way."""
-        begun, ended = np.concatenate(self._times, axis=1)
+        starts, ends = np.concatenate(self._times, axis=1)
         if not overlap:
-            return (ended - begun) / SECONDS
-        bounds = [*(first for _, first in begins), len(begun)]
-        return np.array([under_way(begun[first:end], ended[first:end]) / SECONDS for first, end in pairwise(bounds)])
+            return (ends - starts) / SECONDS
+        bounds = [*(first for _, first in phases), len(starts)]
+        return np.array([under_way(starts[first:end], ends[first:end]) / SECONDS for first, end in pairwise(bounds)])
 
 
-def under_way(begun: Integers, ended: Integers) -> int:
-    """The time in which any of some requests was under way, given when each began and ended.
+def under_way(begins: Integers, ends: Integers) -> int:
+    """The time in which any of some requests was under way, by their begins and ends.
 
     Examples
     --------
     >>> under_way(np.array([0, 20, 1]), np.array([5, 30, 9]))
     19
     """
-    order = np.argsort(begun, kind="stable")
-    until = np.maximum.accumulate(ended[order], dtype=np.int64)
-    before = np.concatenate([[begun.min(initial=0)], until[:-1]]) if len(order) else until
-    return int(np.maximum(until - np.maximum(begun[order], before), 0).sum())
+    order = np.argsort(begins, kind="stable")
+    until = np.maximum.accumulate(ends[order], dtype=np.int64)
+    before = np.concatenate([[begins.min(initial=0)], until[:-1]]) if len(order) else until
+    return int(np.maximum(until - np.maximum(begins[order], before), 0).sum())
 
 
 class Tee:
@@ -66,7 +66,7 @@ class Tee:
 
     def __init__(self, recorder: ParquetRecorder) -> None:
         self.recorder = recorder
-        self.times = Times()
+        self.times = RequestTimes()
         self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:

@@ -37,7 +37,7 @@ from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting, check_names, divide, needed_for
-from flashsim.studies.validation.join_times import Begins, Floats, Tee, Times
+from flashsim.studies.validation.join_times import Begins, Floats, RequestTimes, Tee
 from models.disk import Disk
 from traces.file.recording import ParquetRecorder
 from traces.replay.base import load_engine
@@ -58,7 +58,7 @@ _AREA = 64 * MIB
 
 @dataclass(frozen=True)
 class JoinsSetting:
-    """What is run: the joins, memory in pages, how often on the real device, and what is told to joins that take such an option."""
+    """Joins of a validation: algorithms, memory in pages, repeats on the real device, and options for the joins that have them."""
 
     algorithms: Sequence[str]
     memory: int
@@ -66,35 +66,35 @@ class JoinsSetting:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        taken = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
-        strange = {name: value for name, value in self.options.items() if value is not None and name not in taken}
+        known = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
+        strange = {name: value for name, value in self.options.items() if value is not None and name not in known}
         for algorithm in self.algorithms:
             check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
 
     def of(self, algorithm: str) -> JoinSetting:
         takes = FAMILY.load(algorithm).OPTIONS
-        told = {name: value for name, value in self.options.items() if name in takes}
-        return JoinSetting(algorithm, self.memory, cpu=None, **told)
+        options = {name: value for name, value in self.options.items() if name in takes}
+        return JoinSetting(algorithm, self.memory, cpu=None, **options)
 
 
 @dataclass
 class Witnesses:
-    """One join's I/O seconds by phase, from every witness.
+    """A join's I/O seconds by phase, from every witness.
 
     Parameters
     ----------
     bytes
-        Moved by an execution.
+        Bytes moved by an execution.
     executed, replayed
-        The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `undisturbed`, request by request.
+        The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
     formula
-        None for a join that the formula does not know; phases that it does not have cost 0.
+        Seconds by the formula; None for a join that the formula does not know; phases that it does not have cost 0.
     wall
-        Of each execution: wall-clock less CPU time, as in do2009.
+        Wall-clock less CPU time of each execution, as in do2009.
     begins
         Phases in the order in which they were entered, and the first request of each on the device.
     overlap
-        Whether requests overlap: then times are those of phases, in which any request was under way.
+        Requests overlap: then times are those of phases, in which any request was under way.
     """
 
     algorithm: str
@@ -113,13 +113,13 @@ class Witnesses:
     def columns(self) -> dict[str, Seconds | None]:
         """Seconds by phase, the total last, of every witness."""
         columns: dict[str, Seconds | None] = {"formula": self.formula, "simulated": self.simulated}
-        columns |= {name: self._by_phase(undisturbed(times)) for name, times in self.real().items()}
+        columns |= {name: self._by_phase(shortest_times(times)) for name, times in self.real().items()}
         return {name: None if times is None else [*times, sum(times)] for name, times in columns.items()}
 
     def noise(self) -> dict[str, float]:
-        """How far the repeats' totals lie apart, as a share of what counts, of the real device's columns."""
+        """The spread of the repeats' totals as a share of the result, for the real device's columns."""
         totals = {name: [float(one.sum()) for one in times] for name, times in self.real().items()}
-        return {name: (max(found) - min(found)) / float(undisturbed(self.real()[name]).sum()) for name, found in totals.items()}
+        return {name: (max(sums) - min(sums)) / float(shortest_times(self.real()[name]).sum()) for name, sums in totals.items()}
 
     def real(self) -> dict[str, list[Floats]]:
         """The repeats of each of the real device's columns."""
@@ -134,7 +134,7 @@ class Witnesses:
 
 
 @dataclass(frozen=True)
-class JoinsValidated:
+class JoinsValidation:
     """All joins, and the device's figures that the formula took."""
 
     device: str
@@ -185,17 +185,17 @@ def seconds(joins: Sequence[Witnesses]) -> pd.DataFrame:
 
 
 def engines_differ(joins: Sequence[Witnesses]) -> float | None:
-    """How far the replays' totals over these joins are apart, as a share of the smaller; None without two engines."""
-    totals = [sum(float(undisturbed(one.replayed[engine]).sum()) for one in joins) for engine in joins[0].replayed]
+    """The difference of the engines' totals over these joins, as a share of the smaller; None without two engines."""
+    totals = [sum(float(shortest_times(one.replayed[engine]).sum()) for one in joins) for engine in joins[0].replayed]
     return max(totals) / min(totals) - 1 if len(totals) > 1 else None
 
 
-def undisturbed(repeats: Sequence[Floats]) -> Floats:
+def shortest_times(repeats: Sequence[Floats]) -> Floats:
     """The shortest time of each request: what others do on the machine only ever adds to one.
 
     Examples
     --------
-    >>> undisturbed([np.array([1.0, 9.0]), np.array([3.0, 2.0]), np.array([50.0, 4.0])]).tolist()
+    >>> shortest_times([np.array([1.0, 9.0]), np.array([3.0, 2.0]), np.array([50.0, 4.0])]).tolist()
     [1.0, 2.0]
     """
     shortest: Floats = np.stack(repeats).min(axis=0)
@@ -210,7 +210,7 @@ def validate(
     engines: Sequence[str],
     access: RealSettings,
     progress: Progress | None = None,
-) -> JoinsValidated:
+) -> JoinsValidation:
     """Run the joins on a real file or block device, replay their traces there, simulate them and ask the formula.
 
     Parameters
@@ -220,23 +220,23 @@ def validate(
     engines
         Members of `traces.replay`.
     access
-        What may be written; a file that is made is removed at the end.
+        Permissions to write; a file that is made is removed at the end.
     """
     check(on, files, access, engines)
-    disk = disk_shown_by(preset, files[0].page_size)
-    joins = [_foreseen(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
+    disk = fitted_disk(preset, files[0].page_size)
+    joins = [_predict(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
     for one, engine in product(joins, engines):
         if one.overlap and "think" not in load_engine(engine).PACES:
             raise RefusedError(f"engine: {engine} does not keep requests of {one.algorithm} that overlap; take builtin")
-    existed = on.exists()
+    exists = on.exists()
     total = setting.repeats * len(joins) * (1 + len(engines))
-    done = 0
+    step = 0
 
     def tell(what: str) -> None:
-        nonlocal done
+        nonlocal step
         if progress:
-            progress(done, total, what)
-        done += 1
+            progress(step, total, what)
+        step += 1
 
     try:
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
@@ -245,14 +245,14 @@ def validate(
                 for one in joins:
                     tell(one.algorithm)
                     # what an earlier run has made is overwritten without being asked again
-                    _execute(one, on, preset, files, setting, access.allow_write, access.replace or (not existed and on.exists()), trace)
+                    _execute(one, on, preset, files, setting, access.allow_write, access.replace or (not exists and on.exists()), trace)
                     for engine in engines if number % 2 == 0 else reversed(engines):
                         tell(f"{one.algorithm}, replayed by {engine}")
                         _replay(one, on, trace, engine, access.destroy)
     finally:
-        if not existed:
+        if not exists:
             on.unlink(missing_ok=True)
-    return JoinsValidated(str(on), preset, disk, files, setting, engines, joins)
+    return JoinsValidation(str(on), preset, disk, files, setting, engines, joins)
 
 
 def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
@@ -265,20 +265,20 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
         check_typed(on, access.destroy)
 
 
-def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
+def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
     how = setting.of(algorithm)
     parameters, allocation = divide(how, files, preset)
     join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
     (cost,) = run(join, files, [machine], strands=parameters.strands > 1)
     if isinstance(cost, ConcurrentRun):
-        simulated, predicted = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
+        simulated, cost_model = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
     else:
         simulated = [phase.io_time / SECONDS for phase in cost.phases]
-        predicted = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
+        cost_model = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
     level = cost.outstanding.as_dict()
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
-    by_phase = {phase.name: phase.seconds(predicted.disk) for phase in predicted.phases} if predicted else {}
-    formulas = [by_phase.get(phase, 0.0) for phase in phases] if predicted else None
+    by_phase = {phase.name: phase.seconds(cost_model.disk) for phase in cost_model.phases} if cost_model else {}
+    formulas = [by_phase.get(phase, 0.0) for phase in phases] if cost_model else None
     return Witnesses(algorithm, phases, requests, simulated, formulas, overlap=bool(level and level["max"] > 1))
 
 
@@ -307,16 +307,16 @@ def _execute(
 
 
 def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | Sequence[str] | None) -> None:
-    times = Times()
+    times = RequestTimes()
     settings = RealSettings("think" if one.overlap else "asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
-    replay_on(trace, on, settings, survey(trace), times.replayed)
+    replay_on(trace, on, settings, survey(trace), times.add_replay)
     one.replayed.setdefault(engine, []).append(times.seconds(one.begins, overlap=one.overlap))
     one.replayed_bytes[engine] = times.bytes
     if times.bytes != one.bytes:
         raise FlashsimError(f"engine: {engine} moved {times.bytes} B of {one.algorithm}, but the join moves {one.bytes} B")
 
 
-def disk_shown_by(preset: Preset, page_size: int) -> Disk:
+def fitted_disk(preset: Preset, page_size: int) -> Disk:
     """The figures of a disk as its preset has them; of a flash drive the latency and rate that single requests of several sizes show.
 
     A flash drive's request of ``size`` bytes is taken to last ``latency + size / rate``; both are fitted to the relative errors, reads and
@@ -338,7 +338,7 @@ def disk_shown_by(preset: Preset, page_size: int) -> Disk:
             times.append(float(np.median(completions["completed"] - completions["submitted"])))
     weights = 1 / np.array(times)
     (latency, read, write), *_ = np.linalg.lstsq(np.array(rows) * weights[:, None], np.ones(len(times)), rcond=None)
-    shown = Disk.from_rates(0.0, max(0.0, latency) / MILLISECONDS, page_size, SECONDS / read, SECONDS / write)
+    disk = Disk.from_rates(0.0, max(0.0, latency) / MILLISECONDS, page_size, SECONDS / read, SECONDS / write)
     together = device.serve(make_requests(WRITE, np.arange(_TOGETHER) * _SIZES[0], _SIZES[0]))
-    lasted = int(together["completed"].max() - together["submitted"].min())
-    return replace(shown, together_ms=max(0.0, (lasted - latency) / _TOGETHER - write * _SIZES[0]) / MILLISECONDS)
+    duration = int(together["completed"].max() - together["submitted"].min())
+    return replace(disk, together_ms=max(0.0, (duration - latency) / _TOGETHER - write * _SIZES[0]) / MILLISECONDS)

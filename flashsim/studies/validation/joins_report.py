@@ -1,4 +1,4 @@
-"""The table, the picture and the page of a joins' validation: formula, simulation and real device side by side, phase by phase."""
+"""The table, the picture and the page of a joins' result: formula, simulation and real device side by side, phase by phase."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from flashsim.studies.presentation.plots import LINES, legend, panels
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
-from flashsim.studies.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ, seconds
+from flashsim.studies.validation.joins import AGREE, JoinsValidation, Witnesses, engines_differ, seconds
 
 MEANING = (
     (
@@ -41,55 +41,55 @@ WHY = (
 _HATCHES = ("", "//", "..", "xx", "\\\\")
 
 
-def table(done: JoinsValidated) -> Table:
+def table(result: JoinsValidation) -> Table:
     """A row a phase, and one for the whole of a join of several; ms, and relative differences."""
-    frame = seconds(done.joins)
+    frame = seconds(result.joins)
     names = list(frame.columns[3:])
-    shown = frame[(frame["phase"] != "total") | (frame.groupby("algorithm")["phase"].transform("size") > 2)]
+    phases = frame[(frame["phase"] != "total") | (frame.groupby("algorithm")["phase"].transform("size") > 2)]
     columns = same("phase", "requests") | {f"{name} ms": (name, lambda time: MILLISECONDS_A_SECOND * time) for name in names}
     columns = {"join": "algorithm"} | columns | {f"{name} / executed": f"{name} / executed" for name in ("formula", "simulated")}
-    records = shown.to_dict("records")
+    records = phases.to_dict("records")
     for row in records:
         row |= {f"{name} / executed": _differs(row[name], row["executed"]) for name in ("formula", "simulated")}
     return Table.of(records, columns, digits=1)
 
 
-def noise_table(done: JoinsValidated) -> Table:
-    """How far repeats lie apart, if there are several, and the engines, if there are two."""
-    noisy, two = done.setting.repeats > 1, len(done.engines) > 1
-    columns = [f"{name}: noise" for name in done.joins[0].noise()] if noisy else []
+def noise_table(result: JoinsValidation) -> Table:
+    """The spread of repeats, if there are several, and the difference of engines, if there are two."""
+    noisy, two = result.setting.repeats > 1, len(result.engines) > 1
+    columns = [f"{name}: noise" for name in result.joins[0].noise()] if noisy else []
     rows: list[list[Entry]] = []
-    for name, joins in ({one.algorithm: [one] for one in done.joins} | {"all": done.joins}).items():
+    for name, joins in ({one.algorithm: [one] for one in result.joins} | {"all": result.joins}).items():
         noise = [f"{value:.1%}" for value in joins[0].noise().values()] if name != "all" else [""] * len(columns)
         differs = engines_differ(joins)
         agreement = None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
         rows.append([name, format_size(sum(one.bytes for one in joins)), *(noise if noisy else []), *([agreement] if two else [])])
-    note = f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts"
+    note = f"noise: how far the totals of {result.setting.repeats} repeats lie apart; of each request the shortest time counts"
     return Table(["join", "bytes moved", *columns, *(["engines differ by"] if two else [])], rows, note=note if noisy else "")
 
 
-def conditions(done: JoinsValidated) -> str:
-    sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in done.files)
-    disk = done.disk
+def conditions(result: JoinsValidation) -> str:
+    sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
+    disk = result.disk
     write = disk.page_write_ms or disk.page_transfer_ms
     return (
-        f"{done.device} beside {done.preset.name} ({done.preset.title}): {sides} of {done.files[0].layout.page_title}; memory "
-        f"{done.setting.memory:,} pages. The formula takes a seek of {disk.seek_ms:.4g} ms, a latency of {disk.latency_ms:.4g} ms and "
+        f"{result.device} beside {result.preset.name} ({result.preset.title}): {sides} of {result.files[0].layout.page_title}; memory "
+        f"{result.setting.memory:,} pages. The formula takes a seek of {disk.seek_ms:.4g} ms, a latency of {disk.latency_ms:.4g} ms and "
         f"{disk.page_transfer_ms:.4g} ms a page read, {write:.4g} ms written."
     )
 
 
-def picture(done: JoinsValidated) -> Figure:
+def picture(result: JoinsValidation) -> Figure:
     """Bars of every witness, a group a join; the phases stand on top of each other."""
-    names = list(done.joins[0].columns())
+    names = list(result.joins[0].columns())
     with panels(3.6) as (figure, axes):
         width = 0.8 / len(names)
         for number, name in enumerate(names):
             colour = LINES[number % len(LINES)][0]
-            for group, one in enumerate(done.joins):
+            for group, one in enumerate(result.joins):
                 _stack(axes, group + (number - (len(names) - 1) / 2) * width, 0.9 * width, colour, one, name)
             axes.bar([0], [0], color=colour, label=name)
-        axes.set_xticks(np.arange(len(done.joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one in done.joins])
+        axes.set_xticks(np.arange(len(result.joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one in result.joins])
         axes.set_ylabel("I/O, ms")
         legend(figure, axes, 3)
     return figure
@@ -103,22 +103,22 @@ def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, n
         bottom += MILLISECONDS_A_SECOND * time
 
 
-def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
+def write_report(folder: Path, result: JoinsValidation, origin: dict[str, Any]) -> None:
     """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
-    drawn = {"joins": picture(done)}
-    shown, trust = captioned(table(done), title="joins"), captioned(noise_table(done), title="noise")
+    pictures = {"joins": picture(result)}
+    phases, trust = captioned(table(result), title="joins"), captioned(noise_table(result), title="noise")
     sections = [
-        Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=drawn),
-        Section("Phase by phase", tables=[shown]),
+        Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=pictures),
+        Section("Phase by phase", tables=[phases]),
         Section("How far to trust the real times", tables=[trust]),
         Section("What the numbers mean", WHY, terms=MEANING),
     ]
     title = "Four joins by formula, simulation and real device"
-    Report(title, conditions(done), _figures(done), sections, origin).write(folder)
+    Report(title, conditions(result), _figures(result), sections, origin).write(folder)
 
 
-def _figures(done: JoinsValidated) -> list[tuple[str, str]]:
-    totals = seconds(done.joins)
+def _figures(result: JoinsValidation) -> list[tuple[str, str]]:
+    totals = seconds(result.joins)
     totals = totals[totals["phase"] == "total"]
     figures = []
     for name in ("simulated", "formula"):

@@ -9,7 +9,7 @@ import pytest
 from flashsim.device import presets
 from flashsim.literature.do2009 import allocations, every_device, hardware, hybrid_rule
 from flashsim.literature.do2009.runs import JOINS, MEMORY, Setup, laid_out
-from flashsim.studies.runs.jobs import Made, Results, Settings
+from flashsim.studies.runs.jobs import JobResult, Results, Settings
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]
 
@@ -18,7 +18,7 @@ def made(scale: float, join: str, memory: int) -> dict[str, Any]:
     """A join with both divisions on every device."""
     settings = Settings(scale=scale / allocations.SHARE)
     (job,) = [job for job in allocations.jobs([], settings) if (job.parameters["join"], job.parameters["memory"]) == (join, memory)]
-    return allocations.cell(Results(settings, {job: Made(job.make(), 0.0, recalled=False)}), join, memory)
+    return allocations.cell(Results(settings, {job: JobResult(job.make(), 0.0, recalled=False)}), join, memory)
 
 
 def test_every_join_and_buffer_pool_is_one_run() -> None:
@@ -31,7 +31,7 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: SOME)
     settings = Settings(scale=0.0005 / allocations.SHARE)
     jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
-    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in jobs})
+    results = Results(settings, {job: JobResult(job.make(), 0.0, recalled=False) for job in jobs})
     cells = allocations.cell(results, "hybrid-hash", 600)
     assert list(cells) == SOME
     for name in SOME:
@@ -87,7 +87,7 @@ def test_files_lie_anywhere_on_a_disk_and_near_the_begin_of_flash() -> None:
 def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_formula() -> None:
     settings = Settings(scale=0.1)
     job = hybrid_rule.jobs([], settings)[2]
-    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False)})
+    results = Results(settings, {job: JobResult(job.make(), 0.0, recalled=False)})
     (memory,) = hybrid_rule.losses(results, "printed")
     assert memory == 300
     assert hybrid_rule.losses(results, "printed", "formula")[300] > 0.1 and hybrid_rule.losses(results, "printed")[300] > 0.1
@@ -99,7 +99,7 @@ def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_f
 def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: [*SOME, "nvme-tlc-1tb"])
     settings = Settings(scale=0.001 / hardware.SHARE)
-    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in hardware.jobs([], settings)})
+    results = Results(settings, {job: JobResult(job.make(), 0.0, recalled=False) for job in hardware.jobs([], settings)})
     lessons = hardware.Lessons(results)
     assert lessons.devices == [*SOME, "nvme-tlc-1tb"]
     assert all(lessons.blocked_gain(name) > 0.9 for name in lessons.devices)

@@ -8,7 +8,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.curves import curves, working_sets
-from flashsim.studies.caching.session import Asked, simulate
+from flashsim.studies.caching.session import CacheStudy, simulate
 from flashsim.studies.caching.sources import ArrayTrace, of_values
 
 ONE_PASS, OTHERS = ["lru", "opt", "mru"], ["fifo", "clock", "2q"]
@@ -24,7 +24,7 @@ def hot_and_cold(count: int, pages: int, seed: int) -> ArrayTrace:
 
 def test_exact_curves_are_what_is_simulated() -> None:
     source = hot_and_cold(12_000, 1500, 1)
-    asked = Asked([*ONE_PASS, *OTHERS], SIZES, 4096, limit=10_000)
+    asked = CacheStudy([*ONE_PASS, *OTHERS], SIZES, 4096, limit=10_000)
     told, simulated = curves(source, asked), simulate(source, asked)
     assert list(told.one_pass) == ONE_PASS and told.rate == 1
     misses = {(run.policy, run.size.frames): run.counts.misses for run in simulated.runs}
@@ -36,7 +36,7 @@ def test_exact_curves_are_what_is_simulated() -> None:
 def test_a_tenth_of_the_pages_in_miniature() -> None:
     """Of 12,000 pages, 600 of them hot: nine of ten ratios are within the error that is told; in large pools it is below 2.5 points."""
     source = hot_and_cold(120_000, 12_000, 2)
-    asked = Asked([*ONE_PASS, *OTHERS], ["5%..45%,50%,70%,90%"], 4096)
+    asked = CacheStudy([*ONE_PASS, *OTHERS], ["5%..45%,50%,70%,90%"], 4096)
     told, exact = curves(source, asked, 0.1, 0), simulate(source, asked)
     assert told.rate == pytest.approx(0.1) and told.pages == pytest.approx(exact.pages, rel=0.02)
     ratios = {(run.policy, run.size.label): 1 - run.hit_ratio for run in exact.runs}
@@ -49,7 +49,7 @@ def test_a_tenth_of_the_pages_in_miniature() -> None:
 
 def test_few_pages_are_all_looked_at() -> None:
     source = hot_and_cold(5000, 500, 3)
-    asked = Asked(["lru", "fifo"], ["10%..90%"], 4096)
+    asked = CacheStudy(["lru", "fifo"], ["10%..90%"], 4096)
     assert curves(source, asked, 0.01).rows() == curves(source, asked).rows()
     halved = curves(source, asked, 0.0, 300)
     assert halved.rate == 0.5 and halved.pages == pytest.approx(500, rel=0.1)
@@ -57,7 +57,7 @@ def test_few_pages_are_all_looked_at() -> None:
 
 def test_percentiles_of_reuse_distances() -> None:
     """A loop comes back to a page after all others."""
-    told = curves(of_values(np.tile(np.arange(20), 5)), Asked(["lru"], ["50%"], 4096)).as_dict()
+    told = curves(of_values(np.tile(np.arange(20), 5)), CacheStudy(["lru"], ["50%"], 4096)).as_dict()
     assert told["reuse"] == {"p50": 19, "p90": 19, "p99": 19}
     assert told["curves"][0]["miss_ratio"] == 1
 
@@ -82,19 +82,19 @@ def test_working_sets_of_a_loop() -> None:
 )
 def test_what_is_wrong_is_told(asked: dict[str, list[str]], sample: float, least: int, message: str) -> None:
     with pytest.raises(FlashsimError) as told:
-        curves(hot_and_cold(2000, 400, 4), Asked(**{"policies": ["lru"], "sizes": ["10%"], "page_size": 4096} | asked), sample, least)
+        curves(hot_and_cold(2000, 400, 4), CacheStudy(**{"policies": ["lru"], "sizes": ["10%"], "page_size": 4096} | asked), sample, least)
     assert message in str(told.value)
 
 
 def test_no_references() -> None:
     with pytest.raises(FlashsimError, match="it references no page"):
-        curves(of_values(np.zeros(0, np.int64)), Asked(["lru"], ["10%"], 4096))
+        curves(of_values(np.zeros(0, np.int64)), CacheStudy(["lru"], ["10%"], 4096))
 
 
 def test_a_sample_of_so_many_pages_at_most() -> None:
     """Of 12,000 pages at most 1,000: a sixteenth, 750."""
     source = hot_and_cold(60_000, 12_000, 5)
     told = fs.cache((source.pages, source.writes), policy="lru", size=10).curve(size="50%", sample="1000pages")
-    assert told.done.rate == 1 / 16 and told.provenance["parameters"]["sample"] == "1000pages"
+    assert told.result.rate == 1 / 16 and told.provenance["parameters"]["sample"] == "1000pages"
     with pytest.raises(FlashsimError, match="sample: '0pages', but a share"):
         fs.cache([1, 2], policy="lru", size=1).curve(sample="0pages")

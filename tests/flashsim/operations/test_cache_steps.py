@@ -27,7 +27,7 @@ def test_steps_come_to_what_a_simulation_counts() -> None:
 def test_a_page_enters_where_one_left() -> None:
     told = fs.cache(([1, 2, 1, 3, 2], [0, 1, 0, 0, 0]), policy="fifo", size=2).steps()
     assert told.summary()["frames"].tolist() == ["1 -", "1 2*", "1 2*", "3 2*", "3 2*"]
-    assert [step.left for step in told.done] == [None, None, None, 1, None]
+    assert [step.left for step in told.result] == [None, None, None, 1, None]
     other = fs.cache([1, 2, 1, 3, 2], policy="fifo", size=2).steps("lru", references=4)
     assert other.summary()["frames"].tolist() == ["1 -", "1 2", "1 2", "1 3"]
     assert "lru: 1 hits of 4 references" in {axes.get_title("left") for axes in other.plot().figure.axes}

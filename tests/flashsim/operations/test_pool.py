@@ -11,15 +11,15 @@ import pytest
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
-from flashsim.studies.pooling import report
-from flashsim.studies.pooling.session import Asked, Pools, simulate
+from flashsim.studies.designs import report
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
 
 
 @pytest.fixture(scope="module")
-def done() -> Pools:
+def done() -> DesignRuns:
     switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
     return simulate(
-        Asked(
+        PoolStudy(
             workload="zipf:pages=400,write-share=0.5,each=4",
             designs=["none", "lc"],
             memory=40 * 512,
@@ -32,14 +32,14 @@ def done() -> Pools:
     )
 
 
-def test_parts_of_the_ssd_are_left_out_where_there_is_one(done: Pools) -> None:
+def test_parts_of_the_ssd_are_left_out_where_there_is_one(done: DesignRuns) -> None:
     assert [each.name for each in done.runs] == ["none", "none without expansion", "lc", "lc without throttle", "lc without expansion"]
     systems = {each.name: each.system for each in done.runs}
     assert (systems["lc"].throttle, systems["lc without throttle"].throttle, systems["lc without expansion"].expansion) == (100, 0, 1)
     assert systems["none"].ssd == 0 and systems["lc"].ssd == 200
 
 
-def test_what_is_told_adds_up(done: Pools) -> None:
+def test_what_is_told_adds_up(done: DesignRuns) -> None:
     for each, row in zip(done.runs, done.rows(), strict=True):
         series = each.series()
         assert row["transactions_s"] == pytest.approx(np.mean(series["transactions_s"][-20:]))
@@ -57,7 +57,7 @@ def test_what_is_told_adds_up(done: Pools) -> None:
     json.dumps(done.as_dict(), allow_nan=False)
 
 
-def test_states_are_told_of_the_last_interval_too(done: Pools) -> None:
+def test_states_are_told_of_the_last_interval_too(done: DesignRuns) -> None:
     lazy = next(each for each in done.runs if each.name == "lc")
     used = lazy.series()["used_share"]
     assert min(used[-2:]) > 0 and used == sorted(used)
@@ -73,7 +73,7 @@ def test_devices_are_made_as_texts_say() -> None:
     assert PoolDevice("ssd", "rates:read=5").make(8 * KIB).capacity == PoolDevice("ssd", "rates").capacity
 
 
-def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: Pools) -> None:
+def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: DesignRuns) -> None:
     above, *below = report.ramp_up(done).axes
     assert len({(line.get_marker(), line.get_linestyle()) for line in above.lines}) == len(done.runs)
     assert [axes.get_ylabel() for axes in (above, *below)] == ["transactions/s", "SSD hits, % of misses", "dirty, % of SSD"]
@@ -88,18 +88,18 @@ def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: Poo
         assert axes.get_ylim()[0] == 0 < most <= axes.get_ylim()[1]
 
 
-def test_what_parts_are_worth_is_drawn_where_some_were_left_out(done: Pools) -> None:
+def test_what_parts_are_worth_is_drawn_where_some_were_left_out(done: DesignRuns) -> None:
     drawn = report.parts(done)
     assert drawn is not None
     over = [row["over_whole"] for row in done.rows() if row["without"]]
     assert [bar.get_width() for bar in drawn.axes[0].patches] == over and len(over) == 3
-    assert report.parts(Pools(done.asked, done.pages, done.runs[:1])) is None
-    many = Pools(done.asked, done.pages, [*done.runs] * 3)
+    assert report.parts(DesignRuns(done.study, done.pages, done.runs[:1])) is None
+    many = DesignRuns(done.study, done.pages, [*done.runs] * 3)
     assert len(report.ramp_up(many).axes[0].lines) == 6  # of so many runs those with all parts
 
 
-def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Pools) -> None:
-    table = report.runs_table(Pools(done.asked, done.pages, done.runs[::-1]))
+def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: DesignRuns) -> None:
+    table = report.runs_table(DesignRuns(done.study, done.pages, done.runs[::-1]))
     over = table["over none"].tolist()
     assert over[-1] == 1.0 and over[0] == pytest.approx(done.rows()[-1]["transactions_s"] / done.rows()[0]["transactions_s"])
 
@@ -108,7 +108,7 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
     switches = {"clients": 3, "read_ahead": 8, "think": 1000}
     runs = {}
     for seconds in (1, 60):
-        asked = Asked(
+        asked = PoolStudy(
             workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, switches=switches, without=[]
         )
         runs[seconds] = simulate(asked)

@@ -16,9 +16,9 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.pools.devices import WORN
-from flashsim.studies.pooling.results import DesignResult
-from flashsim.studies.pooling.session import Asked, Pools, simulate
-from flashsim.studies.replaying.preconditioning import wanted
+from flashsim.studies.designs.results import DesignResult
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
+from flashsim.studies.replaying.preconditioning import parse_state
 
 FLASH, SMALL, DISK = "iodrive-slc-160gb", "mtron-msd-sata3025-16gb", "seagate-barracuda-7200.12"
 PAGE = 8 * KIB
@@ -50,7 +50,7 @@ def test_a_part_collects_garbage_as_the_whole() -> None:
         part = part_of(whole, parts)
         assert part.flash is not None and whole.flash is not None
         assert part.flash.effective_overprovisioning == pytest.approx(whole.flash.effective_overprovisioning, rel=1e-3)
-        found.append(Device(part).precondition(wanted("steady", part)).write_amplification)
+        found.append(Device(part).precondition(parse_state("steady", part)).write_amplification)
     assert found[0] == pytest.approx(found[1], rel=0.02)
 
 
@@ -63,9 +63,9 @@ def test_parts_that_a_drive_has_not_are_refused() -> None:
         part_of(presets.load(FLASH), 0)
 
 
-def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> Asked:
+def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> PoolStudy:
     switches = {"clients": 8, "read_ahead": 1, "expansion": 1, "partitions": 1}
-    return Asked(
+    return PoolStudy(
         workload="zipf:pages=30000,skew=0,write-share=0.5,each=4",
         designs=[design],
         memory=40 * PAGE,
@@ -78,7 +78,7 @@ def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> Asked:
 
 
 @pytest.fixture(scope="module")
-def steady() -> Pools:
+def steady() -> DesignRuns:
     return simulate(asked("steady"))
 
 
@@ -86,7 +86,7 @@ def sums(each: DesignResult) -> dict[str, int]:
     return {name: int(each.counts[name].sum()) for name in (*WORN, "ssd_writes", "transactions")}
 
 
-def test_wear_is_what_the_drive_counted(steady: Pools) -> None:
+def test_wear_is_what_the_drive_counted(steady: DesignRuns) -> None:
     (ran,), (row,) = steady.runs, steady.rows()
     (drive,), told = ran.devices["ssd"], sums(ran)
     assert told["flash_written"] == drive["host_write_bytes"]
@@ -105,7 +105,7 @@ def test_wear_is_what_the_drive_counted(steady: Pools) -> None:
     assert row["ssd_years"] * row["ssd_erases_s"] * 365.25 * 86400 == pytest.approx(100_000 * blocks)
 
 
-def test_a_steady_drive_amplifies_from_the_first_write_on(steady: Pools) -> None:
+def test_a_steady_drive_amplifies_from_the_first_write_on(steady: DesignRuns) -> None:
     """As many blocks are erased as pages are programmed for them; a new drive collects nothing until it has been filled."""
     (ran,) = steady.runs
     (new,) = simulate(asked("empty")).runs
@@ -134,7 +134,7 @@ def test_drives_of_ones_own_are_taken_in_their_state() -> None:
         "partitions": 1,
     }
     done = fs.pool("zipf:pages=2000,each=5", ssd_device=fs.drive(SMALL, "new"), disk=fs.drive(DISK), **sizes)
-    assert done.done.asked.devices == {"disk": DISK, "ssd": SMALL} and done.done.asked.states == {"ssd": ("empty", 0)}
+    assert done.result.study.devices == {"disk": DISK, "ssd": SMALL} and done.result.study.states == {"ssd": ("empty", 0)}
     assert (done.summary().flash_programmed > 0).all()
     used = fs.drive(SMALL, "new")
     used.write(random="1MiB")

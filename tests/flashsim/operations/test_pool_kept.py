@@ -14,8 +14,8 @@ import flashsim as fs
 from flashsim.core import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS, MIB, SECONDS
-from flashsim.studies.pooling import session
-from flashsim.studies.pooling.session import Asked, Pools, simulate
+from flashsim.studies.designs import session
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.runs.parallel import leave_messages, worker_messages
 
@@ -27,14 +27,14 @@ def own_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-def small(**changes: Any) -> Asked:
+def small(**changes: Any) -> PoolStudy:
     """Two designs for a short while, or something else."""
     usual: dict[str, Any] = {"workload": "zipf:pages=400,write-share=0.5,each=4", "designs": ["none", "lc"], "memory": 40 * 512}
     switches = {"clients": 3, "read_ahead": 1, "expansion": 2}
-    return Asked(**usual | {"ssd": 200 * 512, "time": SECONDS // 4, "page_size": 512, "switches": switches} | changes)
+    return PoolStudy(**usual | {"ssd": 200 * 512, "time": SECONDS // 4, "page_size": 512, "switches": switches} | changes)
 
 
-def rows(done: Pools) -> list[dict[str, Any]]:
+def rows(done: DesignRuns) -> list[dict[str, Any]]:
     """All that is told but for the time that it took."""
     return [{name: value for name, value in row.items() if name != "cpu_s"} for row in done.rows()]
 
@@ -120,7 +120,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
     + [f"ycsb:records=20000,workload={letter}" for letter in "abcdef"],
 )  # fmt: skip
 def test_every_workload_runs_with_every_design(workload: str, recorded: str, own_results: Path) -> None:
-    asked = Asked(
+    asked = PoolStudy(
         workload=recorded if workload == "recorded" else workload,
         designs=session.DESIGNS.names(),
         memory=2 * MIB,
@@ -148,7 +148,7 @@ def test_a_sweep_over_designs_and_sizes_is_kept(own_results: Path) -> None:
     second = fs.sweep(fs.pool, **told, design=["none", "lc", "dw"], memory=["4MiB"], dirty_limit=["10%", "90%"])
     assert "4 of them kept" in second.title
     alone = fs.pool(**told, design="lc", memory="4MiB", dirty_limit="90%")
-    assert alone.done.recalled == 1  # the sweep made it
+    assert alone.result.recalled == 1  # the sweep made it
     swept = second.summary()
     chosen = swept[(swept.design == "lc") & (swept.dirty_limit == "90%")]
     assert chosen.transactions_s.tolist() == alone.summary().transactions_s.tolist()

@@ -23,7 +23,7 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.machine import load as load_files
 from flashsim.execution.requests import Algorithm, Cpu
 from flashsim.storage.rows import Tuples
-from flashsim.studies.replaying.comparison import recorded
+from flashsim.studies.replaying.comparison import recorded_report
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey
@@ -152,10 +152,10 @@ def test_a_replay_of_strands_keeps_what_overlapped(drive: str, prices: str | Non
         machine = Machine([Device.open(drive)], cpu.load(prices) if prices else None, recorder)
         run_strands(parallel_scan(file, digest, 1, 4), [file], machine)
     assert flashsim(f"trace replay strands.parquet --on {drive} --pace think --out again.parquet").exit_code == 0
-    recorded, again = (pq.read_table(here / name) for name in ("strands.parquet", "again.parquet"))
-    begin = recorded["arrival"][0].as_py()
+    recorded_report, again = (pq.read_table(here / name) for name in ("strands.parquet", "again.parquet"))
+    begin = recorded_report["arrival"][0].as_py()
     for column in ("arrival", "started", "completed"):
-        assert np.array_equal(recorded[column].to_numpy() - begin, again[column].to_numpy())
+        assert np.array_equal(recorded_report[column].to_numpy() - begin, again[column].to_numpy())
 
 
 @pytest.mark.parametrize(("drive", "join"), [("ocz-vertex-3", "grace-hash"), ("intel-x25e-64gb", "hybrid-hash")])
@@ -169,10 +169,10 @@ def test_a_join_of_strands_keeps_its_times(drive: str, join: str, here: Path) ->
     device = Device.open(drive)
     load_files(files, [Machine([device])], "packed")
     replay(here / "strands.parquet", device, ReplaySettings("think"), survey(here / "strands.parquet"), lambda _, done: found.append(done))
-    again, recorded = np.concatenate(found), pq.read_table(here / "strands.parquet")
-    begin = recorded["arrival"][0].as_py() - again["submitted"][0]
+    again, recorded_report = np.concatenate(found), pq.read_table(here / "strands.parquet")
+    begin = recorded_report["arrival"][0].as_py() - again["submitted"][0]
     for column, name in (("arrival", "submitted"), ("started", "started"), ("completed", "completed")):
-        assert np.array_equal(recorded[column].to_numpy() - begin, again[name])
+        assert np.array_equal(recorded_report[column].to_numpy() - begin, again[name])
     level = OutstandingLevel()
     level.add(again["submitted"], again["completed"])
     assert np.array_equal(level.times(), run.outstanding.times())
@@ -321,4 +321,4 @@ def test_unknown_latencies_are_not_compared_with(flashsim: Run, here: Path) -> N
     assert told.exit_code == 0 and "completed is not known of all requests: msr holds a ResponseTime of -1 there" in told.stdout
     assert flashsim("trace info m.csv --json m.json").exit_code == 0
     assert all("latency" not in operation for operation in json.loads((here / "m.json").read_text())["operations"].values())
-    assert recorded(here / "m.csv") is None
+    assert recorded_report(here / "m.csv") is None

@@ -11,7 +11,7 @@ import flashsim as fs
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.kernel import compiled
 from flashsim.core.units import GB
-from flashsim.studies.pooling.worth import PRICES, Prices, Worth, worth
+from flashsim.studies.designs.worth import PRICES, Prices, WorthStudy, worth
 from tests.flashsim.conftest import Run
 
 #: A database of 66 MB, of which memory costs 3 dollars in 2007, and a disk 80.
@@ -20,7 +20,7 @@ SMALL = "zipf:pages=8000,write-share=0.3,each=5"
 
 def test_no_more_is_spent_than_there_is_and_more_buys_no_less() -> None:
     prices, before = Prices.of("graefe-2007"), 0.0
-    found = worth(Worth(workload=SMALL, budgets=(81.0, 82.0, 170.0), prices="graefe-2007", clients=8, verified=0))
+    found = worth(WorthStudy(workload=SMALL, budgets=(81.0, 82.0, 170.0), prices="graefe-2007", clients=8, verified=0))
     for budget in (81.0, 82.0, 170.0):
         mine = [each for each in found if each.budget == budget]
         assert [each.formula for each in mine] == sorted((each.formula for each in mine), reverse=True)
@@ -72,4 +72,4 @@ def test_price_lists_have_sources_and_what_is_none_is_refused(tmp_path: Path) ->
 )
 def test_what_cannot_be_is_refused(given: dict[str, object], told: str) -> None:
     with pytest.raises(InvalidParameterError, match=told):
-        worth(Worth(**({"workload": SMALL, "budgets": (100.0,)} | given)))  # type: ignore[arg-type]
+        worth(WorthStudy(**({"workload": SMALL, "budgets": (100.0,)} | given)))  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ from flashsim.literature.shin2016.runs import (
 from flashsim.literature.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.studies.bench.uflip import COLUMNS
-from flashsim.studies.runs.jobs import Made, Results, Settings
+from flashsim.studies.runs.jobs import JobResult, Results, Settings
 
 SCALE = 0.005
 _CLAIMS = ["table1-parameters", "table1", "fig2", "fig4", "fig5", "fig6"]
@@ -96,7 +96,7 @@ def made(paper_claim: str, found: Callable[[dict[str, Any]], Any]) -> Judgement:
     claim = paper.claim(paper_claim)
     exhibit = paper.exhibit(str(claim.exhibit))
     jobs = exhibit.jobs([claim.id], settings)
-    results = Results(settings, {job: Made(found(job.parameters), 1.0, recalled=False) for job in jobs})
+    results = Results(settings, {job: JobResult(found(job.parameters), 1.0, recalled=False) for job in jobs})
     assert exhibit.sections(results)
     return exhibit.judge(claim, results)
 

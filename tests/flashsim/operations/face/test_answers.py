@@ -106,7 +106,7 @@ def test_every_flash_preset_is_steady_without_a_second_argument() -> None:
     assert drive.device.preset.flash
     pages = drive.device.preset.flash.pages_per_block
     told = drive.write(random="4MiB").write_amplification().set_index("cause")["write_amplification"]
-    assert "steady" in drive.told and 0.9 * pages < told["total"] <= 1.1 * (pages + 1)
+    assert "steady" in drive.preparation and 0.9 * pages < told["total"] <= 1.1 * (pages + 1)
 
 
 def test_a_sweep_makes_only_what_is_new(here: Path, monkeypatch: pytest.MonkeyPatch, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:

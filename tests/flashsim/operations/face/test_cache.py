@@ -96,7 +96,7 @@ def test_references_in_any_form(trace: Any, here: Path) -> None:
     told = fs.cache(trace, policy="lru", size="10%")
     ids = next(trace.batches()).pages if isinstance(trace, GeneratedTrace) else IDS
     assert told.summary().hits.tolist() == [lru(ids, WRITES, told.summary().pages[0])["hits"]]
-    assert told.done.pages == len(set(ids.tolist())) and "4,000 references" in repr(told)
+    assert told.result.pages == len(set(ids.tolist())) and "4,000 references" in repr(told)
 
 
 def test_requests_are_split_into_pages(here: Path) -> None:
@@ -109,7 +109,7 @@ def test_requests_are_split_into_pages(here: Path) -> None:
 
 def test_generated_references_by_a_seed() -> None:
     told = fs.cache("zipf:pages=300,references=5000,write-share=0.5", policy="lru", seed=1)
-    assert told.summary().references.tolist() == [5000] and told.done.pages <= 300 and 2300 < told.done.writes < 2700
+    assert told.summary().references.tolist() == [5000] and told.result.pages <= 300 and 2300 < told.result.writes < 2700
     assert fs.cache("zipf:pages=300,references=5000,seed=1", policy="lru").summary().hits.equals(told.summary().hits)
     assert not fs.cache("zipf:pages=300,references=5000", policy="lru", seed=2).summary().hits.equals(told.summary().hits)
 

@@ -52,7 +52,7 @@ def test_the_command_takes_what_the_function_takes(name: str) -> None:
     parameters = {each.name for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD}
     assert set(declared) == parameters, "a parameter without a field"
     taken = {each.name: each for each in found(OPERATIONS[name]).params}
-    assert {each for each, field in declared.items() if not field.fixed} == {each for each in taken if not each.endswith("_")} - {
+    assert {each for each, field in declared.items() if not field.constant} == {each for each in taken if not each.endswith("_")} - {
         "help"
     } - ({"force"} - set(declared))
     for each, field in declared.items():
@@ -66,9 +66,9 @@ def made(
     *,
     memory: Annotated[Any, Size("How much.")],
     time: Annotated[Any, Duration("How long.", option="--lasts")] = "2s",
-    runs: Annotated[int, Count("How often.", told=False)] = 1,
+    runs: Annotated[int, Count("How often.", provenance=False)] = 1,
     quick: Annotated[bool, Flag("In a hurry.")] = False,
-    seen: Annotated[Any, Field("Of all given.", fixed=lambda given: given["quick"])] = None,
+    seen: Annotated[Any, Field("Of all given.", constant=lambda given: given["quick"])] = None,
 ) -> Listing:
     """Say what was understood.
 
@@ -88,7 +88,7 @@ def made(
 
 
 def test_one_signature_makes_function_command_checks_and_provenance(here: Path) -> None:
-    told = made("x", memory="1MiB", time="1ms").told
+    told = made("x", memory="1MiB", time="1ms").document
     assert told == told | {"memory": 1 << 20, "time": 10**6, "runs": 1, "seen": None}
     assert told["parameters"] == {"name": "x", "memory": 1 << 20, "time": 10**6, "quick": False, "seen": None}
     line: Callable[..., Any] = lambda *words: CliRunner().invoke(command(made, "made"), words)  # noqa: E731

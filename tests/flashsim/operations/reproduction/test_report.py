@@ -15,11 +15,11 @@ import pytest
 
 from flashsim.core.members import Family
 from flashsim.literature.base import Cell, Claim, Exhibit, Judgement, Paper, Verdict
-from flashsim.operations.reproduction import Reproduced, write_report
+from flashsim.operations.reproduction import PaperResult, write_report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table
-from flashsim.studies.runs.jobs import Job, Made, Results, Settings
+from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
 from tests.flashsim.operations.html_page import whole
 
 SETTINGS = Settings(scale=0.5, seed=7)
@@ -44,7 +44,7 @@ def picture() -> str:
 
 
 @pytest.fixture(scope="module")
-def done() -> Reproduced:
+def done() -> PaperResult:
     numbers, words, nobody = claim("numbers", "first"), claim("words", "first"), claim("nobody", None)
     cells = [Cell("a", 1.0, 1.1, True, (JOBS[0].id,)), Cell("b", 2.0, 2.5, False, (JOBS[1].id, JOBS[2].id))]
     judgements = [
@@ -58,13 +58,13 @@ def done() -> Reproduced:
         Section("Numbers & words", "The picture says it.", [long], {"one": picture(), "two": picture()}),
         Section("Wide", tables=[wide]),
     ]
-    made = {job: Made({}, 0.25 * number, number % 2 == 0) for number, job in enumerate(JOBS)}
+    made = {job: JobResult({}, 0.25 * number, number % 2 == 0) for number, job in enumerate(JOBS)}
     paper = MadeUp("made-up", Family("tests", "exhibit", Exhibit), "A <made-up> paper", "Nobody, 2009", ["first"], [numbers, words, nobody])
-    return Reproduced(paper, judgements, {"first": sections}, Results(SETTINGS, made))
+    return PaperResult(paper, judgements, {"first": sections}, Results(SETTINGS, made))
 
 
 @pytest.fixture(scope="module")
-def folder(done: Reproduced, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(done: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     write_report(folder, [done], SETTINGS)
     return folder

@@ -15,7 +15,7 @@ from flashsim.device.aio import KernelQueue
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.studies.calibration import cpu_prices
-from flashsim.studies.calibration.cpu_prices import CpuPrices, Price
+from flashsim.studies.calibration.cpu_prices import CpuPrice, CpuPrices
 from tests.flashsim.conftest import SMALL_JOIN, Run
 
 
@@ -45,12 +45,12 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
 def test_the_kernel_is_told_a_call_a_request_and_a_byte_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that take 5 us and 0.5 ns a byte, and 3 us a call, in a loop that takes 1 us for each; sets by two calls."""
 
-    def repeat(call: partial[None], _: int) -> cpu_prices.Timed:
+    def repeat(call: partial[None], _: int) -> cpu_prices.CallTimes:
         call()
         size = call.args[2]
         if isinstance(call.args[0], KernelQueue):
-            return cpu_prices.Timed(2 * 3000 + 128 * (5000 + 0.5 * size), 0.3)
-        return cpu_prices.Timed(128 * (1000 + (3000 + 5000 + 0.5 * size if size else 0)), 0.1)
+            return cpu_prices.CallTimes(2 * 3000 + 128 * (5000 + 0.5 * size), 0.3)
+        return cpu_prices.CallTimes(128 * (1000 + (3000 + 5000 + 0.5 * size if size else 0)), 0.1)
 
     monkeypatch.setattr(cpu_prices, "repeat", repeat)
     request, byte, call = cpu_prices.kernel_prices(tmp_path, MILLISECONDS)
@@ -64,7 +64,7 @@ def test_where_the_kernel_takes_no_sets_a_call_is_part_of_a_request(tmp_path: Pa
     def refuse(_: int) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(cpu_prices, "repeat", lambda call, _: cpu_prices.Timed(128 * (5000 + 0.5 * call.args[2]), 0.1))
+    monkeypatch.setattr(cpu_prices, "repeat", lambda call, _: cpu_prices.CallTimes(128 * (5000 + 0.5 * call.args[2]), 0.1))
     monkeypatch.setattr(cpu_prices, "KernelQueue", refuse)
     assert [price.name for price in cpu_prices.kernel_prices(tmp_path, MILLISECONDS)] == ["per_request", "per_byte"]
 
@@ -78,7 +78,7 @@ def test_the_least_repeat_counts_and_the_median_says_how_they_spread(monkeypatch
 
 def test_a_preset_holds_the_prices_with_their_sources(tmp_path: Path) -> None:
     names = [*(kind.value for kind in Work), "per_request", "per_byte", "per_call"]
-    made = CpuPrices("mine", [Price(name, 10.0 * place + 1 / 3, 0.25, f"how {name}") for place, name in enumerate(names)])
+    made = CpuPrices("mine", [CpuPrice(name, 10.0 * place + 1 / 3, 0.25, f"how {name}") for place, name in enumerate(names)])
     (tmp_path / "mine.toml").write_text(made.text(), encoding="utf-8")
     model = cpu.load(str(tmp_path / "mine.toml"))
     assert model == made.model()

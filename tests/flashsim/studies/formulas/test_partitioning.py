@@ -17,7 +17,7 @@ from flashsim.literature.shin2016.every_drive import MEMORY, best, problem, runs
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, algorithm_of, orders, run_partition
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import compare_join
-from flashsim.studies.formulas.drives import divided, division
+from flashsim.studies.formulas.drives import divided_for, division
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.partition_buffers import published
 from models.partition_costs import Input, cost, pattern
@@ -81,7 +81,7 @@ def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
 @pytest.mark.parametrize("name", ["micron-p300", "ocz-core-60gb", "nvme-tlc-1tb"])
 def test_buffers_divided_for_a_drive(name: str, files: tuple[HeapFile, HeapFile]) -> None:
     """The same rows, and a partition phase that is no slower."""
-    setting, allocation = divided(SETTING, files, presets.load(name))
+    setting, allocation = divided_for(SETTING, files, presets.load(name))
     usual, chosen = simulate_join(SETTING, files, [name]), simulate_join(setting, files, [name], allocation=allocation)
     assert chosen.runs[0].result_rows == usual.runs[0].result_rows
     assert chosen.runs[0].phases[0].io_time <= 1.002 * usual.runs[0].phases[0].io_time

@@ -108,7 +108,7 @@ def test_memory_holds_only_what_is_not_yet_written(tmp_path: Path) -> None:
         timeline = Timeline(file, "a drive", DIES, CHANNELS)
         timeline.add_spans(spans)
         timeline.add_requests(requests[:399], completions[:399])
-        held = timeline._held
+        held = timeline._spans
         assert set(held["request"].tolist()) == {399}
 
 

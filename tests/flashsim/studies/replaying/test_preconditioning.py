@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError
 from flashsim.device import presets
-from flashsim.studies.replaying.preconditioning import wanted
+from flashsim.studies.replaying.preconditioning import parse_state
 from models.write_amplification import greedy
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.test_trace_command import MQSIM
@@ -75,7 +75,7 @@ def test_a_benchmark_begins_in_the_state(flashsim: Run, small: Path) -> None:
 )
 def test_what_it_refuses(state: str, message: str) -> None:
     with pytest.raises(FlashsimError, match=re.escape(message)):
-        wanted(state, presets.load("mtron-msd-sata3025-16gb"))
+        parse_state(state, presets.load("mtron-msd-sata3025-16gb"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
-from flashsim.studies.pooling.session import Asked, simulate
+from flashsim.studies.designs.session import PoolStudy, simulate
 from tests.flashsim.conftest import Run
 from tests.flashsim.studies.replaying.test_real_replay import refused
 from traces.file.recording import CausedRequests
@@ -23,7 +23,7 @@ from traces.file.schema import open_trace, provenance_of
 ON = "--on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin"
 
 
-def asked(**others: Any) -> Asked:
+def asked(**others: Any) -> PoolStudy:
     """A small system with a disk, an SSD and a log."""
     switches = {"clients": 8, "read_ahead": 8, "log_bytes": 200, "partitions": 2, "dirty_limit": 20, "think": 1_000_000}
     whole: dict[str, Any] = {
@@ -35,7 +35,7 @@ def asked(**others: Any) -> Asked:
         "devices": {"disk": "rates", "ssd": "rates", "log": "rates:read=5000,write=5000"},
         "switches": switches,
     }
-    return Asked(**(whole | others))
+    return PoolStudy(**(whole | others))
 
 
 @pytest.fixture(scope="module")

@@ -136,7 +136,7 @@ interrupts.heed()
 try:
     exec("os.kill(os.getpid(), signal.SIGINT)")
 except KeyboardInterrupt:
-    interrupts.answered()
+    interrupts.is_interrupted()
     sys.exit(130)
 """,
         """
@@ -186,7 +186,7 @@ def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "-m", "interrupted"]
     run = subprocess.run(command, env=environment, preexec_fn=heed_interrupts, stderr=subprocess.PIPE, text=True)
-    told = "" if "answered" in code else "flashsim: interrupted; nothing was written\n"
+    told = "" if "is_interrupted" in code else "flashsim: interrupted; nothing was written\n"
     assert (run.returncode, run.stderr) == (130, told)
 
 
@@ -208,7 +208,7 @@ with outputs.Outputs(force=False) as written:
     for name in ("a", "b"):
         written.file("--out", Path(sys.argv[1], name)).write_text(name)
 os.kill(os.getpid(), signal.SIGTERM)
-print("ended", interrupts.answered())
+print("ended", interrupts.is_interrupted())
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
@@ -235,7 +235,7 @@ try:
             pass
         partial.write_text("a")
 except KeyboardInterrupt:
-    print("interrupted", interrupts.answered())
+    print("interrupted", interrupts.is_interrupted())
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(

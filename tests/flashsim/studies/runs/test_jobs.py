@@ -46,9 +46,9 @@ def test_an_interrupted_run_goes_on_and_makes_nothing_twice(own_cache: Path, tmp
     assert [results[job] for job in wanted] == [{"square": number * number} for number in range(6)]
     made = [name.split("-")[0] for name in os.listdir(tmp_path / "noted")]
     assert sorted(made) == ["0", "1", "2", "3", "3", "4", "5"]  # the interrupted one alone was begun twice
-    assert [results.made[job].recalled for job in wanted] == [True] * 3 + [False] * 3
+    assert [results.runs[job].recalled for job in wanted] == [True] * 3 + [False] * 3
     again = jobs.make(wanted, Settings())
-    assert dict(again) == dict(results) and all(one.recalled for one in again.made.values())
+    assert dict(again) == dict(results) and all(one.recalled for one in again.runs.values())
     jobs.make(wanted[:1], Settings(fresh=True))
     assert len(os.listdir(tmp_path / "noted")) == 8
 
@@ -70,8 +70,8 @@ def test_a_damaged_kept_result_is_made_again(damaged: str, own_cache: Path, tmp_
         assert jobs.make([job], Settings())[job] == {"square": 4}
     (file,) = own_cache.rglob("*.json")
     file.write_text(damaged, encoding="latin-1")
-    assert jobs.make([job], Settings()).made[job].recalled is False
-    assert jobs.make([job], Settings()).made[job].recalled is True
+    assert jobs.make([job], Settings()).runs[job].recalled is False
+    assert jobs.make([job], Settings()).runs[job].recalled is True
 
 
 def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(line: str, says: str, here
 
 def test_a_trace_that_is_no_chain_of_reads_and_writes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a chain"):
-        list(closed_loop._checked(iter([make_batch(_timed({"dependency": [-1, -1]}))])))
+        list(closed_loop._check(iter([make_batch(_timed({"dependency": [-1, -1]}))])))
     with pytest.raises(ValueError, match="trim or flush"):
-        list(closed_loop._checked(iter([make_batch(_timed({"dependency": [-1, 0], "operation": [WRITE, 3]}))])))
+        list(closed_loop._check(iter([make_batch(_timed({"dependency": [-1, 0], "operation": [WRITE, 3]}))])))
 
 
 def _timed(columns: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.outstanding import OutstandingLevel
-from flashsim.studies.validation.join_times import Times, under_way
+from flashsim.studies.validation.join_times import RequestTimes, under_way
 
 REQUESTS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=30)
 
@@ -21,7 +21,7 @@ def test_under_way_is_the_time_at_which_any_is_outstanding(requests: list[tuple[
 
 
 def test_phases_are_told_apart() -> None:
-    times = Times()
+    times = RequestTimes()
     times.add(np.array([0, 5, 100]), np.array([10, 20, 130]), np.array([512, 512, 1024]))
     assert times.bytes == 2048
     assert times.seconds([("one", 0), ("none", 2), ("two", 2)], overlap=True).tolist() == [20e-9, 0, 30e-9]

@@ -1,4 +1,4 @@
-"""What systems of pools did as tables, pictures over virtual time and a page."""
+"""Results of designs as tables, pictures over virtual time and a page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.units import SECONDS, format_duration
-from flashsim.studies.pooling.results import DesignResult
-from flashsim.studies.pooling.session import Pools
+from flashsim.studies.designs.results import DesignResult
+from flashsim.studies.designs.session import DesignRuns
 from flashsim.studies.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
@@ -23,20 +23,20 @@ WORN = (
     "Bytes of flash pages that the SSD programmed, those that its garbage collection moved among them, over the last part of the time. "
     "Years: until all blocks have been erased as often as they last, at that pace day and night, with the blocks of the whole drive."
 )
-#: Markers of a line, by which it is told apart without its colour.
+#: Markers of a line, which distinguish it without its colour.
 _MARKS = 8
 #: Lines of a picture, of which no two look alike.
 _MOST_LINES = 12
 _UNITS = ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 
 
-def runs_table(done: Pools) -> Table:
+def runs_table(results: DesignRuns) -> Table:
     """A row a run."""
-    rows = done.rows()
-    base = next((number for number, each in enumerate(done.runs) if each.without is None and not each.system.ssd), 0)
+    rows = results.rows()
+    base = next((number for number, each in enumerate(results.runs) if each.without is None and not each.system.ssd), 0)
     metric, first = next((row["metric"] for row in rows if "metric" in row), "metric"), rows[base]["transactions_s"]
     columns = same("design", "without") | {"transactions/s": "transactions_s", metric: "metric_value"}
-    columns |= ({f"over {done.runs[base].name}": ("transactions_s", first)} if first else {}) | {"over whole": "over_whole"}
+    columns |= ({f"over {results.runs[base].name}": ("transactions_s", first)} if first else {}) | {"over whole": "over_whole"}
     shares = {
         "memory": "memory_hit_ratio",
         "SSD": "ssd_hit_ratio",
@@ -49,74 +49,74 @@ def runs_table(done: Pools) -> Table:
     return Table.of(rows, columns | {"SSD read": "ssd_read_mb_s", "SSD written": "ssd_written_mb_s"})
 
 
-def figures_table(done: Pools) -> Table | None:
-    """What the benchmark reports, a row a run that came to its end; None where none did, or it reports nothing."""
-    ended = [each for each in done.runs if each.figures]
-    rows = [{"design": each.name} | dict(each.figures) for each in ended]
+def figures_table(results: DesignRuns) -> Table | None:
+    """The benchmark's figures, a row a run that came to its end; None where none did, or the benchmark has no figures."""
+    runs = [each for each in results.runs if each.figures]
+    rows = [{"design": each.name} | dict(each.figures) for each in runs]
     return Table.of(rows, same(*rows[0]), title="figures", digits=1) if rows else None
 
 
-def kinds_table(done: Pools) -> Table | None:
+def kinds_table(results: DesignRuns) -> Table | None:
     """A row a run, a column a kind of transactions; None where there is one kind."""
-    kinds = list(done.runs[0].by_kind)
-    rows: list[list[Entry]] = [[each.name, *(row["transactions_s"] for row in each.kinds())] for each in done.runs]
+    kinds = list(results.runs[0].by_kind)
+    rows: list[list[Entry]] = [[each.name, *(row["transactions_s"] for row in each.kinds())] for each in results.runs]
     return Table(["transactions/s", *kinds], rows, "kinds") if kinds else None
 
 
-def traffic_table(done: Pools) -> Table:
+def traffic_table(results: DesignRuns) -> Table:
     """A row a run, device and cause, of those for which pages moved."""
-    rows = [row | {"design": each.name} for each in done.runs for row in each.traffic() if row["pages"]]
+    rows = [row | {"design": each.name} for each in results.runs for row in each.traffic() if row["pages"]]
     rates = {"is": "how", "pages/s": "pages_s", "MB/s": "mb_s", "pages in all": "pages"}
     return Table.of(rows, same("design", "device", "cause") | rates, title="traffic")
 
 
-def wear_table(done: Pools) -> Table | None:
+def wear_table(results: DesignRuns) -> Table | None:
     """A row a run whose SSD is a simulated flash drive; None if none is."""
-    rows = [row | {"design": each.name} for each, row in zip(done.runs, done.rows(), strict=True) if each.is_worn]
+    rows = [row | {"design": each.name} for each, row in zip(results.runs, results.rows(), strict=True) if each.is_worn]
     columns = {"design": "design", "written MB/s": "ssd_written_mb_s", "programmed MB/s": "ssd_programmed_mb_s"}
     columns |= {"B a transaction": "ssd_programmed_per_transaction", "write amplification": "ssd_write_amplification"}
     return Table.of(rows, columns | {"erases/s": "ssd_erases_s", "years": "ssd_years"}, title="wear") if rows else None
 
 
-def series_frame(done: Pools) -> pd.DataFrame:
+def series_frame(results: DesignRuns) -> pd.DataFrame:
     """A row a run and interval."""
-    frames = [pd.DataFrame({"design": each.design, "without": each.without} | each.series()) for each in done.runs]
+    frames = [pd.DataFrame({"design": each.design, "without": each.without} | each.series()) for each in results.runs]
     return pd.concat(frames, ignore_index=True)
 
 
-def ramp_up(done: Pools) -> Figure:
+def ramp_up(results: DesignRuns) -> Figure:
     """Transactions a second over time, a line a run; below, the SSD's hit ratio and its dirty share (Do, 2012, figures 3.6 and 3.8).
 
     Values are means of three intervals, as in the thesis (3.4.2.1).
     """
-    shown = [("transactions_s", "transactions/s", 1)]
-    if any(each.system.ssd for each in done.runs):
-        shown += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
-    unit, axis = _time_axis(done)
-    runs = _drawn(done)
+    curves = [("transactions_s", "transactions/s", 1)]
+    if any(each.system.ssd for each in results.runs):
+        curves += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
+    unit, axis = _time_axis(results)
+    runs = _lines(results)
     columns = max(1, min(4, int(WIDTH / (0.5 + 0.065 * max(len(each.name) for each in runs)))))
-    height = 0.5 + 0.17 * -(-len(runs) // columns) + 1.9 * len(shown)
-    with panels(height, len(shown), sharex=True, squeeze=False) as (figure, grid):
+    height = 0.5 + 0.17 * -(-len(runs) // columns) + 1.9 * len(curves)
+    with panels(height, len(curves), sharex=True, squeeze=False) as (figure, grid):
         every = grid[:, 0]
         for number, each in enumerate(runs):
             series = pd.DataFrame(each.series())
             smooth = series.rolling(3, center=True, min_periods=1).mean()
             first = len(series) * (number % len(LINES)) // (len(LINES) * _MARKS)
-            drawn = stroke(number) | MARKED | {"linewidth": 1.2, "label": each.name}
-            for axes, (name, _, factor) in zip(every, shown, strict=True):
+            look = stroke(number) | MARKED | {"linewidth": 1.2, "label": each.name}
+            for axes, (name, _, factor) in zip(every, curves, strict=True):
                 if each.system.ssd or name == "transactions_s":
-                    axes.plot(series["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(series) // _MARKS)), **drawn)
-        for axes, (_, label, _) in zip(every, shown, strict=True):
+                    axes.plot(series["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(series) // _MARKS)), **look)
+        for axes, (_, label, _) in zip(every, curves, strict=True):
             axes.set(ylabel=label, ylim=(0, None))
         every[-1].set_xlabel(axis)
         legend(figure, every[0], columns)
     return figure
 
 
-def traffic(done: Pools) -> Figure:
+def traffic(results: DesignRuns) -> Figure:
     """Megabytes a second to and from the disk and the SSD over time, a row a run, on one scale a device (Do, 2012, figure 3.9)."""
-    unit, axis = _time_axis(done)
-    runs, devices = _drawn(done), ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
+    unit, axis = _time_axis(results)
+    runs, devices = _lines(results), ("disk", "ssd") if any(each.system.ssd for each in results.runs) else ("disk",)
     with panels(0.8 + 1.6 * len(runs), len(runs), len(devices), squeeze=False, sharex=True, sharey="col") as (figure, rows):
         for row, each in zip(rows, runs, strict=True):
             series = each.series()
@@ -133,9 +133,10 @@ def traffic(done: Pools) -> Figure:
     return figure
 
 
-def parts(done: Pools) -> Figure | None:
-    """What designs do without a part of the SSD manager, over what they do with all; None if none was left out."""
-    shares = [(each.name, row["over_whole"]) for each, row in zip(done.runs, done.rows(), strict=True) if row["over_whole"] is not None]
+def parts(results: DesignRuns) -> Figure | None:
+    """Throughput of designs without a part of the SSD manager, over that with all parts; None if none was left out."""
+    rows = zip(results.runs, results.rows(), strict=True)
+    shares = [(each.name, row["over_whole"]) for each, row in rows if row["over_whole"] is not None]
     if not shares:
         return None
     with panels(0.8 + 0.2 * len(shares)) as (figure, axes):
@@ -147,30 +148,30 @@ def parts(done: Pools) -> Figure | None:
     return figure
 
 
-def _drawn(done: Pools) -> Sequence[DesignResult]:
-    return done.runs if len(done.runs) <= _MOST_LINES else [each for each in done.runs if each.without is None]
+def _lines(results: DesignRuns) -> Sequence[DesignResult]:
+    return results.runs if len(results.runs) <= _MOST_LINES else [each for each in results.runs if each.without is None]
 
 
-def _time_axis(done: Pools) -> tuple[float, str]:
-    seconds = done.asked.time / SECONDS
+def _time_axis(results: DesignRuns) -> tuple[float, str]:
+    seconds = results.study.time / SECONDS
     unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
     return unit, f"virtual time, {name}"
 
 
-def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> None:
+def write_report(folder: Path, *, results: DesignRuns, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
-    worth = parts(done)
-    tables = [each for each in (runs_table(done), figures_table(done), kinds_table(done)) if each is not None]
+    worth = parts(results)
+    tables = [each for each in (runs_table(results), figures_table(results), kinds_table(results)) if each is not None]
     sections = [
-        Section("Over time", pictures={"ramp_up": ramp_up(done), "traffic": traffic(done)}),
+        Section("Over time", pictures={"ramp_up": ramp_up(results), "traffic": traffic(results)}),
         Section("Designs", EXPLAINED, tables, {"parts": worth} if worth else {}),
-        Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
+        Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(results)]),
     ]
-    if (worn := wear_table(done)) is not None:
+    if (worn := wear_table(results)) is not None:
         sections.append(Section("Wear", WORN, [worn]))
-    pd.DataFrame(done.rows()).to_csv(folder / "runs.csv", index=False)
-    series_frame(done).to_csv(folder / "series.csv", index=False)
-    asked = done.asked
-    figures = [("pages", f"{done.pages:,}"), ("clients", str(done.runs[0].system.clients)), ("time", format_duration(asked.time))]
-    length = round(done.rows()[0]["told_over_s"] * SECONDS)
-    Report(asked.workload, f"{done.title()}; rates over the last {format_duration(length)}.", figures, sections, origin).write(folder)
+    pd.DataFrame(results.rows()).to_csv(folder / "runs.csv", index=False)
+    series_frame(results).to_csv(folder / "series.csv", index=False)
+    study = results.study
+    figures = [("pages", f"{results.pages:,}"), ("clients", str(results.runs[0].system.clients)), ("time", format_duration(study.time))]
+    length = round(results.rows()[0]["told_over_s"] * SECONDS)
+    Report(study.workload, f"{results.title()}; rates over the last {format_duration(length)}.", figures, sections, origin).write(folder)

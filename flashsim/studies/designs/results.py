@@ -1,4 +1,4 @@
-"""What a system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
+"""The result of a design over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +11,9 @@ from flashsim.pools.devices import WORN, wear
 from flashsim.pools.setup import PoolResult
 from traces.transactions.base import Metric
 
-#: Of which is told what happened in each.
+#: Intervals of a run, each with counts of its own.
 INTERVALS = 100
-#: Traffic: device, cause, whether it writes, what was counted, and what of that is told elsewhere.
+#: Rows of traffic: device, cause, direction, counter, and a counter of another row's share of it.
 _TRAFFIC = (
     ("disk", "misses", "read", "disk_pages_read", None),
     ("disk", "leaving memory", "written", "disk_pages_written", "pages_cleaned"),
@@ -26,7 +26,7 @@ _TRAFFIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class DesignResult(PoolResult):
-    """What a design did.
+    """The result of a design.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class DesignResult(PoolResult):
     system
         The system of pools.
     metric
-        What the workload reports, if it counts transactions of a kind.
+        The benchmark's metric, if the workload has one.
     last
-        The share of the time, at its end, over which rates are told.
+        The share of the time, at its end, over which rates are means.
     lifetime_erases
-        That the SSD's blocks last together, 0 where that is not known.
+        Erases that the SSD's blocks last together, 0 where that is not known.
     scale
-        At which it ran: times are told as they are at scale 1.
+        Scale of the run: times are reported as at scale 1.
     """
 
     design: str
@@ -62,14 +62,14 @@ class DesignResult(PoolResult):
 
     def _part(self) -> slice:
         """The last intervals; of a recorded trace that has ended, of those in which anything was asked."""
-        asked = self.counts["references"]
-        busy = int(np.flatnonzero(asked).max(initial=0)) + 1 if self.ended else len(asked)
+        references = self.counts["references"]
+        busy = int(np.flatnonzero(references).max(initial=0)) + 1 if self.ended else len(references)
         return slice(busy - max(1, round(self.last * busy)), busy)
 
     def _ratios(self, part: slice, each: bool = False) -> dict[str, Any]:
         sums = {name: values[part] if each else values[part].sum() for name, values in self.counts.items()}
         length = self.seconds * (1 if each else part.stop - part.start)
-        missed = sums["references"] - sums["hits"] - sums["created"]
+        misses = sums["references"] - sums["hits"] - sums["created"]
         frames = max(1, self.ssd)
         ends = {
             name: self.counts[name][part] if each else self.counts[name][part].mean() for name in ("ssd_used", "ssd_newer", "ssd_invalid")
@@ -77,7 +77,7 @@ class DesignResult(PoolResult):
         rates = {
             "transactions_s": sums["transactions"] / length,
             "memory_hit_ratio": sums["hits"] / np.maximum(1, sums["references"]),
-            "ssd_hit_ratio": sums["ssd_reads"] / np.maximum(1, missed),
+            "ssd_hit_ratio": sums["ssd_reads"] / np.maximum(1, misses),
             "newer_share_of_ssd_reads": sums["ssd_reads_newer"] / np.maximum(1, sums["ssd_reads"]),
             "used_share": ends["ssd_used"] / frames,
             "dirty_share": ends["ssd_newer"] / frames,
@@ -95,16 +95,16 @@ class DesignResult(PoolResult):
         """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
         part = self._part()
         rates: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
-        named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": rates.pop("transactions_s")}
+        design: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": rates.pop("transactions_s")}
         if self.metric is not None:
-            counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.interval
-            named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
-        named |= self.figures
+            transactions, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.interval
+            design |= {"metric": self.metric.name, "metric_value": self.metric.of(transactions, length)}
+        design |= self.figures
         if self.is_worn:
             worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
             rates |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
         sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
-        return named | rates | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
+        return design | rates | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
 
     def series(self) -> dict[str, list[float]]:
         """Rates and shares in each interval, and the hours and seconds at which it ends."""
@@ -119,10 +119,10 @@ class DesignResult(PoolResult):
         part = self._part()
         length = self.seconds * (part.stop - part.start)
         rows = []
-        for kind, counted in self.by_kind.items():
-            ended = int(counted[part].sum())
-            rates = {"transactions_s": ended / length, "share": ended / max(1, int(self.counts["transactions"][part].sum()))}
-            rows.append({"design": self.design, "without": self.without, "kind": kind} | rates | {"transactions": int(counted.sum())})
+        for kind, transactions in self.by_kind.items():
+            recent = int(transactions[part].sum())
+            rates = {"transactions_s": recent / length, "share": recent / max(1, int(self.counts["transactions"][part].sum()))}
+            rows.append({"design": self.design, "without": self.without, "kind": kind} | rates | {"transactions": int(transactions.sum())})
         return rows
 
     def traffic(self) -> list[dict[str, Any]]:
@@ -130,10 +130,10 @@ class DesignResult(PoolResult):
         part = self._part()
         length = self.seconds * (part.stop - part.start)
         rows = []
-        for device, cause, how, counted, but in _TRAFFIC:
+        for device, cause, how, counter, but in _TRAFFIC:
             if device == "SSD" and not self.ssd:
                 continue
-            pages = self.counts[counted] - (self.counts[but] if but else 0)
+            pages = self.counts[counter] - (self.counts[but] if but else 0)
             rate = int(pages[part].sum()) / length
             row = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
             rows.append(row | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": int(pages.sum())})

@@ -1,4 +1,4 @@
-"""Runs of systems of pools as they are asked for: designs beside each other, each also without some of the SSD manager's parts."""
+"""A study of systems of pools: designs beside each other, each also without some of the SSD manager's parts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from flashsim.execution.pooled.system import PURPOSES
 from flashsim.pools.devices import PoolDevice
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.precondition import Precondition
-from flashsim.studies.pooling.results import INTERVALS, DesignResult
-from flashsim.studies.replaying.preconditioning import wanted
+from flashsim.studies.designs.results import INTERVALS, DesignResult
+from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
 from traces.file.recording import CausedRequests, ParquetWriter
@@ -41,24 +41,24 @@ PARTS = {
     "trimming": ("trimming", 0),
     "checkpoints": ("checkpoint", 0),
 }
-#: Between two names: a comma that no parameter stands behind.
+#: Separator of names: a comma that no parameter stands behind.
 _BETWEEN = re.compile(r",(?![^,:]*=)")
-#: Those that mean nothing without an SSD.
+#: Parts that mean nothing without an SSD.
 _OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
-#: Steps of virtual time in which an interval passes: how often progress is told, and an interrupt heard.
+#: Steps of virtual time in an interval: progress is reported, and an interrupt heard, after each.
 _STEPS = 4
 #: Seconds that the system takes to compile, about.
 _SYSTEM_TAKES = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What systems are asked for; what can be refused without compiling anything is refused at once.
+class PoolStudy:
+    """Parameters of a study of designs; what can be refused without compiling anything is refused at once.
 
     Parameters
     ----------
     workload
-        As `traces.transactions.workload` takes it.
+        Text that `traces.transactions.workload` takes.
     designs
         Names, or files of one's own.
     memory, ssd
@@ -68,16 +68,16 @@ class Asked:
     scale
         Multiplies pages, what the workload grows by, memory, the SSD and all times but those of devices and clients.
     devices
-        As `flashsim.pools.devices.PoolDevice` takes them, by purpose.
+        Texts that `flashsim.pools.devices.PoolDevice` takes, by purpose.
     states
-        What flash drives are brought into before each run, as ``--precondition`` has it, and the seed of what is drawn then, by purpose;
-        empty unless it is said.
+        States of flash drives before each run, as ``--precondition`` has them, and the seeds of what is drawn then, by purpose;
+        empty: flash drives are empty.
     policy
-        Of the memory pool.
+        Replacement policy of the memory pool.
     without
         Names of `PARTS`: each design runs once more without each of them.
     last
-        The share of the time, at its end, over which rates are told.
+        The share of the time, at its end, over which rates are means.
     switches
         More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
     """
@@ -131,9 +131,9 @@ class Asked:
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        told = {name: value for name, value in vars(self).items() if name != "switches"}
-        told |= {"checkpoint": 0, **self.switches}
-        return told | {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
+        parameters = {name: value for name, value in vars(self).items() if name != "switches"}
+        lists = {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
+        return parameters | {"checkpoint": 0, **self.switches} | lists
 
     def variants(self) -> Iterator[tuple[str, str | None]]:
         for design in dict.fromkeys(self.designs):
@@ -149,38 +149,38 @@ class Asked:
             purpose: vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
             for purpose, state in states.items()
         }
-        stamps = kept.stamps([self.workload, self.policy, design, *(device.named for device in setup.parts().values())])
+        stamps = kept.stamps([self.workload, self.policy, design, *(device.preset_name for device in setup.parts().values())])
         return Job.of(
             run_design, _name(design, part), setup=vars(setup), name=_name(design, part), stamps=stamps, preconditions=preconditions
         )
 
 
 @dataclass(frozen=True)
-class Pools:
-    """What systems did.
+class DesignRuns:
+    """Results of a study of designs.
 
     Parameters
     ----------
-    asked
-        What was asked.
+    study
+        Its parameters.
     pages
-        Of the database.
+        Pages of the database.
     runs
-        One a design and part that it was without.
+        A result a design and part that it was without.
     recalled
-        How many of them were kept from before.
+        Number of these that were kept from before.
     """
 
-    asked: Asked
+    study: PoolStudy
     pages: int
     runs: Sequence[DesignResult]
     recalled: int = 0
 
     def title(self) -> str:
-        asked = self.asked
-        held = format_size(round(self.pages * asked.page_size / asked.scale))
-        told = f"{asked.workload}: {held} of pages, {format_size(asked.memory)} of memory, an SSD of {format_size(asked.ssd)}"
-        return f"{told}, {format_duration(asked.time)}" + ("" if asked.scale == 1 else f"; all that at scale {asked.scale:g}")
+        study = self.study
+        database = format_size(round(self.pages * study.page_size / study.scale))
+        description = f"{study.workload}: {database} of pages, {format_size(study.memory)} of memory, an SSD of {format_size(study.ssd)}"
+        return f"{description}, {format_duration(study.time)}" + ("" if study.scale == 1 else f"; all that at scale {study.scale:g}")
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a run (`DesignResult.row`), with its transactions over those of the same design with all parts."""
@@ -195,18 +195,18 @@ class Pools:
             row | {"kinds": each.kinds(), "traffic": each.traffic(), "series": each.series()}
             for row, each in zip(self.rows(), self.runs, strict=True)
         ]
-        return {"asked": self.asked.as_dict(), "pages": self.pages, "runs": runs}
+        return {"asked": self.study.as_dict(), "pages": self.pages, "runs": runs}
 
 
-def simulate(asked: Asked, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> Pools:
-    """Run each system from cold, unless it has run before and what it did is kept.
+def simulate(study: PoolStudy, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> DesignRuns:
+    """Run each system from cold, unless its result is kept from before.
 
     Parameters
     ----------
     settings
-        How runs are made.
+        Processes, and whether kept results are used.
     trace
-        Where to write the requests of all devices, if there is one run; it is made anew.
+        File for the requests of all devices, of a study with one run, which is made anew.
 
     Raises
     ------
@@ -216,33 +216,33 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     FlashsimError
         A trace cannot be read, or a policy breaks its contract.
     """
-    variants = list(asked.variants())
-    setups = [asked.setup(*variant) for variant in variants]
+    variants = list(study.variants())
+    setups = [study.setup(*variant) for variant in variants]
     stream, devices = setups[0].stream(), setups[0].parts()
     if trace and len(variants) > 1:
         raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
-    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
+    states = {purpose: _state(devices[purpose], *state) for purpose, state in study.states.items()}
     systems = [setup.system(stream.pages) for setup in setups]
     if trace:
-        with ParquetWriter(trace, provenance(asked.as_dict())) as writer:
-            found, recalled = [_run(setups[0], _name(*variants[0]), states, writer)], 0
+        with ParquetWriter(trace, provenance(study.as_dict())) as writer:
+            outcomes, recalls = [_run(setups[0], _name(*variants[0]), states, writer)], 0
     else:
-        jobs = [asked.job(*variant, states) for variant in variants]
-        results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
-        found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
+        jobs = [study.job(*variant, states) for variant in variants]
+        results = make(jobs, settings or Settings(), progress, parts=_parts(study, devices.values()))
+        outcomes, recalls = [results[job] for job in jobs], sum(each.recalled for each in results.runs.values())
     metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
-    told = {"metric": metric, "last": asked.last, "lifetime_erases": devices["ssd"].lifetime_erases, "scale": asked.scale}
+    common = {"metric": metric, "last": study.last, "lifetime_erases": devices["ssd"].lifetime_erases, "scale": study.scale}
     runs = [
-        DesignResult.of(each, design=design, without=part, system=system, **told)
-        for (design, part), system, each in zip(variants, systems, found, strict=True)
+        DesignResult.of(each, design=design, without=part, system=system, **common)
+        for (design, part), system, each in zip(variants, systems, outcomes, strict=True)
     ]
-    return Pools(asked, stream.pages, runs, recalled)
+    return DesignRuns(study, stream.pages, runs, recalls)
 
 
 def run_design(
     setup: Mapping[str, Any], name: str, stamps: Mapping[str, str], preconditions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """One run, JSON-ready; the stamps of its files make it another one when they change."""
+    """The result of one run, JSON-ready; changed stamps of its files make it another run."""
     states = {
         purpose: Precondition(**{**state, "occupancy": None if state["occupancy"] is None else np.array(state["occupancy"])})
         for purpose, state in preconditions.items()
@@ -251,23 +251,23 @@ def run_design(
 
 
 def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer: ParquetWriter | None = None) -> dict[str, Any]:
-    """What a system did, whose requests are recorded if there is a writer."""
-    used = sorted(PURPOSES.index(purpose) for purpose in setup.devices if purpose != "ssd" or _needs_ssd(setup.design))
-    record = CausedRequests(writer, [PURPOSES[each] for each in used], used).take if writer else None
+    """The result of a system, JSON-ready; its requests are recorded if there is a writer."""
+    purposes = sorted(PURPOSES.index(purpose) for purpose in setup.devices if purpose != "ssd" or _needs_ssd(setup.design))
+    record = CausedRequests(writer, [PURPOSES[each] for each in purposes], purposes).take if writer else None
     run = setup.build(states, record=record)
     with activity(f"running {name}") as progress:
 
-        def watch(passed: int, counts: Mapping[str, Integers]) -> None:
+        def watch(intervals: int, counts: Mapping[str, Integers]) -> None:
             system = run.system
             last = DesignResult(counts, system.interval, system.ssd, design=setup.design, without=None, system=system, scale=setup.scale)
-            progress(passed, INTERVALS, last.lately())
+            progress(intervals, INTERVALS, last.lately())
 
         return run.result(_STEPS, watch).as_dict()
 
 
-def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
+def _parts(study: PoolStudy, devices: Iterable[PoolDevice]) -> list[Part]:
     engines = [part for device in devices for part in device.parts()]
-    members = [*replacement_parts([asked.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in asked.designs)]
+    members = [*replacement_parts([study.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in study.designs)]
     system = [replace(part, seconds=_SYSTEM_TAKES) if part.function == "act" else part for part in parts_of([PoolRun.__module__])]
     return list(dict.fromkeys([*sorted(system, key=lambda part: -part.seconds), *engines, *members]))
 
@@ -277,10 +277,10 @@ def _name(design: str, part: str | None) -> str:
 
 
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
-    """What its flash drives are brought into."""
+    """The state that a text describes, for the flash drives of a device."""
     if device.is_rates:
         raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
-    return wanted(text, device.preset, seed)
+    return parse_state(text, device.preset, seed)
 
 
 def _needs_ssd(design: str) -> bool:
@@ -288,7 +288,7 @@ def _needs_ssd(design: str) -> bool:
     return DESIGNS.load(design.partition(":")[0]).SSD
 
 
-def parse_percent(written: str | float, parameter: str) -> int:
+def parse_percent(value: str | float, parameter: str) -> int:
     """Whole percent of a share, as ``50%`` or ``0.5``.
 
     Examples
@@ -296,15 +296,15 @@ def parse_percent(written: str | float, parameter: str) -> int:
     >>> parse_percent("50%", "dirty_limit"), parse_percent(0.9, "dirty_limit")
     (50, 90)
     """
-    text = str(written).strip()
+    text = str(value).strip()
     with suppress(ValueError):
         share = float(text[:-1]) if text.endswith("%") else 100 * float(text)
         if 0 <= share <= 100 and abs(share - round(share)) < 1e-9:
             return round(share)
-    raise InvalidParameterError(parameter, repr(written), "a share of whole percent from 0 to 1 is needed, such as 50% or 0.5")
+    raise InvalidParameterError(parameter, repr(value), "a share of whole percent from 0 to 1 is needed, such as 50% or 0.5")
 
 
-def design_names(written: Sequence[str]) -> list[str]:
+def design_names(texts: Sequence[str]) -> list[str]:
     """Designs of texts that hold one or several, or ``all``.
 
     Examples
@@ -312,18 +312,18 @@ def design_names(written: Sequence[str]) -> list[str]:
     >>> design_names(["none,lc", "tac:extent=16,aging=1000,lc"])
     ['none', 'lc', 'tac:extent=16,aging=1000']
     """
-    names = _apart(written, DESIGNS.names())
+    names = _apart(texts, DESIGNS.names())
     if not names:
         raise InvalidParameterError("design", "none", "at least one is needed")
     return names
 
 
-def part_names(written: Sequence[str]) -> list[str]:
+def part_names(texts: Sequence[str]) -> list[str]:
     """Parts of the SSD manager of texts that hold one or several, or ``all``."""
-    return _apart(written, PARTS)
+    return _apart(texts, PARTS)
 
 
-def is_until_ssd(written: str, parameter: str) -> bool:
+def is_until_ssd(value: str, parameter: str) -> bool:
     """Whether reads from disk bring more than a page until the SSD is full, and not only until memory is.
 
     Examples
@@ -331,11 +331,11 @@ def is_until_ssd(written: str, parameter: str) -> bool:
     >>> is_until_ssd("ssd", "expansion_until")
     True
     """
-    if written not in ("memory", "ssd"):
-        raise InvalidParameterError(parameter, repr(written), "memory or ssd is needed")
-    return written == "ssd"
+    if value not in ("memory", "ssd"):
+        raise InvalidParameterError(parameter, repr(value), "memory or ssd is needed")
+    return value == "ssd"
 
 
-def _apart(written: Sequence[str], known: Iterable[str]) -> list[str]:
-    names = [name.strip() for text in written for name in _BETWEEN.split(text) if name.strip()]
-    return list(dict.fromkeys(each for name in names for each in (known if name == "all" else [name])))
+def _apart(texts: Sequence[str], names: Iterable[str]) -> list[str]:
+    entries = [name.strip() for text in texts for name in _BETWEEN.split(text) if name.strip()]
+    return list(dict.fromkeys(each for name in entries for each in (names if name == "all" else [name])))

@@ -1,4 +1,4 @@
-"""How a budget is best divided among memory, SSD and disks, and which design is then best: by formula, and the best ones simulated."""
+"""The best division of a budget among memory, SSD and disks, and the best design for it: by formula, and the best ones simulated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import PoolDevice, Rates
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.formulas.extension import LAST, Formula, Transacted, last_of, service
+from flashsim.studies.formulas.extension import LAST, Formula, TransactionReferences, last_of, service
 from flashsim.studies.presentation.plots import lines, stroke
 from flashsim.studies.presentation.tables import Table, same
 from models.five_minute_rule import break_even
@@ -53,30 +53,30 @@ class Prices:
     def of(cls, name: str) -> Prices:
         """The rates of a name, or of a TOML file."""
         path, document = PRICES.read(name)
-        found = {}
+        prices = {}
         for each in cls.__dataclass_fields__:
             entry = document.get(each)
             value = entry.get("value") if isinstance(entry, dict) else None
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
                 raise DamagedFileError(f"prices: {path}: [{each}] needs a value above 0")
-            found[each] = float(value)
-        return cls(**found)
+            prices[each] = float(value)
+        return cls(**prices)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is bought for a budget, and what it does.
+    """A division of a budget, and its throughput.
 
     Parameters
     ----------
     budget, cost
         Dollars.
     design
-        With the SSD.
+        Design of the extension.
     memory, ssd
         Bytes.
     disks
-        How many.
+        Number of disks.
     formula, simulated
         Transactions a second; of the latter None where it was not simulated.
     """
@@ -96,27 +96,27 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Worth:
-    """What is asked.
+class WorthStudy:
+    """Parameters of a division of budgets.
 
     Parameters
     ----------
     workload
-        As `traces.transactions.workload` takes it, one that can be scaled and has no scans.
+        Text that `traces.transactions.workload` takes, of a workload that can be scaled and has no scans.
     budgets
         Dollars.
     prices
         A name of `PRICES`, or a TOML file.
     designs
-        Of `models.pool_flows.DESIGNS`.
+        Names of `models.pool_flows.DESIGNS`.
     devices
         Rates of the disks and of the SSD; those of the disks are divided by their servers, and bought one by one.
     clients, think, work
-        How many clients, nanoseconds that they think and that the processor works for each transaction.
+        Number of clients; nanoseconds a transaction that they think, and that the processor works.
     scale
-        Of pages and sizes; 0: one by which the database is small.
+        Scale of pages and sizes; 0: one by which the database is small.
     verified
-        Of each budget so many of the best are simulated.
+        Designs that are simulated, the best of each budget.
     """
 
     workload: str
@@ -161,27 +161,27 @@ class Worth:
         return {name: break_even(self.page_size, each, prices.disk, price * MIB / GB) for name, price in dollars.items()}
 
 
-def worth(asked: Worth, progress: Progress | None = None) -> list[Choice]:
+def worth(study: WorthStudy, progress: Progress | None = None) -> list[Choice]:
     """The best division of each budget, a row a design, the best first."""
-    whole = workload(asked.workload, seed=asked.seed, page_size=asked.page_size)
-    scale = asked.scale or min(1.0, _PAGES / whole.pages)
-    search = _Search(asked, Prices.of(asked.prices), whole.pages, scaled(whole, scale), scale)
+    whole = workload(study.workload, seed=study.seed, page_size=study.page_size)
+    scale = study.scale or min(1.0, _PAGES / whole.pages)
+    search = _Search(study, Prices.of(study.prices), whole.pages, scaled(whole, scale), scale)
     tell = progress or (lambda done, total, message="": None)
-    found: list[Choice] = []
-    for number, budget in enumerate(asked.budgets):
+    best: list[Choice] = []
+    for number, budget in enumerate(study.budgets):
         choices, divisions = [], list(search.divisions(budget))
         for done, (memory, ssd, disks) in enumerate(divisions):
-            named = [design for design in asked.designs if (design == "none") == (ssd == 0)]
-            choices += [search.choice(budget, design, memory, ssd, disks) for design in named]
-            tell(number + _SEARCH * (done + 1) / len(divisions), len(asked.budgets), f"${budget:,.0f} divided")
-        best = [_best([each for each in choices if each.design == design]) for design in dict.fromkeys(each.design for each in choices)]
-        best.sort(key=lambda each: -each.formula)
-        for place, choice in enumerate(best[: asked.verified]):
-            best[place] = replace(choice, simulated=search.simulate(choice))
-            part = _SEARCH + (1 - _SEARCH) * (place + 1) / asked.verified
-            tell(number + part, len(asked.budgets), f"${budget:,.0f}: {choice.design} simulated")
-        found += best
-    return found
+            designs = [design for design in study.designs if (design == "none") == (ssd == 0)]
+            choices += [search.choice(budget, design, memory, ssd, disks) for design in designs]
+            tell(number + _SEARCH * (done + 1) / len(divisions), len(study.budgets), f"${budget:,.0f} divided")
+        rows = [_best([each for each in choices if each.design == design]) for design in dict.fromkeys(each.design for each in choices)]
+        rows.sort(key=lambda each: -each.formula)
+        for place, choice in enumerate(rows[: study.verified]):
+            rows[place] = replace(choice, simulated=search.simulate(choice))
+            part = _SEARCH + (1 - _SEARCH) * (place + 1) / study.verified
+            tell(number + part, len(study.budgets), f"${budget:,.0f}: {choice.design} simulated")
+        best += rows
+    return best
 
 
 def _best(choices: Sequence[Choice]) -> Choice:
@@ -192,40 +192,40 @@ def _best(choices: Sequence[Choice]) -> Choice:
 class _Search:
     """Formulas and simulations of one workload at a scale; what memory makes of the references is kept by its size."""
 
-    def __init__(self, asked: Worth, prices: Prices, pages: int, stream: TransactionStream, scale: float) -> None:
-        self.asked, self.prices, self.pages, self.stream, self.scale = asked, prices, pages, stream, scale
-        transacted = Transacted(stream)
-        self.references = transacted.until(_EACH * stream.pages)
-        self.each, self.window = transacted.each, last_of(len(self.references.pages))
+    def __init__(self, study: WorthStudy, prices: Prices, pages: int, stream: TransactionStream, scale: float) -> None:
+        self.study, self.prices, self.pages, self.stream, self.scale = study, prices, pages, stream, scale
+        transactions = TransactionReferences(stream)
+        self.references = transactions.until(_EACH * stream.pages)
+        self.each, self.window = transactions.each, last_of(len(self.references.pages))
         self.stays: dict[int, Stays] = {}
-        self.least = _A_CLIENT * asked.clients  # in a smaller memory pages that are on their way make a difference
+        self.least = _A_CLIENT * study.clients  # in a smaller memory pages that are on their way make a difference
 
     def divisions(self, budget: float) -> Iterator[tuple[int, int, int]]:
         prices, most = self.prices, self.stream.pages
-        page = self.asked.page_size / self.scale / GB  # what a frame stands for
-        fewest = int(np.ceil(self.pages * self.asked.page_size / (prices.disk_size * GB)))
+        page = self.study.page_size / self.scale / GB  # what a frame stands for
+        fewest = int(np.ceil(self.pages * self.study.page_size / (prices.disk_size * GB)))
         if fewest * prices.disk + self.least * page * prices.memory > budget:
-            told = f"{fewest} disks and {format_size(round(self.least * page * GB))} of memory cost more"
-            raise InvalidParameterError("budget", f"{budget:,.2f}", told)
+            price = f"{fewest} disks and {format_size(round(self.least * page * GB))} of memory cost more"
+            raise InvalidParameterError("budget", f"{budget:,.2f}", price)
         counts = fewest * 2.0 ** (np.arange(0, 64) / 2)
         for disks in sorted(set(np.floor(counts[counts * prices.disk < budget]).astype(int).tolist())):
-            rest, seen = budget - disks * prices.disk, set()
+            rest, sizes = budget - disks * prices.disk, set()
             for share in _SHARES:
                 ssd = _rounded(min(share * rest / prices.ssd / page, most))
                 memory = _rounded(min((rest - ssd * page * prices.ssd) / prices.memory / page, most))
-                if memory >= self.least and (memory, ssd) not in seen:
-                    seen.add((memory, ssd))
+                if memory >= self.least and (memory, ssd) not in sizes:
+                    sizes.add((memory, ssd))
                     yield memory, ssd, disks
 
     def _setup(self, design: str, memory: int, ssd: int) -> PoolSetup:
-        asked, page = self.asked, self.asked.page_size
-        options = {"clients": asked.clients, "think": asked.think, "work": asked.work, "expansion": 1, "read_ahead": 1}
-        return PoolSetup(asked.workload, design, memory * page, ssd * page, NEVER, NEVER, page_size=page, options=options, scale=1)
+        study, page = self.study, self.study.page_size
+        options = {"clients": study.clients, "think": study.think, "work": study.work, "expansion": 1, "read_ahead": 1}
+        return PoolSetup(study.workload, design, memory * page, ssd * page, NEVER, NEVER, page_size=page, options=options, scale=1)
 
     def choice(self, budget: float, design: str, memory: int, ssd: int, disks: int) -> Choice:
-        asked, prices, page = self.asked, self.prices, self.asked.page_size / self.scale
+        study, prices, page = self.study, self.prices, self.study.page_size / self.scale
         system = self._setup(design, memory, ssd).system(self.stream.pages)
-        formula = Formula(system, service(asked.disks(disks)), service(asked.rates[1]))
+        formula = Formula(system, service(study.disks(disks)), service(study.rates[1]))
         if memory not in self.stays:
             self.stays[memory] = formula.stays(self.references, self.window)
         rate = formula.predict(formula.flows(self.stays[memory], self.window), self.each).throughput
@@ -234,17 +234,17 @@ class _Search:
         return Choice(budget, cost, design, *sizes, disks, rate)
 
     def simulate(self, choice: Choice) -> float:
-        page, asked, count = self.asked.page_size / self.scale, self.asked, len(self.references.pages)
+        page, study, count = self.study.page_size / self.scale, self.study, len(self.references.pages)
         setup = self._setup(choice.design, round(choice.memory / page), round(choice.ssd / page))
-        rates = {DISK: asked.disks(choice.disks)} | ({SSD: asked.rates[1]} if setup.ssd else {})
-        run = setup.build(devices={number: each.station(asked.page_size) for number, each in rates.items()}, stream=self.stream)
-        passed = [(0, 0, 0)]
+        rates = {DISK: study.disks(choice.disks)} | ({SSD: study.rates[1]} if setup.ssd else {})
+        run = setup.build(devices={number: each.station(study.page_size) for number, each in rates.items()}, stream=self.stream)
+        progress = [(0, 0, 0)]
         step = max(1, round(count / (choice.formula * self.each) * SECONDS / _STEPS_OF_A_RUN))
-        while passed[-1][1] < count and not (run.tables.numbers[ENDED] and len(passed) > 2 and passed[-1][1] == passed[-2][1]):
-            until = passed[-1][0] + step
+        while progress[-1][1] < count and not (run.tables.numbers[ENDED] and len(progress) > 2 and progress[-1][1] == progress[-2][1]):
+            until = progress[-1][0] + step
             run.run(until)
-            passed.append((until, run.counts["references"], run.counts["transactions"]))
-        times, references, transactions = np.array(passed).T
+            progress.append((until, run.counts["references"], run.counts["transactions"]))
+        times, references, transactions = np.array(progress).T
         first = max(0, int(np.searchsorted(references, (1 - LAST) * count)) - 1)
         return float((transactions[-1] - transactions[first]) * SECONDS / (times[-1] - times[first]))
 
@@ -253,23 +253,23 @@ def _rounded(frames: float) -> int:
     return int(2 ** (np.floor(np.log2(frames) * _STEPS) / _STEPS)) if frames >= 1 else 0
 
 
-def choices_table(found: Sequence[Choice]) -> Table:
+def choices_table(choices: Sequence[Choice]) -> Table:
     """A row a budget and design."""
     columns: dict[str, Any] = {"budget, $": ("budget", "{:,.0f}".format), "design": "design"}
     columns |= {"memory": ("memory", format_size), "SSD": ("ssd", format_size), **same("disks", "formula", "simulated")}
     columns |= {"error": ("error", "{:+.1%}".format)}
-    return Table.of((each.row() for each in found), columns, digits=0)
+    return Table.of((each.row() for each in choices), columns, digits=0)
 
 
-def choices_figure(found: Sequence[Choice]) -> Figure:
+def choices_figure(choices: Sequence[Choice]) -> Figure:
     """Transactions a second over the budget: by formula a line a design, simulated as hollow marks."""
     series = {}
-    for name in dict.fromkeys(each.design for each in found):
-        mine = sorted((each for each in found if each.design == name), key=lambda each: each.budget)
+    for name in dict.fromkeys(each.design for each in choices):
+        mine = sorted((each for each in choices if each.design == name), key=lambda each: each.budget)
         series[name] = [each.budget for each in mine], [each.formula for each in mine]
     figure = lines(series, xlabel="budget, $", ylabel="transactions/s; simulated: hollow", ylim=(0, None))
     for number, name in enumerate(series):
-        known = [(each.budget, each.simulated) for each in found if each.design == name and each.simulated is not None]
+        points = [(each.budget, each.simulated) for each in choices if each.design == name and each.simulated is not None]
         look = stroke(number) | {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 9}
-        figure.axes[0].plot(*zip(*known, strict=True), **look) if known else None
+        figure.axes[0].plot(*zip(*points, strict=True), **look) if points else None
     return figure
