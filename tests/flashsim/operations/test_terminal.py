@@ -124,7 +124,7 @@ def test_what_is_printed_fits_and_is_as_reviewed(
     parts: list[terminal.Part] = []
     fitted = terminal.fitted
     monkeypatch.setattr(terminal, "fitted", lambda part, columns: parts.append(part) or fitted(part, columns))
-    monkeypatch.setattr(doctor, "_examined", lambda: EXAMINED)
+    monkeypatch.setattr(doctor, "_facts", lambda: EXAMINED)
     result = flashsim(line.replace("drive.parv", next(path.name for path in files.glob("*.parv"))))
     assert result.exit_code == 0, result.output
     parts = [part.replace(str(files), "HERE") if isinstance(part, str) else part for part in parts]

@@ -198,12 +198,12 @@ from pathlib import Path
 from flashsim.studies.runs import interrupts
 from flashsim.studies.runs import outputs
 interrupts.heed()
-put = outputs._put
+put = outputs._move
 def interrupted(pending):
     for each in pending:
         os.kill(os.getpid(), signal.SIGINT)
         put([each])
-outputs._put = interrupted
+outputs._move = interrupted
 with outputs.Outputs(force=False) as written:
     for name in ("a", "b"):
         written.file("--out", Path(sys.argv[1], name)).write_text(name)
