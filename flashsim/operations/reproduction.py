@@ -141,7 +141,6 @@ def _run(job: Job, result: JobResult) -> dict[str, Any]:
 
 
 def _template_values(one: PaperResult, scale: float) -> dict[str, Any]:
-    """The template's values of one paper."""
     name = one.paper.name
     runs = [_run(job, result) for job, result in one.results.runs.items()]
     by_id = {run["id"]: run for run in runs}

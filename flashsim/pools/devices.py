@@ -222,8 +222,8 @@ def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dic
     Examples
     --------
     >>> sums = {"flash_written": 8e9, "flash_programmed": 16e9, "flash_erases": 62500, "transactions": 1e6}
-    >>> told = wear(sums, 1000, 7680 * 96 * 100_000)
-    >>> told["ssd_programmed_per_transaction"], told["ssd_write_amplification"], round(told["ssd_years"], 2)
+    >>> result = wear(sums, 1000, 7680 * 96 * 100_000)
+    >>> result["ssd_programmed_per_transaction"], result["ssd_write_amplification"], round(result["ssd_years"], 2)
     (16000.0, 2.0, 37.38)
     """
     erases = sums["flash_erases"] / seconds

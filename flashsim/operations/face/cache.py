@@ -112,11 +112,11 @@ def cache(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.cache([1, 2, 3, 1, 2, 3, 4, 1], policy="lru", size=3)
-    >>> told.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
+    >>> result = fs.cache([1, 2, 3, 1, 2, 3, 4, 1], policy="lru", size=3)
+    >>> result.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
     [['lru', 3, 3, 4, 1]]
-    >>> told = fs.cache("zipf:pages=200,references=1000,write-share=0.5", policy=["lru", "cflru"], device="intel-x25e-64gb", cpu=None)
-    >>> bool((told.summary().pages_written == told.summary().write_backs).all()), told.summary()[["io_s", "flush_s"]].shape
+    >>> result = fs.cache("zipf:pages=200,references=1000,write-share=0.5", policy=["lru", "cflru"], device="intel-x25e-64gb", cpu=None)
+    >>> bool((result.summary().pages_written == result.summary().write_backs).all()), result.summary()[["io_s", "flush_s"]].shape
     (True, (2, 2))
     """
     if requests is not None and device is None:

@@ -125,7 +125,7 @@ def compare(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
+    >>> result = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
     ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
     """
     if not 0 < scale <= 1000:

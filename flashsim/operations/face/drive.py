@@ -238,7 +238,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     --------
     >>> import flashsim as fs
     >>> new = fs.drive("intel-x25e-64gb", state="new")
-    >>> new.name, new.told
+    >>> new.name, new.preparation
     ('intel-x25e-64gb', 'empty')
     """
     name, name_of_state = text(preset, "preset"), text(precondition or state, "state")

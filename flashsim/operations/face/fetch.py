@@ -134,10 +134,10 @@ def fetch(
     Examples
     --------
     >>> import flashsim as fs, networkx
-    >>> told = fs.fetch(networkx.complete_bipartite_graph(3, 3), frames=3, planner="overlap", exact=True)
-    >>> told.summary()[["planner", "fetches", "bound"]].values.tolist()
+    >>> result = fs.fetch(networkx.complete_bipartite_graph(3, 3), frames=3, planner="overlap", exact=True)
+    >>> result.summary()[["planner", "fetches", "bound"]].values.tolist()
     [['overlap', 8, 6], ['optimum', 8, 6]]
-    >>> told.fewest_frames, told.plan("overlap").to_frame().page.nunique()
+    >>> result.fewest_frames, result.plan("overlap").to_frame().page.nunique()
     (4, 6)
     """
     page_graph = _graph(graph, results, parameters)

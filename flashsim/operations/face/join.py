@@ -276,10 +276,10 @@ def join(
     >>> import flashsim as fs, pandas as pd
     >>> r = pd.DataFrame({"key": [1, 2, 3], "name": ["a", "b", "c"]})
     >>> s = pd.DataFrame({"key": [3, 1, 3, None], "value": [0.5, 1.5, 2.5, 3.5]})
-    >>> told = fs.join(r, s, on="key", algorithm="grace-hash", device="ocz-core-60gb", memory="64KiB")
-    >>> told.rows().sort_values(["key", "value"]).values.tolist()
+    >>> result = fs.join(r, s, on="key", algorithm="grace-hash", device="ocz-core-60gb", memory="64KiB")
+    >>> result.rows().sort_values(["key", "value"]).values.tolist()
     [[1, 'a', 1.5], [3, 'c', 0.5], [3, 'c', 2.5]]
-    >>> told.phases()["phase"].tolist()
+    >>> result.phases()["phase"].tolist()
     ['partition', 'join']
     >>> late = fs.join(r, s, on="key", algorithm="digest", first="bnl", fetch="naive", device="ocz-core-60gb", memory="64KiB")
     >>> late.phases()["phase"].tolist()

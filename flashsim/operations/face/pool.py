@@ -172,9 +172,9 @@ def pool(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.pool("zipf:pages=2000,each=5", design=["none", "dw"], memory="4MiB", ssd="10MiB", clients=4, time="2s")
-    >>> none, dw = told.summary().transactions_s
-    >>> bool(dw > none), told.series().shape[0]
+    >>> result = fs.pool("zipf:pages=2000,each=5", design=["none", "dw"], memory="4MiB", ssd="10MiB", clients=4, time="2s")
+    >>> none, dw = result.summary().transactions_s
+    >>> bool(dw > none), result.series().shape[0]
     (True, 200)
     """
     device_of = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})

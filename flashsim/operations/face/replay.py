@@ -103,8 +103,8 @@ def replay(
     --------
     >>> import flashsim as fs, pandas as pd
     >>> trace = pd.DataFrame({"operation": "read", "offset": [0, 65536, 4096], "length": 4096})
-    >>> told = fs.replay(trace, ["intel-x25e-64gb", "toshiba-5400-320gb"])
-    >>> told.summary()["requests"].tolist()
+    >>> result = fs.replay(trace, ["intel-x25e-64gb", "toshiba-5400-320gb"])
+    >>> result.summary()["requests"].tolist()
     [3, 3]
     """
     real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}

@@ -170,7 +170,7 @@ def reproduce(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
+    >>> result = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
     """
     if listed:
         return _papers()

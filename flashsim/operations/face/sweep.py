@@ -119,11 +119,11 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.sweep(
+    >>> result = fs.sweep(
     ...     fs.join, r="do2009:customer@0.01", s="do2009:orders@0.01", on="c_custkey=o_custkey",
     ...     algorithm=["bnl", "grace-hash"], memory=["128KiB", "256KiB"], device="ocz-core-60gb", jobs=1,
     ... )
-    >>> told.summary()[["algorithm", "memory"]].values.tolist()
+    >>> result.summary()[["algorithm", "memory"]].values.tolist()
     [['bnl', '128KiB'], ['bnl', '256KiB'], ['grace-hash', '128KiB'], ['grace-hash', '256KiB']]
     """
     module = import_module(getattr(function, "__module__", "builtins"))

@@ -92,8 +92,8 @@ def worth(
     Examples
     --------
     >>> import flashsim as fs
-    >>> told = fs.worth("zipf:pages=20000,write-share=0.2,each=5", budget=500, design=["none", "lc"], clients=8, verify=0)
-    >>> told.summary().design.tolist()[0] in ("none", "lc"), told.break_even()["memory"] < told.break_even()["ssd"]
+    >>> result = fs.worth("zipf:pages=20000,write-share=0.2,each=5", budget=500, design=["none", "lc"], clients=8, verify=0)
+    >>> result.summary().design.tolist()[0] in ("none", "lc"), result.break_even()["memory"] < result.break_even()["ssd"]
     (True, True)
     """
     study = budgets.WorthStudy(

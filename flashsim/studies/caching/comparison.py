@@ -59,8 +59,8 @@ def interval(differences: npt.NDArray[np.float64], mean: float | None = None) ->
 
     Examples
     --------
-    >>> told = interval(np.array([0.5, 0.25] * 32))
-    >>> told.mean, round(told.half, 3), told.windows, told.independent, told.sign
+    >>> result = interval(np.array([0.5, 0.25] * 32))
+    >>> result.mean, round(result.half, 3), result.windows, result.independent, result.sign
     (0.375, 0.031, 64, True, 1)
     """
     means = differences
@@ -137,7 +137,7 @@ class PolicyComparison:
         return Interval(0.0, 0.0, 0, True)
 
     def best(self) -> list[dict[str, Any]]:
-        """A row a size, JSON-ready: the best policy that knows no future, those not told apart from it, its hit ratio and the optimum's."""
+        """A row a size, JSON-ready: the best policy without knowledge of the future, its equals, its hit ratio and the optimum's."""
         rows = []
         for frames, runs in self.by_size():
             mine = [each for each in runs if not each.future]

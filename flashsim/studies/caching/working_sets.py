@@ -20,7 +20,7 @@ from traces.summary.reuse import sampled_rows
 
 Reals = npt.NDArray[np.float64]
 
-#: Windows between a power of two and the next one; shorter ones than twice as many references are all told.
+#: Windows between a power of two and the next one; shorter ones than twice as many references all have a point.
 _STEPS = 32
 _BUCKETS = 58 * _STEPS
 # Of the times in a bucket: how many there are, and their sum.
