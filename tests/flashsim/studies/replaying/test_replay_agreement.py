@@ -40,7 +40,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealDevice]:
             made.write(np.array([begin]), data, np.array([MIB]))
         made.flush()
         yield made
-        made.remove_if_made()
+        made.remove_if_new()
 
 
 def runs(device: RealDevice, batch: pa.RecordBatch, depth: int) -> dict[str, list[DeviceReport]]:
