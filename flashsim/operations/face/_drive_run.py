@@ -81,7 +81,7 @@ class DriveRun:
     moved
         Number of requests wrapped around.
     replay, lateness
-        Of a real device.
+        Figures of the replay on a real device.
     comparison
         Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     """

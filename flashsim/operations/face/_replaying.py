@@ -159,7 +159,7 @@ class ReplayOutcome(Outcome):
 
 
 def title_of(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
-    """One line: requests, devices, durations, states and notes."""
+    """A line with requests, devices, durations, states and notes."""
     places = ", ".join(f"{run.device} {format_duration(run.report.duration)}" for run in runs)
     wraps = max(run.moved for run in runs)
     note = f"{wraps:,} requests wrapped around" if wraps else ""

@@ -162,7 +162,7 @@ class DesignRuns:
     Parameters
     ----------
     study
-        Its parameters.
+        Parameters of the study.
     pages
         Pages of the database.
     runs
@@ -284,7 +284,7 @@ def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
 
 
 def _needs_ssd(design: str) -> bool:
-    """Whether a design does anything with an SSD."""
+    """The design uses an SSD."""
     return DESIGNS.load(design.partition(":")[0]).SSD
 
 
@@ -324,7 +324,7 @@ def part_names(texts: Sequence[str]) -> list[str]:
 
 
 def is_until_ssd(value: str, parameter: str) -> bool:
-    """Whether reads from disk bring more than a page until the SSD is full, and not only until memory is.
+    """Reads from disk bring more than a page until the SSD is full, and not only until memory is.
 
     Examples
     --------

@@ -163,7 +163,7 @@ class PhaseComparison:
     Parameters
     ----------
     phases_left_out, requests_left_out, pages_left_out, io_left_out
-        Of the whole: phases without a formula, and their requests, pages and seconds, which the difference leaves out.
+        Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
     """
 
     phase: str

@@ -42,7 +42,7 @@ class Table(pd.DataFrame):
     header
         Column names.
     rows
-        Each with an entry a column; None where there is nothing to say.
+        Rows with an entry a column; None where there is nothing to say.
     digits
         Decimals that numbers which are not whole are shown with.
     runs
@@ -287,7 +287,7 @@ def _lines(columns: Sequence[_Column], width: int | None) -> str:
 
 
 def show(entry: Entry, digits: int = 2) -> str:
-    """One entry for people.
+    """An entry as text.
 
     Examples
     --------

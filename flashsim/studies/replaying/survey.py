@@ -19,9 +19,9 @@ from traces.summary.histogram import Clock
 
 #: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
 WINDOW = 1 << 16
-#: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
+#: Bytes of the pieces in which a drive is loaded: each call costs about a millisecond, whatever it loads.
 _LOAD_UNIT = MIB
-#: Where a trace reads from more separate places, the unit doubles until they are fewer: memory stays small; more is loaded than is read.
+#: The most separate places of reads: beyond, the unit doubles until they are fewer; memory stays small, and more is loaded than read.
 _MOST_PLACES = 1 << 20
 
 

@@ -53,7 +53,7 @@ class ShipsModel:
     Parameters
     ----------
     scale
-        Of relations and memory, at most 1.
+        Scale of relations and memory, at most 1.
     page
         Bytes of a page, where every request is one; 0 where requests are longer.
     """
@@ -111,7 +111,7 @@ class ReadyDrive:
     Parameters
     ----------
     full
-        Whether it holds data everywhere, so that relations need not be loaded.
+        The drive holds data everywhere, so that relations need not be loaded.
     start
         Bytes from its begin to the join's volume.
     """
@@ -137,17 +137,17 @@ class DriveInUse:
     Parameters
     ----------
     preset
-        By name or TOML file.
+        Name of the preset, or its TOML file.
     changes
         Other values of its parameters.
     full
-        Whether it holds data everywhere, written in order.
+        The drive holds data everywhere, written in order.
     start
         Bytes from its begin to the join's volume.
     overwrites
-        So many random pages of 4 KiB were written again since, as `seed` draws them.
+        Random pages of 4 KiB written again since, as `seed` draws them.
     model
-        Of which it is a part.
+        The ship's model that the drive belongs to.
     """
 
     preset: str
@@ -191,7 +191,7 @@ HeldDrive = ReadyDrive | DriveInUse
 
 
 def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[DriveInUse]]:
-    """So many states of each machine's drive, drawn under a seed."""
+    """A number of states of each machine's drive, drawn under a seed."""
     drives: dict[str, list[DriveInUse]] = {machine: [] for machine in devices}
     for number in range(count):
         draw = generator(seed, "state", number)

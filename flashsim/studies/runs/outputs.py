@@ -56,7 +56,7 @@ class Outputs:
         RefusedError
             The file exists and may not be replaced, or is named twice.
         FlashsimError
-            It cannot be written.
+            The place cannot be written.
         """
         final = self._final(option, path)
         special = _is_special(final)
@@ -78,7 +78,7 @@ class Outputs:
         RefusedError
             The folder holds files already, and they may not be replaced.
         FlashsimError
-            It cannot be written.
+            The place cannot be written.
         """
         final = self._final(option, path)
         if final.exists() and not final.is_dir():
