@@ -18,7 +18,7 @@ from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
 from flashsim.studies.caching import comparison, curves, report, stepping
 from flashsim.studies.caching.running import policy_names
-from flashsim.studies.caching.session import CacheRuns, CacheStudy, ReferenceSource, simulate
+from flashsim.studies.caching.session import CacheRuns, CacheStudy, NamedReferences, execute
 from flashsim.studies.caching.sizes import parse_sample
 from flashsim.studies.caching.working_sets import WorkingSetCurve
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -38,7 +38,7 @@ class CacheOutcome(Outcome):
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, results: CacheRuns, source: ReferenceSource, study: CacheStudy) -> None:
+    def __init__(self, results: CacheRuns, source: NamedReferences, study: CacheStudy) -> None:
         super().__init__(results)
         self.source, self.study = source, study
 
@@ -179,10 +179,10 @@ class CacheComparison(Outcome):
         return report.differences(self.result)
 
 
-def comparison_of(source: ReferenceSource, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
+def comparison_of(source: NamedReferences, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
     study = replace(study, policies=comparison.with_optimum(at_least_two(study.policies)), windows=comparison.WINDOWS)
     with activity("simulating policies") as progress:
-        results = simulate(source, study, progress)
+        results = execute(source, study, progress)
     return CacheComparison(comparison.PolicyComparison(results), results.title(), provenance)
 
 
@@ -194,7 +194,7 @@ def at_least_two(policies: Sequence[str]) -> list[str]:
     return names
 
 
-def curve_of(source: ReferenceSource, study: CacheStudy, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
+def curve_of(source: NamedReferences, study: CacheStudy, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
     share, most = parse_sample(sample)
     with activity("making curves") as progress:
         result = curves.curves(source, study, share, most, progress)

@@ -26,7 +26,7 @@ from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.session import CacheStudy, ReferenceSource, simulate
+from flashsim.studies.caching.session import CacheStudy, NamedReferences, execute
 from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
@@ -130,7 +130,7 @@ def cache(
     with ExitStack() as stack:
         if target is not None and requests is not None:
             target = replace(target, sink=stack.enter_context(ParquetRecorder(requests, origin())))
-        results = simulate(source, study, stack.enter_context(activity("simulating policies")), target)
+        results = execute(source, study, stack.enter_context(activity("simulating policies")), target)
     return CacheOutcome(results, source, study)
 
 
@@ -217,19 +217,19 @@ class _Requests:
     page_size: int
 
     def batches(self) -> ReferenceBatches:
-        """See `flashsim.studies.caching.session.ReferenceSource`."""
+        """See `flashsim.studies.caching.session.NamedReferences`."""
         with trace_file(self.trace) as file:
             yield from page_trace.page_trace(file, self.page_size).batches()
 
 
-def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[ReferenceSource, CacheStudy]:
+def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[NamedReferences, CacheStudy]:
     """The references of a trace, and the parameters of a study."""
     page_size, seed, sample = how["page_size"], how["seed"], how.get("sample", 1.0)
     study = CacheStudy(policies, sizes, page_size, how.get("warm_up", 0), how["limit"], seed, how["jobs"] or cores(), sample)
     return _source(trace, study, how["format"], how["columns"]), study
 
 
-def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str | None) -> ReferenceSource:
+def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str | None) -> NamedReferences:
     """References of whatever describes them."""
     if isinstance(value, str | PathLike):
         return of_text(text(value, "trace"), study.page_size, study.seed, format_name, columns)
@@ -243,6 +243,6 @@ def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str
     if isinstance(value, TraceSource):
         return _Requests("requests", value, study.page_size)
     if callable(getattr(value, "batches", None)) and isinstance(getattr(value, "name", None), str):
-        source: ReferenceSource = value
+        source: NamedReferences = value
         return source
     return of_values(value)

@@ -197,7 +197,7 @@ def pool(
     )
     start = perf_counter()
     with activity("designs") as progress:
-        results = session.simulate(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
+        results = session.execute(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
     return PoolOutcome(results, perf_counter() - start)
 
 

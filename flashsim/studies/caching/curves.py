@@ -34,7 +34,7 @@ from flashsim.studies.caching.miss_curves import (
 )
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
-from flashsim.studies.caching.session import CacheStudy, ReferenceSource
+from flashsim.studies.caching.session import CacheStudy, NamedReferences
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.caching.working_sets import WorkingSetCurve, WorkingSets
@@ -104,7 +104,7 @@ class Curves:
 
 
 def curves(
-    source: ReferenceSource, study: CacheStudy, sample: float = 1.0, least_pages: int = LEAST_PAGES, progress: Progress | None = None
+    source: NamedReferences, study: CacheStudy, sample: float = 1.0, least_pages: int = LEAST_PAGES, progress: Progress | None = None
 ) -> Curves:
     """Misses of policies by size, from the first reference on.
 
@@ -149,7 +149,7 @@ def curves(
     return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order, passes)
 
 
-def _lru(source: ReferenceSource, study: CacheStudy, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
+def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
     lru = LruCurve(sample, least_pages)
     for batch in _batches(source, study.limit):
         lru.add(batch.pages)
@@ -163,7 +163,7 @@ def _lru(source: ReferenceSource, study: CacheStudy, sample: float, least_pages:
     return curve
 
 
-def working_sets(source: ReferenceSource, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
+def working_sets(source: NamedReferences, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
     """The mean working set, in pages, and the share of misses, by the references of a window."""
     sets = WorkingSets(sample)
     for batch in _batches(source, limit):
@@ -171,7 +171,7 @@ def working_sets(source: ReferenceSource, sample: float = 1.0, limit: int | None
     return sets.curve()
 
 
-def _batches(source: ReferenceSource, limit: int | None) -> Iterator[References]:
+def _batches(source: NamedReferences, limit: int | None) -> Iterator[References]:
     count = 0
     for batch in source.batches():
         rest = len(batch.pages) if limit is None else limit - count
@@ -181,7 +181,7 @@ def _batches(source: ReferenceSource, limit: int | None) -> Iterator[References]
             return
 
 
-def _parts(source: ReferenceSource, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
+def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
     """All references; or those to a sample of pages, and then to parts of it; and how many pages each of theirs stands for."""
     if rate == 1:
         yield NumberedTrace(source.name, source.batches(), study.limit), 1

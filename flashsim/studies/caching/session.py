@@ -18,7 +18,7 @@ from flashsim.studies.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from traces.summary.reuse import sampled_rows
 
 
-class ReferenceSource(Protocol):
+class NamedReferences(Protocol):
     """A source of references that has a name."""
 
     @property
@@ -111,7 +111,7 @@ class CacheRuns:
         return {name: value for name, value in vars(self).items() if name != "runs"} | {"runs": self.rows()}
 
 
-def simulate(source: ReferenceSource, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
+def execute(source: NamedReferences, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
     """Let policies replace the pages of pools of several sizes as a trace refers to them.
 
     Parameters

@@ -21,7 +21,7 @@ from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.drivers import run
-from flashsim.studies.caching.session import ReferenceSource
+from flashsim.studies.caching.session import NamedReferences
 from flashsim.studies.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
 from traces.file.excerpt import excerpt
 from traces.file.page_trace import page_trace
@@ -50,7 +50,7 @@ class ArrayTrace:
     writes: np.ndarray | None = None
 
     def batches(self) -> Iterator[References]:
-        """See `flashsim.studies.caching.session.ReferenceSource`."""
+        """See `flashsim.studies.caching.session.NamedReferences`."""
         for begin in range(0, len(self.pages), BATCH):
             part = slice(begin, begin + BATCH)
             yield References(self.pages[part], None if self.writes is None else self.writes[part])
@@ -76,7 +76,7 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     return ArrayTrace(name, numbers, flags.to_numpy(np.bool_))
 
 
-def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ReferenceSource:
+def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> NamedReferences:
     """References of whatever a text names: a trace of pages, or of requests, which are split into pages, or generated ones."""
     name, colon, _ = text.partition(":")
     if Path(text).exists() or not (colon or name in GENERATORS.names()):

@@ -13,7 +13,7 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.studies.caching.numbered import NumberedTrace
-from flashsim.studies.caching.session import ReferenceSource
+from flashsim.studies.caching.session import NamedReferences
 from flashsim.studies.presentation.plots import style
 
 #: References and frames that are drawn at most.
@@ -61,7 +61,7 @@ class PolicyStep:
         return row | {"frames": " ".join(names)}
 
 
-def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[PolicyStep]:
+def steps(source: NamedReferences, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[PolicyStep]:
     """The first references of a trace, by each policy."""
     numbers = PageNumbers()
     with NumberedTrace(source.name, source.batches(), limit) as trace:

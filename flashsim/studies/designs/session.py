@@ -198,7 +198,7 @@ class DesignRuns:
         return {"asked": self.study.as_dict(), "pages": self.pages, "runs": runs}
 
 
-def simulate(study: PoolStudy, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> DesignRuns:
+def execute(study: PoolStudy, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> DesignRuns:
     """Run each system from cold, unless its result is kept from before.
 
     Parameters

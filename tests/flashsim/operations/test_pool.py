@@ -12,13 +12,13 @@ from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
 from flashsim.studies.designs import report
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 
 
 @pytest.fixture(scope="module")
 def done() -> DesignRuns:
     switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
-    return simulate(
+    return execute(
         PoolStudy(
             workload="zipf:pages=400,write-share=0.5,each=4",
             designs=["none", "lc"],
@@ -111,7 +111,7 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
         asked = PoolStudy(
             workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, switches=switches, without=[]
         )
-        runs[seconds] = simulate(asked)
+        runs[seconds] = execute(asked)
     (row,) = runs[60].rows()
     assert row["QphH"] == pytest.approx((row["power"] * row["throughput"]) ** 0.5)
     assert "QphH" not in runs[1].rows()[0]

@@ -17,7 +17,7 @@ from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.pools.devices import WORN
 from flashsim.studies.designs.results import DesignResult
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.replaying.preconditioning import parse_state
 
 FLASH, SMALL, DISK = "iodrive-slc-160gb", "mtron-msd-sata3025-16gb", "seagate-barracuda-7200.12"
@@ -79,7 +79,7 @@ def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> PoolStu
 
 @pytest.fixture(scope="module")
 def steady() -> DesignRuns:
-    return simulate(asked("steady"))
+    return execute(asked("steady"))
 
 
 def sums(each: DesignResult) -> dict[str, int]:
@@ -108,7 +108,7 @@ def test_wear_is_what_the_drive_counted(steady: DesignRuns) -> None:
 def test_a_steady_drive_amplifies_from_the_first_write_on(steady: DesignRuns) -> None:
     """As many blocks are erased as pages are programmed for them; a new drive collects nothing until it has been filled."""
     (ran,) = steady.runs
-    (new,) = simulate(asked("empty")).runs
+    (new,) = execute(asked("empty")).runs
     begin = {name: ran.counts[name][:10].sum() for name in WORN}
     assert begin["flash_programmed"] > 2 * begin["flash_written"]
     assert sums(new)["flash_moved"] == 0
@@ -117,9 +117,9 @@ def test_a_steady_drive_amplifies_from_the_first_write_on(steady: DesignRuns) ->
 
 def test_what_is_no_flash_drive_has_no_state() -> None:
     with pytest.raises(RefusedError, match="--precondition: the ssd, rates, is no flash drive"):
-        simulate(asked("steady", ssd="rates"))
+        execute(asked("steady", ssd="rates"))
     with pytest.raises(InvalidParameterError, match="ssd: 140 MB"):
-        simulate(asked("steady", ssd=f"{FLASH}/1500"))
+        execute(asked("steady", ssd=f"{FLASH}/1500"))
 
 
 def test_drives_of_ones_own_are_taken_in_their_state() -> None:
@@ -143,5 +143,5 @@ def test_drives_of_ones_own_are_taken_in_their_state() -> None:
 
 
 def test_arrays_have_parts_too() -> None:
-    done = simulate(replace(asked("empty", ssd=f"2x{FLASH}/1000"), time=SECONDS // 50))
+    done = execute(replace(asked("empty", ssd=f"2x{FLASH}/1000"), time=SECONDS // 50))
     assert len(done.runs[0].devices["ssd"]) == 2

@@ -15,7 +15,7 @@ from flashsim.core import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS, MIB, SECONDS
 from flashsim.studies.designs import session
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, simulate
+from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.runs.parallel import leave_messages, worker_messages
 
@@ -44,14 +44,14 @@ def test_a_run_goes_on_where_it_was_interrupted(own_results: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(small(), interrupt)
+        execute(small(), interrupt)
     (first,) = own_results.rglob("*.json")
     written = first.stat().st_mtime_ns
-    resumed, fresh = simulate(small()), simulate(small(), settings=Settings(fresh=True))
+    resumed, fresh = execute(small()), execute(small(), settings=Settings(fresh=True))
     assert (resumed.recalled, fresh.recalled) == (1, 0) and rows(resumed) == rows(fresh)
-    assert simulate(small(last=0.5)).recalled == 2  # which is told of the same runs
-    assert simulate(small(designs=["none", "dw", "lc"])).recalled == 2
-    assert simulate(small(seed=1)).recalled == 0 and rows(simulate(small(seed=1))) != rows(resumed)
+    assert execute(small(last=0.5)).recalled == 2  # which is told of the same runs
+    assert execute(small(designs=["none", "dw", "lc"])).recalled == 2
+    assert execute(small(seed=1)).recalled == 0 and rows(execute(small(seed=1))) != rows(resumed)
     assert written <= first.stat().st_mtime_ns
 
 
@@ -59,15 +59,15 @@ def test_a_design_of_ones_own_runs_again_once_it_has_changed(own_results: Path, 
     source = (Path(session.DESIGNS.load("dw").__file__)).read_text()  # type: ignore[attr-defined]
     Path("mine.py").write_text(source)
     mine = small(designs=["mine.py"])
-    assert [simulate(mine).recalled for _ in range(2)] == [0, 1]
+    assert [execute(mine).recalled for _ in range(2)] == [0, 1]
     Path("mine.py").write_text(source + "# changed\n")
-    assert simulate(mine).recalled == 0
+    assert execute(mine).recalled == 0
 
 
 def test_designs_side_by_side_do_the_same(own_results: Path) -> None:
     told: list[str] = []
-    beside = simulate(small(), lambda done, total, message="": told.append(message), Settings(jobs=2))
-    assert rows(beside) == rows(simulate(small(), settings=Settings(fresh=True))) and beside.recalled == 0
+    beside = execute(small(), lambda done, total, message="": told.append(message), Settings(jobs=2))
+    assert rows(beside) == rows(execute(small(), settings=Settings(fresh=True))) and beside.recalled == 0
     assert {"none", "lc"} <= set(told)
 
 
@@ -93,7 +93,7 @@ def test_sizes_and_times_are_scaled_alike(own_results: Path) -> None:
     whole = small(
         workload="uniform:pages=8000,write-share=0.2,each=4", memory=800 * 512, ssd=3000 * 512, time=40 * SECONDS, switches=switches
     )
-    runs = [simulate(replace(whole, scale=scale)) for scale in (1.0, 0.25)]
+    runs = [execute(replace(whole, scale=scale)) for scale in (1.0, 0.25)]
     full, part = (each.runs[1].system for each in runs)
     assert (part.pages, part.memory, part.ssd) == (full.pages // 4, full.memory // 4, full.ssd // 4)
     assert (part.interval, part.checkpoint, part.clients) == (full.interval // 4, full.checkpoint // 4, full.clients)
@@ -128,7 +128,7 @@ def test_every_workload_runs_with_every_design(workload: str, recorded: str, own
         time=SECONDS // 5,
         switches={"clients": 4, "partitions": 4},
     )
-    done = simulate(asked)
+    done = execute(asked)
     assert len(done.runs) == 10
     for each, row in zip(done.runs, done.rows(), strict=True):
         missed = row["references"] - row["hits"] - row["created"]
@@ -137,7 +137,7 @@ def test_every_workload_runs_with_every_design(workload: str, recorded: str, own
         assert sum(kind["transactions"] for kind in told) == (row["transactions"] if told else 0) and bool(told) == ("tpc" in workload)
         assert all(kind["transactions_s"] * 60 == pytest.approx(row["metric_value"]) for kind in told if kind["kind"] == "new-order")
         assert 0 <= row["dirty_share"] <= row["used_share"] <= 1 and (row["ssd_reads"] == 0 or each.system.ssd)
-    again = simulate(replace(asked, designs=["lc"]), settings=Settings(fresh=True))
+    again = execute(replace(asked, designs=["lc"]), settings=Settings(fresh=True))
     assert rows(again)[0] == next(row for row in rows(done) if row["design"] == "lc")
 
 

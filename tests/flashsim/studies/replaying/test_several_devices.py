@@ -14,7 +14,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
-from flashsim.studies.designs.session import PoolStudy, simulate
+from flashsim.studies.designs.session import PoolStudy, execute
 from tests.flashsim.conftest import Run
 from tests.flashsim.studies.replaying.test_real_replay import refused
 from traces.file.recording import CausedRequests
@@ -42,13 +42,13 @@ def asked(**others: Any) -> PoolStudy:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The requests of that system's devices."""
     path = tmp_path_factory.mktemp("recorded") / "pool.parquet"
-    simulate(asked(), trace=path)
+    execute(asked(), trace=path)
     return path
 
 
 def test_the_requests_of_each_device_are_recorded(recorded: Path) -> None:
     table = pq.read_table(recorded)
-    done = simulate(asked()).runs[0]
+    done = execute(asked()).runs[0]
     told = {name: int(values.sum()) for name, values in done.counts.items()}
     device, operation = (table.column(name).to_numpy() for name in ("device", "operation"))
     assert np.array_equal(np.unique(device), [0, 1, 2])
@@ -138,7 +138,7 @@ def test_one_run_is_recorded_whole_or_not_at_all(flashsim: Run, here: Path, monk
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(CausedRequests, "take", interrupt)
-        simulate(asked(), trace=here / "t.parquet")
+        execute(asked(), trace=here / "t.parquet")
     assert not list(here.iterdir())
     told = fs.pool("zipf:pages=2000,each=5", design="lc", memory="4MiB", ssd="8MiB", clients=4, time="1s", trace=here / "t.parquet")
     assert len(fs.trace("t.parquet").requests()) >= told.summary()["ssd_writes"][0] > 0
