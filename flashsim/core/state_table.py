@@ -61,10 +61,21 @@ class StateTable:
         self._parts[number] = part  # and so its arrays live as long as their addresses are in use
         place = self._places[number]
         for array, kind in zip(_leaves(part), _leaves(self._types[number]), strict=True):
-            assert typeof(array) == kind, "kernels would take it for something else"
+            assert _type_of(array) == kind, "kernels would take it for something else"
             self._vector[place] = array.__array_interface__["data"][0]
             self._vector[place + 1 : place + 1 + array.ndim] = array.shape
             place += _ENTRIES
+
+
+_types: dict[Any, Any] = {}
+
+
+def _type_of(array: Any) -> Any:
+    """Numba's type of an array or record: finding it takes longer than all else at a crossing, but it depends on little."""
+    key = type(array), array.dtype, array.ndim, array.flags.num
+    if key not in _types:
+        _types[key] = typeof(array)
+    return _types[key]
 
 
 def state_of(state_type: Any) -> Callable[[State], Any]:

@@ -33,6 +33,7 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.hdd import drives as disks
 from tests.flashsim.ssd import drives as flash
+from tests.seeds import seeds
 
 REQUESTS, CUTS = 40, 4
 FTLS = FAMILY.names()
@@ -169,7 +170,7 @@ def vanished(case: Case, device: Any, cut: PowerCut, acknowledged: Completions) 
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", seeds(200, 3, slow=3))
 def test_each_request_is_acknowledged_or_lost_and_the_device_is_idle(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed):
@@ -183,7 +184,7 @@ def test_each_request_is_acknowledged_or_lost_and_the_device_is_idle(kind: Calla
 
 
 @every_kind
-@pytest.mark.parametrize("seed", range(206, 216))
+@pytest.mark.parametrize("seed", seeds(206, 5, slow=5))
 def test_engine_and_specification_lose_the_same_and_go_on_alike(kind: Callable[[int], Case], seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed)[:3]:
@@ -194,7 +195,7 @@ def test_engine_and_specification_lose_the_same_and_go_on_alike(kind: Callable[[
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", range(216, 222))
+@pytest.mark.parametrize("seed", seeds(216, 3, slow=3))
 def test_any_split_into_calls_comes_to_the_same(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed)[1:]:
@@ -213,7 +214,7 @@ def test_any_split_into_calls_comes_to_the_same(kind: Callable[[int], Case], mod
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", range(222, 228))
+@pytest.mark.parametrize("seed", seeds(222, 3, slow=3))
 def test_what_would_have_come_later_leaves_no_trace(kind: Callable[[int], Case], model: str, seed: int) -> None:
     """The state after a cut is that of a device which was told only what arrived before."""
     case = kind(seed)
@@ -235,7 +236,7 @@ def test_what_would_have_come_later_leaves_no_trace(kind: Callable[[int], Case],
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", range(228, 258))
+@pytest.mark.parametrize("seed", seeds(228, 10, slow=20))
 def test_nothing_durable_is_lost(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     if case.flash_page:  # versions count in order of arrival

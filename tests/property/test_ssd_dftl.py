@@ -16,6 +16,7 @@ from flashsim.ssd.ftl import dftl
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_models_agree
 from tests.property.test_ssd_power_cut import test_what_survives as assert_survival
+from tests.seeds import seeds
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def test_models_agree_at_length(block: int) -> None:
         assert_models_agree(seed, 200, ftl="dftl")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(0, 10, slow=20))
 def test_what_survives_a_power_cut(seed: int) -> None:
     assert_survival(seed, "dftl")
 

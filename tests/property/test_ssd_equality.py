@@ -15,6 +15,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import Model, check_invariants, drive, drive_for, random_drive, random_workload, served
+from tests.seeds import seeds
 
 
 def assert_same_state(one: Model, other: Model) -> None:
@@ -46,7 +47,7 @@ def assert_models_agree_in_turn(seeds: range, count: int) -> None:
         assert_models_agree(seed, count, layers[seed % len(layers)])
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", seeds(0, 6, slow=4))
 def test_models_agree(block: int) -> None:
     assert_models_agree_in_turn(range(12 * block, 12 * block + 12), 50)
 

@@ -130,7 +130,7 @@ GRAPHS = {"general": general, "geometric": geometric, "bipartite": bipartite}
 def test_graphs_of_lim_et_al(family: str) -> None:
     graph = GRAPHS[family]()
     entries = of_graph(graph, 1)
-    check([ratios(family, (graph.pages, graph.pages), entries, memory) for memory in (16, 64, 200)])
+    check([ratios(family, (graph.pages, graph.pages), entries, memory) for memory in (16, 200)])
 
 
 @pytest.mark.slow

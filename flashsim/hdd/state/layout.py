@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashsim.core.records import RecordArray, record_dtype
+from flashsim.core.records import RecordArray, as_table, record_dtype
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.state.seek import seek_curve
 
@@ -109,7 +109,7 @@ def extents_of(parameters: DriveDescription) -> list[Extent]:
 
 def extent_table(parameters: DriveDescription) -> RecordArray:
     """`extents_of` for kernels, EXTENT."""
-    return np.array(extents_of(parameters), EXTENT).view(np.recarray)
+    return as_table(np.array(extents_of(parameters), EXTENT))
 
 
 def sectors_of(parameters: DriveDescription) -> int:
