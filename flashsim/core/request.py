@@ -51,6 +51,12 @@ Commands = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
 
+def response_times(completions: Completions) -> Integers:
+    """Nanoseconds from a request's submission to its completion, one an entry."""
+    times: Integers = completions["completed"] - completions["submitted"]
+    return times
+
+
 def make_requests(
     operation: int | Sequence[int] | npt.NDArray[Any],
     offset: int | Sequence[int] | npt.NDArray[Any],

@@ -58,7 +58,7 @@ _GROUPS = {
             flashsim device list
             flashsim device show ocz-core-60gb
             flashsim device bench ocz-core-60gb --quick --only order
-            flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml
+            flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
         """,
     "trace": """
         Recorded requests.

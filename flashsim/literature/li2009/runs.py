@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
 from flashsim.core.protocols import Label, Sink
-from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.request import READ, Completions, Integers, Requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
@@ -131,7 +131,7 @@ class Times(Sink):
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         assert completions is not None
-        times, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ
+        times, reads = response_times(completions), requests["operation"] == READ
         self.read += int(times[reads].sum())
         self.write += int(times[~reads].sum())
 

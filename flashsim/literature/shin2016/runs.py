@@ -13,7 +13,7 @@ import pyarrow as pa
 from algorithms.files import temporary_files
 from algorithms.hashing.buckets import partition
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
-from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.request import READ, Completions, Integers, Requests, response_times
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -112,7 +112,7 @@ class TimedDrive(Device):
     def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
         completions = super().serve(requests, at, settle=settle)
         reads = requests["operation"] == READ
-        times = completions["completed"] - completions["submitted"]
+        times = response_times(completions)
         if len(requests) > 1 and requests["dependency"][1] < 0:
             times = np.where(np.arange(len(times)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
         self.read_time += int(times[reads].sum())

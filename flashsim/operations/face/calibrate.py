@@ -120,7 +120,7 @@ def calibrate(
     Examples::
 
         flashsim device calibrate ./disk.bin --allow-write --size 64MiB --time 200ms --out mine.toml
-        flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml --json calibration.json
+        flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml --json calibration.json
         flashsim device calibrate --cpu --time 1s --out my-cpu.toml
 
     Examples

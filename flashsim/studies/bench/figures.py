@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashsim.core.errors import UnknownNameError
-from flashsim.core.request import READ, SECTOR, WRITE, Integers, make_requests
+from flashsim.core.request import READ, SECTOR, WRITE, Integers, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.device import Device
@@ -71,7 +71,7 @@ def _bandwidth(device: Device, area: int, seed: int, operation: int) -> float:
 def _latency(device: Device, area: int, seed: int, operation: int, length: int) -> float:
     offsets = _random(device, area, length, _SINGLE_REQUESTS, seed)
     completions = device.serve(make_requests(operation, offsets, length, serial=True))
-    return float((completions["completed"] - completions["submitted"]).mean())
+    return float(response_times(completions).mean())
 
 
 def _mechanical(device: Device, area: int, seed: int, statistic: str) -> float:

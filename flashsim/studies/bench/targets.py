@@ -13,7 +13,7 @@ import numpy as np
 
 from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Integers, Requests, make_requests
+from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import Spans
 from flashsim.core.units import GIB, KIB, MIB, SECONDS, format_size
@@ -180,11 +180,6 @@ def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Reques
         offsets = random.integers(0, places + 1) * unit
         yield make_requests(WRITE, offsets, lengths, serial=True)
         total -= int(lengths.sum())
-
-
-def response_times(completions: Completions) -> Integers:
-    """Times from submission to completion, ns, shape (n,)."""
-    return (completions["completed"] - completions["submitted"]).astype(np.int64)
 
 
 def open_real(path: Path, size: int, *, allow_write: bool, replace: bool) -> RealDevice:

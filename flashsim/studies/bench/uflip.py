@@ -14,9 +14,9 @@ import pandas as pd
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import Completions, Integers
+from flashsim.core.request import Completions, Integers, response_times
 from flashsim.core.units import SECONDS, format_duration, format_size
-from flashsim.studies.bench.targets import Target, response_times
+from flashsim.studies.bench.targets import Target
 from traces.workload.base import FAMILY, Run, Setting
 
 #: The order of the paper's tool: what changes the device's state least comes first.

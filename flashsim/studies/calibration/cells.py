@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.protocols import Progress
-from flashsim.core.request import OPERATIONS, READ, WRITE, Completions, Requests, make_requests
+from flashsim.core.request import OPERATIONS, READ, WRITE, Completions, Requests, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, SECONDS, format_size
-from flashsim.studies.bench.targets import Target, response_times
+from flashsim.studies.bench.targets import Target
 
 Floats = npt.NDArray[np.float64]
 

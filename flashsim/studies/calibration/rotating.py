@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from flashsim.core.request import READ, Integers, make_requests
+from flashsim.core.request import READ, Integers, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import MILLISECONDS, format_duration
-from flashsim.studies.bench.targets import Target, response_times
+from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration.cells import Floats
 
 #: Random reads that are faster than this come from no platter: half a turn at 15,000/min takes 2 ms.

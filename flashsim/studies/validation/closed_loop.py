@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import FLUSH, OPERATIONS, READ, REQUEST, SECTOR, TRIM, WRITE, Integers
+from flashsim.core.request import FLUSH, OPERATIONS, READ, REQUEST, SECTOR, TRIM, WRITE, Integers, response_times
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
@@ -92,7 +92,7 @@ def run(preset: Preset, path: Path, model: str = "engine", progress: Progress | 
             requests[name] = column(batch, name)
         requests["dependency"] = np.arange(-1, batch.num_rows - 1)
         completions = device.serve(requests, device.now + int(requests["think"][0]))
-        simulated.append(completions["completed"] - completions["submitted"])
+        simulated.append(response_times(completions))
         if progress:
             progress(sum(map(len, simulated)), len(measured))
     kinds = disksim.KINDS if recognise(path) == "disksim" and np.ptp(columns["tag"]) > 0 else ()

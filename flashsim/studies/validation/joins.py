@@ -20,7 +20,7 @@ from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.request import READ, WRITE, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
@@ -335,7 +335,7 @@ def fitted_disk(preset: Preset, page_size: int) -> Disk:
             offsets = random.integers(0, area // size, _COUNT) * size
             completions = device.serve(make_requests(operation, offsets, size, serial=True))
             rows.append([1.0, size * (operation == READ), size * (operation == WRITE)])
-            times.append(float(np.median(completions["completed"] - completions["submitted"])))
+            times.append(float(np.median(response_times(completions))))
     weights = 1 / np.array(times)
     (latency, read, write), *_ = np.linalg.lstsq(np.array(rows) * weights[:, None], np.ones(len(times)), rcond=None)
     disk = Disk.from_rates(0.0, max(0.0, latency) / MILLISECONDS, page_size, SECONDS / read, SECONDS / write)
