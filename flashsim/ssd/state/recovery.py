@@ -61,11 +61,17 @@ def count_blocks(state: DriveState) -> None:
         own = blocks_of(state, pool)
         at = collector_of(state.control, pool)
         state.pools.pool_valid[at] += blocks.valid[own].sum()
-        for block in own[blocks.state[own] == FREE_BLOCK]:
-            free_block(state.flash, int(block))
+        _queue_free_blocks(state.flash, int(own[0]), int(own[-1]) + 1)
         for block in own[blocks.state[own] == SPARE_BLOCK]:
             state.pools[pool].first_spare = pools.join_ring(blocks, state.pools[pool].first_spare, int(block))
             state.pools.spares[pool] += 1
+
+
+@lean_kernel
+def _queue_free_blocks(flash: Flash, first: int, end: int) -> None:
+    for block in range(first, end):
+        if flash.blocks[block].state == FREE_BLOCK:
+            free_block(flash, block)
 
 
 def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
