@@ -16,11 +16,11 @@ from flashsim.storage.rows import Tuples, keyed
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
-#: What `_place` returns besides the number of a full buffer.
+#: Results of `_place` besides the number of a full buffer.
 _DONE, _GROW = -1, -2
 #: Columns of an output buffer's state.
 TUPLES, PAGES, LEFT = range(3)
-#: What is done with the tuples of a block.
+#: Function that handles the tuples of a block.
 Handler = Callable[[Tuples], Algorithm]
 
 
@@ -132,7 +132,7 @@ class Output:
     def __init__(self, files: Sequence[File], pages: int, *, page_io: bool) -> None:
         self.files, self._page_io, self._layout = files, page_io, files[0].layout
         self._names = self._layout.row_format.columns
-        self._held = np.empty((len(self._names), len(files), 256), np.int64)  # the columns of each buffer's tuples
+        self._buffers = np.empty((len(self._names), len(files), 256), np.int64)  # the columns of each buffer's tuples
         self._first = np.zeros((len(files), pages + 1), np.int64)  # first tuple of each page
         self._state = np.zeros((len(files), 3), np.int64)
 
@@ -142,9 +142,9 @@ class Output:
         sizes, room = self._layout.cell_sizes(tuples), self._layout.room
         columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)  # of one type, to be compiled once
         position = np.zeros(1, np.int64)
-        while (full := _place(columns, sizes, buffers, position, room, self._held, self._first, self._state)) != _DONE:
+        while (full := _place(columns, sizes, buffers, position, room, self._buffers, self._first, self._state)) != _DONE:
             if full == _GROW:
-                self._held = np.concatenate([self._held, np.empty_like(self._held)], axis=2)
+                self._buffers = np.concatenate([self._buffers, np.empty_like(self._buffers)], axis=2)
             else:
                 yield self._when_full(full)
         yield Cpu({Work.WRITE_TUPLE: len(tuples)})
@@ -162,7 +162,7 @@ class Output:
         boundaries = self._first[buffer, : pages + 1].copy()
         boundaries[pages] = count
         self._state[buffer] = 0
-        columns = dict(zip(self._names, self._held[:, buffer, :count].copy(), strict=True))
+        columns = dict(zip(self._names, self._buffers[:, buffer, :count].copy(), strict=True))
         return Write(self.files[buffer], *extents(0, pages, self._page_io), Tuples(columns, boundaries), append=True)
 
 
@@ -180,12 +180,12 @@ def _place(
     buffers: Integers,
     position: Integers,
     room: int,
-    held: Integers,
+    columns_of_buffers: Integers,
     first: Integers,
     state: Integers,
 ) -> int:
     """Copy tuples to buffers from `position` on, until one is full, or room for its tuples must grow, or all are copied."""
-    most_tuples, most_pages = held.shape[2], first.shape[1] - 1
+    most_tuples, most_pages = columns_of_buffers.shape[2], first.shape[1] - 1
     for index in range(position[0], sizes.shape[0]):
         buffer = buffers[index]
         count = state[buffer, TUPLES]
@@ -200,7 +200,7 @@ def _place(
             position[0] = index
             return _GROW
         for column in range(len(columns)):
-            held[column, buffer, count] = columns[column][index]
+            columns_of_buffers[column, buffer, count] = columns[column][index]
         state[buffer, TUPLES] = count + 1
         state[buffer, LEFT] -= sizes[index]
     position[0] = sizes.shape[0]
@@ -257,16 +257,16 @@ def prefetching_scan(file: File, handle: Handler, block: int) -> Algorithm:
     block
         Pages read at a time; two blocks are in memory.
     """
-    fetched: list[Tuples] = []
+    blocks: list[Tuples] = []
 
     def fetch(first: int, pages: int) -> Algorithm:
-        fetched.append((yield from read_block(file, first, pages, page_io=False)))
+        blocks.append((yield from read_block(file, first, pages, page_io=False)))
 
     reader: Strand | None = None
     for first, pages in spans(file.pages, block):
         if reader is not None:
             yield Wait([reader])
-        before, fetched[:] = fetched[:], []
+        before, blocks[:] = blocks[:], []
         strand = yield Spawn(fetch(first, pages), f"read page {first}")
         assert isinstance(strand, Strand)
         reader = strand
@@ -274,4 +274,4 @@ def prefetching_scan(file: File, handle: Handler, block: int) -> Algorithm:
             yield from handle(tuples)
     if reader is not None:
         yield Wait([reader])
-        yield from handle(fetched.pop())
+        yield from handle(blocks.pop())

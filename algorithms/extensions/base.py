@@ -1,4 +1,4 @@
-"""What a design is: a file with the five kernels of `flashsim.storage.extension.design`."""
+"""Contract of designs: a design is a file with the five kernels of `flashsim.storage.extension.design`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -57,7 +57,7 @@ def extension_design(text: str, **parameters: int) -> ExtensionDesign:
 
 
 def described_design(text: str, **parameters: int) -> ExtensionDesign:
-    """What `extension_design` gives and refuses, but for kernels, of which none is compiled here."""
+    """Results and refusals of `extension_design` without kernels, of which none is compiled here."""
     member = DESIGNS.load(text.partition(":")[0])
     values = whole_numbers(DESIGNS.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
     return ExtensionDesign(text, values, (), member.SSD, member.WRITE_BACK, member.ROTATES, member.WORDS)

@@ -40,7 +40,7 @@ def served(ext: Extension, page: int, flags: int) -> int:
 
 @lean_kernel
 def key(ext: Extension, page: int) -> int:
-    """When it was queued, or a round later if it was read."""
+    """Time when the page was queued, or a round later if it was read."""
     partition = partition_of(ext, page)
     frames = ext.partitions[partition, END] - ext.partitions[partition, BEGIN]
     return int(turn_of(ext, page) + (frames if ext.pages[page, MARKS] & READ_AGAIN else 0))

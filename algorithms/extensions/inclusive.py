@@ -17,7 +17,7 @@ served, key = nothing, lru
 
 @lean_kernel
 def evicted(ext: Extension, page: int, flags: int) -> int:
-    """What the SSD lost or never had goes there, and what is newer to the disk as well."""
+    """Copy pages that the SSD lost or never had to the SSD, and pages that are newer to the disk as well."""
     return TO_SSD | (TO_DISK if flags & DIRTY_PAGE else 0)
 
 

@@ -78,7 +78,7 @@ def _coldest(ext: state.Extension, partition: int) -> int:
 
 @lean_kernel
 def evicted(ext: state.Extension, page: int, flags: int) -> int:
-    """What the disk does not have goes there, and over a copy that is not valid any more."""
+    """Write pages that the disk does not have to the disk, and over a copy on the SSD that is not valid any more."""
     if not flags & DIRTY_PAGE:
         return 0
     return TO_DISK | (TO_SSD if ext.pages[page, state.FRAME] and not ext.pages[page, state.STATUS] & state.VALID else 0)

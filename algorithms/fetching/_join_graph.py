@@ -25,7 +25,7 @@ from flashsim.execution.requests import Algorithm
 #: itself, and the entries of all its edges.
 _FIRST, _DEGREE, _NEAR, _HERE, _WORTH = range(5)
 #: Columns of an end of an edge (those of edge e are 2 e and 2 e + 1): the page at the other end, and this page's next and previous ends.
-#: Of an edge that is not in use, `_AFTER` of its first end is the next such edge.
+#: `_AFTER` of the first end of an edge that is not in use is the next such edge.
 _OTHER, _AFTER, _BEFORE = range(3)
 #: Columns of an entry: its rows, and the next one of its edge, or the next one that is not in use.
 _R_ROW, _S_ROW, _FOLLOWING = range(3)
@@ -33,7 +33,7 @@ _R_ROW, _S_ROW, _FOLLOWING = range(3)
 #: the first that are not in use any more; fetches of all and of this schedule, entries joined in it; and what does not change: bytes of an
 #: entry, and by what factor entries count among segments with as few pages missing.
 _HELD, _GRAPH, _FRAMES, _USED, _MOST, _ENTRIES, _EDGES, _FREE_ENTRY, _FREE_EDGE, _AGE, _FETCHES, _JOINED, _BYTES, _TIES = range(14)
-#: Why planning pauses: nothing is left to do, or the cache has another number of frames now.
+#: Reasons why planning pauses: nothing is left to do, or the cache has another number of frames now.
 _ENDED, _RESIZED = range(2)
 
 
@@ -41,7 +41,7 @@ class _Graph(NamedTuple):
     """The graph: pages, ends of edges, each edge's first entry, entries, and the counts."""
 
     pages: Pages
-    #: How many pages have each degree.
+    #: Number of pages of each degree.
     by_degree: Pages
     ends: Pages
     edges: Pages
@@ -137,12 +137,12 @@ class JoinGraph:
     def _follow(self, plan: _Plan) -> Algorithm:
         """Let the cache do what was planned, and what the last step left to do: to lose or gain frames."""
         counts = self._graph.counts
-        fetches, joined = int(counts[_FETCHES]), int(counts[_JOINED])
-        parts = (plan.fetched[:fetches], plan.victims[:fetches], plan.r_rows[:joined], plan.s_rows[:joined], plan.after[:joined])
+        fetches, matches = int(counts[_FETCHES]), int(counts[_JOINED])
+        parts = (plan.fetched[:fetches], plan.victims[:fetches], plan.r_rows[:matches], plan.s_rows[:matches], plan.after[:matches])
         yield from self._cache.follow(Schedule(*parts))
         if self._cache.frames != counts[_FRAMES]:
             leaving = None
-            if self._cache.held > counts[_FRAMES]:
+            if self._cache.used_frames > counts[_FRAMES]:
                 leaving = self._graph.victims.items[:1, PAGE].copy()
                 _leave(self._graph, int(leaving[0]))
             self._cache.resize(int(counts[_FRAMES]), leaving)
@@ -190,10 +190,10 @@ def _insert(
 def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
     counts = graph.counts
     while counts[_HELD] > 0:
-        needed = -(-counts[_HELD] * counts[_BYTES] // page_size)
-        if needed < counts[_GRAPH]:
-            counts[_FRAMES] += counts[_GRAPH] - needed
-            counts[_GRAPH] = needed
+        pages = -(-counts[_HELD] * counts[_BYTES] // page_size)
+        if pages < counts[_GRAPH]:
+            counts[_FRAMES] += counts[_GRAPH] - pages
+            counts[_GRAPH] = pages
             return _RESIZED
         _join_segment(graph, plan)
     return _ENDED
@@ -321,14 +321,14 @@ def _new_edge(graph: _Graph, page: int, other: int) -> int:
 
 @lean_kernel
 def _join_edge(graph: _Graph, plan: _Plan, edge: int) -> None:
-    counts, entry, joined = graph.counts, graph.edges[edge], 0
+    counts, entry, matches = graph.counts, graph.edges[edge], 0
     while entry >= 0:
         _note(graph, plan, graph.entries[entry, _R_ROW], graph.entries[entry, _S_ROW])
-        joined += 1
+        matches += 1
         following = graph.entries[entry, _FOLLOWING]
         graph.entries[entry, _FOLLOWING], counts[_FREE_ENTRY] = counts[_FREE_ENTRY], entry
         entry = following
-    counts[_HELD] -= joined
+    counts[_HELD] -= matches
     for end in (2 * edge, 2 * edge + 1):
         page = graph.ends[end ^ 1, _OTHER]
         before, after = graph.ends[end, _BEFORE], graph.ends[end, _AFTER]
@@ -338,7 +338,7 @@ def _join_edge(graph: _Graph, plan: _Plan, edge: int) -> None:
             graph.pages[page, _FIRST] = after
         if after >= 0:
             graph.ends[after, _BEFORE] = before
-        graph.pages[page, _WORTH] -= joined
+        graph.pages[page, _WORTH] -= matches
         _count_degree(graph, page, -1)
     graph.ends[2 * edge, _AFTER], counts[_FREE_EDGE] = counts[_FREE_EDGE], edge
 
@@ -357,6 +357,6 @@ def _count_degree(graph: _Graph, page: int, change: int) -> None:
 
 @lean_kernel
 def _note(graph: _Graph, plan: _Plan, r_row: int, s_row: int) -> None:
-    joined = graph.counts[_JOINED]
-    plan.r_rows[joined], plan.s_rows[joined], plan.after[joined] = r_row, s_row, graph.counts[_FETCHES]
+    match = graph.counts[_JOINED]
+    plan.r_rows[match], plan.s_rows[match], plan.after[match] = r_row, s_row, graph.counts[_FETCHES]
     graph.counts[_JOINED] += 1

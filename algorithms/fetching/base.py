@@ -1,4 +1,4 @@
-"""What a page-fetch strategy is: it takes a join index as a stream, and decides which pages are fetched when and what each replaces.
+"""Contract of page-fetch strategies: one takes a join index as a stream, and decides which pages are fetched when and what each replaces.
 
 A strategy asks the page cache to follow its schedules; the cache alone holds pages.  What it remembers of the join index counts as well:
 frames and the pages that its graph takes are never more than `FetchParameters.memory` together.  A strategy may write temporary files.
@@ -20,15 +20,15 @@ from flashsim.execution.requests import Algorithm
 #: Bytes that an entry takes in a join graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to
 #: 56, 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
 ENTRY_BYTES = 48
-#: Which page a buffer pool replaces unless it is told.
+#: Replacement policy of a buffer pool by default.
 POLICY = "lru"
-#: How ties between segments are broken, and by what factor entries count for it.
+#: Factors of the number of entries by which ties between segments are broken.
 TIES = {"most": 1, "any": 0, "fewest": -1}
 
 
 @dataclass(frozen=True)
 class FetchParameters:
-    """What a strategy is told besides the join index and the cache.
+    """Parameters of a strategy besides the join index and the cache.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class FetchParameters:
 class FetchStrategy(Protocol):
     """A member of the family."""
 
-    #: Whether it takes a replacement policy.
+    #: True if the strategy takes a replacement policy.
     REPLACES: bool = False
 
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:

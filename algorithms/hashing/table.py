@@ -69,9 +69,9 @@ class HashTable:
         position = np.zeros(2, np.int64)  # the next tuple, and how many of its slot's entries are done
         while position[0] < len(tuples):
             pairs = np.empty((2, BATCH), np.int64)
-            found = _probe(self._first, self._entries, slots, tuples.keys, tuples.rows, position, pairs)
-            if found:
-                yield pairs[0, :found], pairs[1, :found]
+            count = _probe(self._first, self._entries, slots, tuples.keys, tuples.rows, position, pairs)
+            if count:
+                yield pairs[0, :count], pairs[1, :count]
 
 
 def build(parts: Sequence[Tuples]) -> HashTable:
@@ -91,12 +91,12 @@ def probe(table: HashTable, tuples: Tuples, hashes: Hashes | None = None) -> Alg
     if hashes is None:
         hashes = hash_keys(tuples.keys, TABLE_SALT)
         work[Work.HASH] = len(tuples)
-    joined = 0
+    matches = 0
     for r_rows, s_rows in table.matches(tuples, hashes):
-        joined += len(r_rows)
+        matches += len(r_rows)
         yield Emit(r_rows, s_rows)
     # Keys are compared where their whole hashes agree, that is, where they join.
-    yield Cpu(work | {Work.COMPARE: joined, Work.EMIT: joined})
+    yield Cpu(work | {Work.COMPARE: matches, Work.EMIT: matches})
 
 
 @kernel
@@ -124,7 +124,7 @@ def _probe(first: Counts, entries: Integers, slots: Integers, keys: Integers, ro
     Lookups go in groups, and a group first loads all that it will need: without branches in between, the memory's latencies overlap.
     """
     begins, ends, heads = np.empty(_GROUP, np.int64), np.empty(_GROUP, np.int64), np.empty(_GROUP, np.int64)
-    found, room = 0, pairs.shape[1]
+    count, room = 0, pairs.shape[1]
     skip = position[1]
     for base in range(position[0], slots.shape[0], _GROUP):
         group = min(_GROUP, slots.shape[0] - base)
@@ -139,17 +139,17 @@ def _probe(first: Counts, entries: Integers, slots: Integers, keys: Integers, ro
             head = heads[lane] if skip == 0 else entries[min(entry, end), 0]
             while entry < end:
                 if head == key:
-                    if found == room:
+                    if count == room:
                         position[0], position[1] = index, entry - begins[lane]
-                        return found
-                    pairs[0, found] = entries[entry, 1]
-                    pairs[1, found] = row
-                    found += 1
+                        return count
+                    pairs[0, count] = entries[entry, 1]
+                    pairs[1, count] = row
+                    count += 1
                 entry += 1
                 head = entries[entry, 0]
             skip = 0
     position[0], position[1] = slots.shape[0], 0
-    return found
+    return count
 
 
 def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, strands: int = 1) -> Algorithm:
@@ -176,14 +176,14 @@ def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, s
 
 def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, HashTable]:
     """A table of the tuples of R in some regions, in their order, whichever is read first."""
-    taken: dict[int, Tuples] = {}
+    blocks: dict[int, Tuples] = {}
 
     def take(first: int, end: int) -> Algorithm:
-        taken[first] = yield from read_block(r, first, end - first, page_io)
-        yield build_work(taken[first])
+        blocks[first] = yield from read_block(r, first, end - first, page_io)
+        yield build_work(blocks[first])
 
     yield from together([take(*part) for part in parts])
-    return build([taken[first] for first, _ in parts])
+    return build([blocks[first] for first, _ in parts])
 
 
 def _meet(table: HashTable, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:

@@ -30,7 +30,7 @@ class Entries:
         return len(self.r_rows)
 
 
-#: What gives the next entries, or None at the end, and asks for what that takes.
+#: Generator that returns the next entries, or None at the end, and yields the requests for them.
 EntryStream = Generator[Request, Answer, Entries | None]
 
 
@@ -94,39 +94,39 @@ class IndexSort:
     def __init__(self, folder: str, layout: Layout, pages: int, *, page_io: bool) -> None:
         self._folder, self._layout, self._pages, self._page_io = folder, layout, pages, page_io
         self._capacity = pages * (layout.room // cell_size(layout))
-        self._held, self._count = list[Tuples](), 0
+        self._buffer, self._count = list[Tuples](), 0
         self.runs: list[File] = []
 
     def append(self, entries: Tuples) -> Algorithm:
         """Take some entries; what memory does not hold is written as sorted runs."""
-        self._held.append(entries)
+        self._buffer.append(entries)
         self._count += len(entries)
         if self._count > self._capacity:
-            held = self._taken()
-            full = len(held) // self._capacity * self._capacity
+            tuples = self._take_all()
+            full = len(tuples) // self._capacity * self._capacity
             for begin in range(0, full, self._capacity):
-                yield from self._write(held.chosen(slice(begin, begin + self._capacity)))
-            self._held, self._count = [held.chosen(slice(full, None))], len(held) - full
+                yield from self._write(tuples.chosen(slice(begin, begin + self._capacity)))
+            self._buffer, self._count = [tuples.chosen(slice(full, None))], len(tuples) - full
 
-    def settle(self, memory: int, fan_in: int, held: int | None = None) -> Algorithm:
-        """After the last entry: write what is held if there are runs, and merge these, in so many pages, until there are few enough.
+    def settle(self, memory: int, fan_in: int, most: int | None = None) -> Algorithm:
+        """After the last entry: write entries in memory if there are runs, and merge runs, in so many pages, until there are few enough.
 
         Parameters
         ----------
-        held
+        most
             Write what takes more pages than this, too.
         """
-        if self._count and (self.runs or (held is not None and self.pages_held > held)):
-            yield from self._write(self._taken())
+        if self._count and (self.runs or (most is not None and self.pages_held > most)):
+            yield from self._write(self._take_all())
         while len(self.runs) > fan_in:
             yield from merge_some(self.runs, len(self.runs) - fan_in, self._folder, memory, page_io=self._page_io)
 
     def merged(self, memory: int, consume: Consumer) -> Algorithm:
         """Give all entries in order, after `settle`; its runs share so many pages."""
         if not self.runs:
-            held = yield from _sorted(self._taken())
-            for begin in range(0, len(held), BATCH):
-                part = held.chosen(slice(begin, begin + BATCH))
+            tuples = yield from _sorted(self._take_all())
+            for begin in range(0, len(tuples), BATCH):
+                part = tuples.chosen(slice(begin, begin + BATCH))
                 yield from consume(part, np.zeros(len(part), np.int64))
             return
         yield from merge(self.runs, max(1, memory // len(self.runs)), consume, page_io=self._page_io)
@@ -138,9 +138,9 @@ class IndexSort:
         """Pages of memory that entries take after `settle`: none once they are in runs."""
         return 0 if self.runs else math.ceil(self._count * self._pages / self._capacity)
 
-    def _taken(self) -> Tuples:
-        held, self._held, self._count = self._held, [], 0
-        return gathered(held)
+    def _take_all(self) -> Tuples:
+        tuples, self._buffer, self._count = self._buffer, [], 0
+        return gathered(tuples)
 
     def _write(self, tuples: Tuples) -> Algorithm:
         self.runs.append(File(f"{self._folder}/run-{len(self.runs):03d}", self._layout, expected_pages=self._pages))

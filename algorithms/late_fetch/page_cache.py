@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 #: Most pages of one file that are asked for at once, each by a request that follows the one before it.
 _MOST = 64
-#: What may be wrong with a schedule.
+#: Errors of a schedule.
 _FULL, _THERE, _ABSENT, _APART = range(-4, 0)
 _WRONG = {
     _FULL: "the frames are full and nothing is replaced",
@@ -71,12 +71,12 @@ class _Frames(NamedTuple):
     rows: Integers
 
 
-class _Due(NamedTuple):
-    """The page and slot of each row that is wanted, shape (2, n); after how many fetches it is due; the row ids found, shape (n,)."""
+class _Rows(NamedTuple):
+    """The page and slot of each row, shape (2, n); the number of fetches after which it is due; the row ids, shape (n,)."""
 
     places: Integers
     after: Integers
-    found: Integers
+    row_ids: Integers
 
 
 class PageCache:
@@ -109,7 +109,7 @@ class PageCache:
         return len(self._state.of_page)
 
     @property
-    def held(self) -> int:
+    def used_frames(self) -> int:
         return len(self._state.free) - int(self._state.unused[0])
 
     def resident(self) -> npt.NDArray[np.bool_]:
@@ -117,13 +117,13 @@ class PageCache:
 
     def pages_of(self, r_rows: Integers, s_rows: Integers) -> tuple[Integers, Integers]:
         """The pages that rows of R and of S lie on."""
-        found = []
+        numbers = []
         for file, rows, first in ((self.r, r_rows, 0), (self.s, s_rows, self.r.pages)):
             if len(rows) and not 0 <= rows.min() <= rows.max() < file.first_rows[-1]:
                 extreme = rows.min() if rows.min() < 0 else rows.max()
                 raise InvalidParameterError("join index", f"row {extreme}", f"{file.name} has {file.first_rows[-1]} rows, from 0")
-            found.append(np.searchsorted(file.first_rows, rows, side="right") - 1 + first)
-        return found[0], found[1]
+            numbers.append(np.searchsorted(file.first_rows, rows, side="right") - 1 + first)
+        return numbers[0], numbers[1]
 
     def resize(self, frames: int, leaving: Integers | None = None) -> None:
         """Give the cache another number of frames; `leaving` are pages that are dropped for it."""
@@ -135,8 +135,8 @@ class PageCache:
             self._state.of_page[page] = NONE
             self._state.free[self._state.unused[0]] = frame
             self._state.unused[0] += 1
-        if self.held > frames:
-            raise FlashsimError(f"page cache: {self.held} pages are held, but it is to have {frames} frames")
+        if self.used_frames > frames:
+            raise FlashsimError(f"page cache: {self.used_frames} pages are held, but it is to have {frames} frames")
         self.frames = frames
 
     def follow(self, schedule: Schedule) -> Algorithm:
@@ -148,7 +148,7 @@ class PageCache:
         for side, (pages, rows, file) in enumerate(zip(self.pages_of(*sides), sides, (self.r, self.s), strict=True)):
             places[:, side::2] = pages, rows - file.first_rows[pages - self.r.pages * side]
         after = np.repeat(schedule.after, 2) if schedule.after.ndim == 1 else schedule.after.reshape(-1)
-        yield from self._serve(schedule, _Due(places, np.ascontiguousarray(after, np.int64), np.empty(len(after), np.int64)), emits=True)
+        yield from self._serve(schedule, _Rows(places, np.ascontiguousarray(after, np.int64), np.empty(len(after), np.int64)), emits=True)
 
     def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Answer, Integers]:
         """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
@@ -173,16 +173,16 @@ class PageCache:
         pages = pages[1:] if there else pages
         after = np.cumsum(np.diff(numbers, prepend=NONE) > 0) - there
         slots = rows - file.first_rows[numbers - self.r.pages * of_s]
-        found = np.empty(len(rows), np.int64)
+        row_ids = np.empty(len(rows), np.int64)
         chain = Schedule(pages, np.concatenate([here[:1] if len(here) else [NONE], pages])[: len(pages)], none, none, after)
-        yield from self._serve(chain, _Due(np.stack([numbers, slots]), after, found), emits=False)
-        return found
+        yield from self._serve(chain, _Rows(np.stack([numbers, slots]), after, row_ids), emits=False)
+        return row_ids
 
-    def _serve(self, schedule: Schedule, due: _Due, *, emits: bool) -> Algorithm:
+    def _serve(self, schedule: Schedule, rows: _Rows, *, emits: bool) -> Algorithm:
         """Fetch the pages of a schedule, and look up the rows that are wanted when they are due; of entries, those of R and S in turn."""
         pages, victims = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims))
         emitted, read = 0, 0
-        done = self._apply(pages[:0], victims[:0], np.zeros(1, np.int64), pages[:0], due, 0, 0)
+        count = self._apply(pages[:0], victims[:0], np.zeros(1, np.int64), pages[:0], rows, 0, 0)
         for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
             file = self.s if of_s else self.r
             numbers = pages[begin:end] - self.r.pages * of_s
@@ -190,21 +190,21 @@ class PageCache:
             assert isinstance(tuples, Tuples)
             read += len(tuples)
             self.fetches += end - begin
-            done = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, due, begin, done)
-            if emits and (done // 2 - emitted >= BATCH or read >= BATCH):
-                yield from _emit(due.found, emitted, done // 2, read)
-                emitted, read = done // 2, 0
-        if done < len(due.after):
-            raise FlashsimError(f"schedule: {-(-(len(due.after) - done) // 2)} entries are left at its end")
-        yield from _emit(due.found, emitted if emits else done // 2, done // 2, read)
+            count = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, rows, begin, count)
+            if emits and (count // 2 - emitted >= BATCH or read >= BATCH):
+                yield from _emit(rows.row_ids, emitted, count // 2, read)
+                emitted, read = count // 2, 0
+        if count < len(rows.after):
+            raise FlashsimError(f"schedule: {-(-(len(rows.after) - count) // 2)} entries are left at its end")
+        yield from _emit(rows.row_ids, emitted if emits else count // 2, count // 2, read)
 
-    def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int) -> int:
+    def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Rows, begin: int, at: int) -> int:
         """Exchange pages (see `_exchange`), and raise what is wrong."""
-        done, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, done)
+        at, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, at)
         if wrong < 0:
-            among = f"entry {done // 2} of {len(due.after) // 2}, among fetches {begin} to {begin + len(pages)}"
+            among = f"entry {at // 2} of {len(due.after) // 2}, among fetches {begin} to {begin + len(pages)}"
             raise FlashsimError(f"schedule: {_WRONG[wrong]} ({among})")
-        return done
+        return at
 
 
 def _runs(of_s: npt.NDArray[np.bool_], most: int) -> list[tuple[int, int, bool]]:
@@ -216,8 +216,8 @@ def _runs(of_s: npt.NDArray[np.bool_], most: int) -> list[tuple[int, int, bool]]
     return runs
 
 
-def _emit(found: Integers, begin: int, end: int, read: int) -> Algorithm:
-    r_rows, s_rows = np.ascontiguousarray(found[2 * begin : 2 * end].reshape(-1, 2).T)
+def _emit(row_ids: Integers, begin: int, end: int, read: int) -> Algorithm:
+    r_rows, s_rows = np.ascontiguousarray(row_ids[2 * begin : 2 * end].reshape(-1, 2).T)
     for first in range(0, end - begin, BATCH):
         yield Emit(r_rows[first : first + BATCH], s_rows[first : first + BATCH])
     if read or end > begin:
@@ -226,31 +226,31 @@ def _emit(found: Integers, begin: int, end: int, read: int) -> Algorithm:
 
 @kernel
 def _exchange(
-    state: _Frames, frames: int, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int
+    state: _Frames, frames: int, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Rows, begin: int, at: int
 ) -> tuple[int, int]:
     """Put fetched pages into frames, and look up the rows that are due; returns how many were looked up so far, and what is wrong."""
     for index in range(-1, pages.shape[0]):
         if index >= 0:
             page, victim = pages[index], victims[index]
             if state.of_page[page] >= 0:
-                return done, _THERE
+                return at, _THERE
             if victim >= 0:
                 if state.of_page[victim] < 0:
-                    return done, _ABSENT
+                    return at, _ABSENT
                 state.free[state.unused[0]] = state.of_page[victim]
                 state.unused[0] += 1
                 state.of_page[victim] = -1
             if state.unused[0] == 0 or state.free.shape[0] - state.unused[0] >= frames:
-                return done, _FULL
+                return at, _FULL
             state.unused[0] -= 1
             frame = state.free[state.unused[0]]
             state.of_page[page] = frame
             for slot in range(firsts[index], firsts[index + 1]):
                 state.rows[frame, slot - firsts[index]] = rows[slot]
-        while done < due.after.shape[0] and due.after[done] <= begin + index + 1:
-            frame = state.of_page[due.places[0, done]]
+        while at < due.after.shape[0] and due.after[at] <= begin + index + 1:
+            frame = state.of_page[due.places[0, at]]
             if frame < 0:
-                return done, _APART
-            due.found[done] = state.rows[frame, due.places[1, done]]
-            done += 1
-    return done, 0
+                return at, _APART
+            due.row_ids[at] = state.rows[frame, due.places[1, at]]
+            at += 1
+    return at, 0

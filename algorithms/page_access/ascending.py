@@ -9,7 +9,7 @@ from flashsim.core.request import Integers
 
 
 def reading_cost(pages: Pages | Integers, latency_ratio: float) -> float:
-    """What pages cost that are read in a given order, in transfer times of a page: one that does not follow the one before costs a latency.
+    """Cost of reading pages in a given order, in transfer times of a page: a page that does not follow the previous one costs a latency.
 
     Examples
     --------
@@ -42,32 +42,32 @@ _PLANNED, _HELD, _WINDOW = range(3)
 
 
 @lean_kernel
-def _gather(fetched: Pages, replaced: Pages, window: int, states: Pages, held: Pages, pages: Pages, victims: Pages, ends: Pages) -> int:
+def _gather(fetched: Pages, replaced: Pages, window: int, states: Pages, resident: Pages, pages: Pages, victims: Pages, ends: Pages) -> int:
     """Find what each window fetches, in any order, and what that replaces; `ends` tells where windows end.  Returns the fetches."""
     count = size = 0
     for number in range(1, ends.shape[0]):
         begin, end = (number - 1) * window, min(number * window, fetched.shape[0])
-        kept = dropped = more = 0
+        write = dropped = more = 0
         for place in range(begin, end):
             page = fetched[place]
             if states[page, _HELD] == 0 and states[page, _WINDOW] != number:
                 more += 1
             states[page, _WINDOW] = number
         for place in range(size):
-            page = held[place]
-            if size - dropped + more > held.shape[0] and states[page, _PLANNED] == 0 and states[page, _WINDOW] != number:
+            page = resident[place]
+            if size - dropped + more > resident.shape[0] and states[page, _PLANNED] == 0 and states[page, _WINDOW] != number:
                 states[page, _HELD] = 0
                 victims[count + dropped] = page
                 dropped += 1
             else:
-                held[kept] = page
-                kept += 1
-        size = kept
+                resident[write] = page
+                write += 1
+        size = write
         for place in range(begin, end):
             page = fetched[place]
             if states[page, _HELD] == 0:
                 states[page, _HELD] = 1
-                pages[count], held[size] = page, page
+                pages[count], resident[size] = page, page
                 count, size = count + 1, size + 1
             states[page, _PLANNED] = 1
             if replaced[place] >= 0:
@@ -99,9 +99,9 @@ def in_blocks(graph: PageGraph, frames: int, *, of_lower: bool = True) -> FetchP
     # an edge meets after its visit, or, if that page stayed, after its block is there
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(1, len(order) + 1)
-    filled = np.append(np.flatnonzero(np.diff(blocks[: len(outer)])), len(outer) - 1)
-    due = np.where(stays, number[filled[visit_blocks]], 0)
-    due[~stays] = number[len(outer) :]
-    after = due[np.searchsorted(visits, key)]
+    block_ends = np.append(np.flatnonzero(np.diff(blocks[: len(outer)])), len(outer) - 1)
+    times = np.where(stays, number[block_ends[visit_blocks]], 0)
+    times[~stays] = number[len(outer) :]
+    after = times[np.searchsorted(visits, key)]
     edges = np.argsort(after, kind="stable")
     return FetchPlan(graph, frames, *(each.astype(np.int32) for each in (pages[order], victims[order], edges, after[edges])))

@@ -20,14 +20,14 @@ _LONGEST = 4
 
 
 class Replay(NamedTuple):
-    """What is needed to go through an order of edges, and what comes of it (`fetched`, `victims`, `after`: see `FetchPlan`)."""
+    """Arrays for going through an order of edges, and the results (`fetched`, `victims`, `after`: see `FetchPlan`)."""
 
     first: Pages
     second: Pages
     #: Steps of the order in which each page is needed next, and after each edge its two pages, a row an edge.
     next_use: Pages
     uses: Pages
-    #: Where in the heap of pages in memory, by when they are needed next, each page is, or `NONE`, and its items, shape (frames, 2).
+    #: Place of each page in the heap of pages in memory by their next use, or `NONE`, and the heap's items, shape (frames, 2).
     places: Pages
     heap: Pages
     fetched: Pages
@@ -65,9 +65,9 @@ def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
     """
     check_frames(frames)
     numbers = np.asarray(order, np.int32)
-    seen = np.zeros(graph.edges, np.bool_)
-    seen[numbers[(numbers >= 0) & (numbers < graph.edges)]] = True
-    if len(numbers) != graph.edges or not seen.all():
+    is_used = np.zeros(graph.edges, np.bool_)
+    is_used[numbers[(numbers >= 0) & (numbers < graph.edges)]] = True
+    if len(numbers) != graph.edges or not is_used.all():
         raise InvalidParameterError("order", f"{len(numbers)} edges", f"it must hold each of the graph's {graph.edges} once")
     room = replay(graph, frames)
     fetches = go_through(numbers, room)
@@ -116,7 +116,7 @@ def polished(plan: FetchPlan, effort: int) -> FetchPlan:
     if graph.edges < 2 or plan.fetches <= graph.needed_pages:
         return plan
     _move_runs(order, np.empty_like(order), replay(graph, plan.frames), graph.needed_pages, effort // graph.edges)
-    return min(plan, belady(graph, order, plan.frames), key=lambda made: made.fetches)
+    return min(plan, belady(graph, order, plan.frames), key=lambda candidate: candidate.fetches)
 
 
 @lean_kernel
@@ -131,14 +131,14 @@ def _move_runs(order: Pages, moved: Pages, room: Replay, enough: int, moves: int
         begin = mixed(4 * move + 1) % (edges - length + 1)
         target = mixed(4 * move + 2) % (edges - length + 1)
         turned = mixed(4 * move + 3) & 1
-        taken = 0
+        read = 0
         for place in range(edges):
             if target <= place < target + length:
                 run = place - target
                 moved[place] = order[begin + length - 1 - run] if turned else order[begin + run]
             else:
-                moved[place] = order[taken + length if taken >= begin else taken]
-                taken += 1
+                moved[place] = order[read + length if read >= begin else read]
+                read += 1
         fetches = go_through(moved, room)
         if fetches <= fewest:
             fewest = fetches

@@ -117,11 +117,11 @@ class PageGraph:
         pages = len(begins) - 1
         rows = np.repeat(np.arange(pages), np.diff(begins))
         pairs = np.minimum(rows, others) * pages + np.maximum(rows, others)
-        kept = (rows < others) | ~np.isin(pairs, pairs[rows < others])
+        is_edge = (rows < others) | ~np.isin(pairs, pairs[rows < others])
         worth = np.ones(len(others), np.int64) if results is None else _whole("results", results)
         if len(worth) != len(others):
             raise InvalidParameterError("results", len(worth), f"there must be one for each of the {len(others)} neighbours")
-        return cls.of(rows[kept], others[kept], pages, worth[kept])
+        return cls.of(rows[is_edge], others[is_edge], pages, worth[is_edge])
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, results: str = "") -> PageGraph:
@@ -162,7 +162,7 @@ class PageGraph:
 
     @cached_property
     def offsets(self) -> Pages:
-        """Where each page's edges begin in `adjacency` and in `neighbours`: int32, shape (pages + 1,)."""
+        """Begin of each page's edges in `adjacency` and in `neighbours`: int32, shape (pages + 1,)."""
         begins = np.searchsorted(self.first, np.arange(self.pages + 1, dtype=np.int32))
         begins[1:] += np.cumsum(np.bincount(self.second, minlength=self.pages))
         return begins.astype(np.int32)
@@ -202,7 +202,7 @@ class PageGraph:
 
     @property
     def degrees(self) -> Pages:
-        """With how many others each page must meet, shape (pages,)."""
+        """Number of pages that each page must meet, shape (pages,)."""
         return np.diff(self.offsets)
 
     @property

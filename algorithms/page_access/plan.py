@@ -14,14 +14,14 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a fetch replaces while there are free frames.
+#: Victim of a fetch while there are free frames.
 NONE = -1
 LEAST_FRAMES = 2
 
 
 @dataclass(frozen=True, eq=False)
 class FetchPlan:
-    """How all pairs of a page graph meet in memory.
+    """Plan by which all pairs of a page graph meet in memory.
 
     Parameters
     ----------

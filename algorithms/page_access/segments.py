@@ -67,11 +67,11 @@ def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment
     >>> candidates(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))[0]
     Segment(page=3, partners=(0,), missing=1)
     """
-    found = []
+    segments = []
     for page in np.flatnonzero(graph.degrees).tolist():
         partners = [graph.name(each) for each in graph.adjacency[graph.offsets[page] : graph.offsets[page + 1], NEIGHBOUR].tolist()]
-        found.append(Segment(graph.name(page), tuple(partners), sum(each not in resident for each in partners)))
-    return sorted(found, key=lambda segment: segment.missing)
+        segments.append(Segment(graph.name(page), tuple(partners), sum(each not in resident for each in partners)))
+    return sorted(segments, key=lambda segment: segment.missing)
 
 
 def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
@@ -137,7 +137,7 @@ def _bring(memory: _Memory, page: int, owner: int, frames: int, schedule: _Sched
     counts[_FETCHES] += 1
     leave(pages, page, memory.heads[_OUT])
     pages[page, _HERE] = 1
-    kept = memory.offsets[page]
+    write = memory.offsets[page]
     for place in range(memory.offsets[page], memory.ends[page]):
         partner, edge = memory.adjacency[place, NEIGHBOUR], memory.adjacency[place, EDGE]
         if memory.met[edge]:
@@ -147,15 +147,15 @@ def _bring(memory: _Memory, page: int, owner: int, frames: int, schedule: _Sched
         pages[partner, _MISSING] -= 1
         join(pages, partner, row, pages[partner, _MISSING])
         if pages[partner, _HERE] == 0:
-            memory.adjacency[kept, NEIGHBOUR], memory.adjacency[kept, EDGE] = partner, edge
-            kept += 1
+            memory.adjacency[write, NEIGHBOUR], memory.adjacency[write, EDGE] = partner, edge
+            write += 1
             continue
         memory.met[edge] = True
         pages[page, _DEGREE] -= 1
         pages[partner, _DEGREE] -= 1
         schedule.edges[counts[_MET]], schedule.after[counts[_MET]] = edge, counts[_FETCHES]
         counts[_MET] += 1
-    memory.ends[page] = kept
+    memory.ends[page] = write
     join(pages, page, memory.heads[_IN], pages[page, _MISSING])
 
 

@@ -1,4 +1,4 @@
-"""What a partition method is: how a file is read, and its tuples are buffered and written, on their way to hash buckets.
+"""Contract of partition methods: reading a file, and buffering and writing its tuples, on their way to hash buckets.
 
 Which tuples go to which bucket is the join's business (`Route`): Grace hash sends all of them there, hybrid hash keeps some in memory.
 """
@@ -25,7 +25,7 @@ Route = Callable[[Tuples, int, Put], Algorithm]
 
 @dataclass(frozen=True)
 class PartitionParameters:
-    """What a method is told besides its files and buffers.
+    """Parameters of a method besides its files and buffers.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class PartitionBuffers:
 class PartitionMethod(Protocol):
     """A member of the family."""
 
-    #: Which of `PartitionParameters` it takes that not all methods do.
+    #: Fields of `PartitionParameters` that the method takes and not all methods do.
     OPTIONS: tuple[str, ...] = ()
 
     @optional
@@ -112,8 +112,8 @@ def check_options(parameters: PartitionParameters) -> None:
     for option in ("sub_buffer", "strands"):
         value = getattr(parameters, option)
         if option not in takes and value != getattr(usual, option):
-            told = format_size(value) if option == "sub_buffer" else value
-            raise InvalidParameterError(option.replace("_", "-"), told, f"partition method {parameters.method} does not take it")
+            text = format_size(value) if option == "sub_buffer" else value
+            raise InvalidParameterError(option.replace("_", "-"), text, f"partition method {parameters.method} does not take it")
 
 
 def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:
@@ -131,7 +131,7 @@ def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: 
 
 
 def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> list[Layout]:
-    """How tuples lie on the pages of each file's buckets, which are all of one size.
+    """Layout of tuples on the pages of each file's buckets, which are all of one size.
 
     Raises
     ------

@@ -29,30 +29,30 @@ def check(layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: Part
     ring = buffers.output * page
     if not size or not ring:
         return
-    told = format_size(size)
+    text = format_size(size)
     if size > ring:
-        raise InvalidParameterError("sub-buffer", told, f"an output buffer has {format_size(ring)}")
+        raise InvalidParameterError("sub-buffer", text, f"an output buffer has {format_size(ring)}")
     if ring % size:
-        raise InvalidParameterError("sub-buffer", told, f"an output buffer of {format_size(ring)} is no multiple of it")
+        raise InvalidParameterError("sub-buffer", text, f"an output buffer of {format_size(ring)} is no multiple of it")
     if size % page and page % size:
-        raise InvalidParameterError("sub-buffer", told, f"it must be whole pages of {format_size(page)}, or a page whole sub-buffers")
+        raise InvalidParameterError("sub-buffer", text, f"it must be whole pages of {format_size(page)}, or a page whole sub-buffers")
     try:
         _smaller(layouts, min(size, page))
     except FlashsimError as problem:
-        raise InvalidParameterError("sub-buffer", told, f"buckets would have such pages: {problem}") from None
+        raise InvalidParameterError("sub-buffer", text, f"buckets would have such pages: {problem}") from None
 
 
 def page_size(layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: PartitionParameters) -> int:
     """The relations' pages, or as small as sub-buffers that are to be smaller: half a page by default where a ring is one page."""
     whole = layouts[0].page_size
-    wanted = parameters.sub_buffer or (whole // 2 if buffers.output == 1 else whole)
-    if wanted >= whole or whole % wanted:
+    size = parameters.sub_buffer or (whole // 2 if buffers.output == 1 else whole)
+    if size >= whole or whole % size:
         return whole
     try:
-        _smaller(layouts, wanted)
+        _smaller(layouts, size)
     except FlashsimError:
         return whole
-    return wanted
+    return size
 
 
 def _smaller(layouts: Sequence[Layout], size: int) -> None:
@@ -104,15 +104,15 @@ class Rings(Output):
         tuples = np.where(pages == self._state[:, PAGES], self._state[:, TUPLES], self._first[np.arange(len(pages)), pages])
         columns = np.empty((len(self._names), int(tuples.sum())), np.int64)
         boundaries = np.empty(int(pages.sum()) + len(pages), np.int64)
-        _take(self._held, self._first, self._state, pages, tuples, columns, boundaries)
+        _take(self._buffers, self._first, self._state, pages, tuples, columns, boundaries)
         writes, tuple_, page = [], 0, 0
         for ring, (count, more, begin) in enumerate(zip(tuples.tolist(), pages.tolist(), self._begin.tolist(), strict=True)):
             if more:
                 file = self.files[ring]
                 file.tuples += count
-                told = dict(zip(self._names, columns[:, tuple_ : tuple_ + count], strict=True))
+                named_columns = dict(zip(self._names, columns[:, tuple_ : tuple_ + count], strict=True))
                 runs = self._runs(file.pages, more, self._pages - begin)
-                writes.append(Write(file, *runs, Tuples(told, boundaries[page : page + more + 1]), Mode.BATCH))
+                writes.append(Write(file, *runs, Tuples(named_columns, boundaries[page : page + more + 1]), Mode.BATCH))
             tuple_, page = tuple_ + count, page + more + 1
         self._begin = (self._begin + pages) % self._pages
         return Psync(writes)
@@ -126,7 +126,7 @@ class Rings(Output):
 
 @kernel
 def _take(
-    held: Integers, first: Integers, state: Integers, pages: Integers, tuples: Integers, columns: Integers, boundaries: Integers
+    buffers: Integers, first: Integers, state: Integers, pages: Integers, tuples: Integers, columns: Integers, boundaries: Integers
 ) -> None:
     """Move the first pages of each buffer out of it, one buffer after another; what stays moves to its beginning."""
     to, boundary = 0, 0
@@ -138,9 +138,9 @@ def _take(
         boundary += more + 1
         for column in range(columns.shape[0]):
             for index in range(count):
-                columns[column, to + index] = held[column, buffer, index]
+                columns[column, to + index] = buffers[column, buffer, index]
             for index in range(count, held_tuples):
-                held[column, buffer, index - count] = held[column, buffer, index]
+                buffers[column, buffer, index - count] = buffers[column, buffer, index]
         to += count
         for page in range(more, state[buffer, PAGES]):
             first[buffer, page - more] = first[buffer, page] - count

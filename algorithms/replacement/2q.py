@@ -66,7 +66,7 @@ class Plain(replacement.PlainPolicy):
 
 
 _IN, _OUT, _AM = range(1, 4)
-#: In the column of a page that was found in A1out and has not entered yet: it stands in no ring.
+#: Column value of a page that was in A1out and has not entered yet: the page stands in no ring.
 _RECALLED = _rings.RINGS
 _KIN, _KOUT = _rings.OWN_NUMBER, _rings.OWN_NUMBER + 1
 

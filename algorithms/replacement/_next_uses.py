@@ -27,12 +27,12 @@ from flashsim.core.replacement import NEVER_AGAIN, PoolState
 
 #: Words a frame that a heap takes.
 HEAP_WORDS = 2
-#: Where the heaps' numbers of items stand.
+#: First column of the heaps' numbers of items.
 _ITEMS = replacement.OWN_NUMBER
 
 
 class PlainNextUses(replacement.PlainPolicy):
-    """When each resident page is asked for next."""
+    """Next use of each resident page."""
 
     def __init__(self, pool: replacement.PlainPool) -> None:
         super().__init__(pool)
@@ -91,13 +91,13 @@ def _to_come(pool: PoolState, item: int) -> bool:
 
 @lean_kernel
 def _without_past(pool: PoolState, begin: int, size: int) -> int:
-    words, kept = pool.words, 0
+    words, write = pool.words, 0
     for place in range(begin, begin + size):
         if _to_come(pool, words[place]):
-            words[begin + kept] = words[place]
-            kept += 1
-    arrange(words, begin, kept, size)
-    return kept
+            words[begin + write] = words[place]
+            write += 1
+    arrange(words, begin, write, size)
+    return write
 
 
 @lean_kernel
@@ -107,24 +107,24 @@ def last(pool: PoolState, heap: int, flags: int) -> int:
     Items whose pages do not have the flags of a heap any more go to heap 0.
     """
     pages, words, size, begin = pool.pages, pool.words, pool.numbers[_ITEMS + heap], _begin(pool, heap)
-    end, aside, found = behind(begin, HEAP_WORDS * pool.numbers[replacement.SIZE]) - 1, 0, NO_ITEM
+    end, aside, latest = behind(begin, HEAP_WORDS * pool.numbers[replacement.SIZE]) - 1, 0, NO_ITEM
     for place in range(begin + 1, begin + min(size, 9)):
         prefetch(pages, page_of(words[place]))
     while size > 0:
         item = words[begin]
-        held = pages[page_of(item), replacement.FLAGS]
+        page_flags = pages[page_of(item), replacement.FLAGS]
         if not _to_come(pool, item):
             take(words, begin, size)
-        elif held & flags != flags:
+        elif page_flags & flags != flags:
             take(words, begin, size)
             add(pool, 0, item)
-        elif held & replacement.PINNED:
+        elif page_flags & replacement.PINNED:
             take_aside(words, begin, size, end - aside)
             aside += 1
         else:
-            found = item
+            latest = item
             break
         size -= 1
     put_back(words, begin, size, end, aside)
     pool.numbers[_ITEMS + heap] = size + aside
-    return found
+    return latest

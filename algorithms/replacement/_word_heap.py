@@ -7,7 +7,7 @@ stands for the others.  Items that must not be taken out are put aside behind al
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 
-#: Where a first heap begins, so that the eight below an item lie in one line, and what a heap needs besides room for its items.
+#: Begin of a first heap, so that the eight below an item lie in one line, and the words of a heap besides those of its items.
 BEGIN, SPARE = 71, 24
 #: Greater than all items.
 NO_ITEM = (1 << 63) - 1
@@ -32,7 +32,7 @@ def page_of(item: int) -> int:
 
 @inlined_kernel
 def behind(begin: int, most: int) -> int:
-    """Where the next heap may begin, behind one of at most so many items."""
+    """Begin of the next heap behind one of at most so many items."""
     return begin + (most + SPARE - 8) // 8 * 8
 
 

@@ -51,7 +51,7 @@ class Plain(PlainDirectory):
             self.t1[page] = False
 
 
-#: In the column of a page that was found in B1 or B2 and has not entered yet: it stands in no ring.
+#: Column value of a page that was in B1 or B2 and has not entered yet: the page stands in no ring.
 _RECALLED = RINGS
 
 

@@ -1,4 +1,4 @@
-"""What a replacement policy is: a file with a plain form to read, and kernels that are used; see `flashsim.core.replacement`.
+"""Contract of replacement policies: a file with a plain form to read, and kernels that are used; see `flashsim.core.replacement`.
 
 A member defines a class ``Plain`` (a `flashsim.core.replacement.PlainPolicy`, or anything with its methods), which takes a pool and the
 member's parameters by name, or the same policy as lean kernels ``hit``, ``enter`` and ``victim``, with ``setup`` and ``forget`` if it

@@ -71,11 +71,11 @@ class Plain(replacement.PlainPolicy):
 
     def victim(self, page: int) -> int:
         """The first cold page at which the cold hand finds no reference; those referenced in their tests get hot."""
-        held = 0
-        while self.residents > self.hots + held:
+        skipped = 0
+        while self.residents > self.hots + skipped:
             entry = self._settled(_COLD, hot=False)
             if entry.referenced and (entry.in_test or self.spare):
-                held, tested = 0, entry.in_test
+                skipped, tested = 0, entry.in_test
                 if tested and not self._promotes(entry):
                     entry.in_test, entry.referenced = False, self.spare
                 else:
@@ -83,7 +83,7 @@ class Plain(replacement.PlainPolicy):
                     self._put_on(entry, hot=tested)
             elif self.pool.pinned(entry.page):
                 self.hands[_COLD] = self._next(entry)
-                held += 1
+                skipped += 1
             else:
                 entry.resident = False
                 self.hands[_COLD] = self._next(entry)
@@ -122,7 +122,7 @@ class Plain(replacement.PlainPolicy):
         self._take_off(entry)
 
     def _promotes(self, entry: _Entry) -> bool:
-        """Whether a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
+        """True if a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
         self.target = min(self.target + 1, self.most)
         while self.hots >= self.pool.size - self.target:
             if not entry.in_test or not self._run_hot_hand(entry):
@@ -131,8 +131,8 @@ class Plain(replacement.PlainPolicy):
 
     def _run_hot_hand(self, candidate: _Entry) -> bool:
         """Make a hot page cold, and go on to the next hot one; whether that could be done before the candidate was met."""
-        done = made_cold = False
-        while self.hots and (not done or not self.hands[_HOT].hot):
+        is_over = made_cold = False
+        while self.hots and (not is_over or not self.hands[_HOT].hot):
             entry = self.hands[_HOT]
             if entry.hot:
                 spared = entry.referenced
@@ -140,9 +140,9 @@ class Plain(replacement.PlainPolicy):
                 self.hots -= 1
                 self._put_on(entry, hot=spared)
                 if not spared:
-                    entry.in_test, done, made_cold = False, True, True
+                    entry.in_test, is_over, made_cold = False, True, True
             else:
-                done |= entry is candidate
+                is_over |= entry is candidate
                 self.hands[_HOT] = self._next(entry)
                 if self.hands[_TEST] is entry:
                     self._run_test_hand()
@@ -215,13 +215,13 @@ def hit(pool: replacement.PoolState, page: int) -> None:
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
-    held = 0
-    while numbers[replacement.USED] > numbers[_HOTS] + held:
+    skipped = 0
+    while numbers[replacement.USED] > numbers[_HOTS] + skipped:
         leaving = _settled(pool, _COLD, _IS_COLD)
         state = pages[leaving, _STATE]
         tested = state & _IN_TEST
         if state & _REFERENCED and (tested or numbers[_SPARE]):
-            held = 0
+            skipped = 0
             if tested and not _promotes(pool, leaving):
                 pages[leaving, _STATE] = _IS_COLD | _REFERENCED if numbers[_SPARE] else _IS_COLD
             else:
@@ -229,7 +229,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
                 _put_on(pool, leaving, _IS_HOT if tested else _IS_COLD | _IN_TEST)
         elif pages[leaving, replacement.FLAGS] & replacement.PINNED:
             numbers[_HANDS + _COLD] = _next(pool, leaving)
-            held += 1
+            skipped += 1
         elif tested:
             numbers[_HANDS + _COLD] = _next(pool, leaving)
             pages[leaving, _STATE] |= _GHOST
@@ -278,17 +278,17 @@ def _promotes(pool: replacement.PoolState, page: int) -> bool:
 @inlined_kernel
 def _run_hot_hand(pool: replacement.PoolState, candidate: int) -> bool:
     pages, numbers = pool.pages, pool.numbers
-    done = made_cold = False
-    while numbers[_HOTS] and not (done and pages[numbers[_HANDS + _HOT], _STATE] & _IS_HOT):
+    is_over = made_cold = False
+    while numbers[_HOTS] and not (is_over and pages[numbers[_HANDS + _HOT], _STATE] & _IS_HOT):
         page = numbers[_HANDS + _HOT]
         state = pages[page, _STATE]
         if state & _IS_HOT:
             _take_off(pool, page)
             _put_on(pool, page, _IS_HOT if state & _REFERENCED else _IS_COLD)
             if not state & _REFERENCED:
-                done = made_cold = True
+                is_over = made_cold = True
         else:
-            done |= page == candidate
+            is_over |= page == candidate
             numbers[_HANDS + _HOT] = _next(pool, page)
             if numbers[_HANDS + _TEST] == page:
                 _run_test_hand(pool)

@@ -92,7 +92,7 @@ def forget(pool: replacement.PoolState, page: int) -> None:
 
 @inlined_kernel
 def _at(group: int) -> int:
-    """Where a group's words begin; groups are numbered from 1."""
+    """Begin of a group's words; groups are numbered from 1."""
     return int(group) * _GROUP_WORDS
 
 

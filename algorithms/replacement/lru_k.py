@@ -55,7 +55,7 @@ class Plain(replacement.PlainPolicy):
         self.history: dict[int, list[int]] = {}
         #: LAST of the paper, of resident pages in the order of their last references, and of those that left.
         self.last: OrderedDict[int, int] = OrderedDict()
-        self.left: dict[int, int] = {}
+        self.absent: dict[int, int] = {}
 
     def hit(self, page: int) -> None:
         """A reference after the correlated period is a new one; the time that the former took is closed up."""
@@ -67,7 +67,7 @@ class Plain(replacement.PlainPolicy):
         self.last.move_to_end(page)
 
     def enter(self, page: int) -> None:
-        now, last = self.pool.now, self.left.pop(page, 0)
+        now, last = self.pool.now, self.absent.pop(page, 0)
         retained = last and now - last <= self.retained
         self.history[page] = [now, *self.history[page][:-1]] if retained else [now] + [0] * (self.k - 1)
         self.last[page] = now
@@ -83,7 +83,7 @@ class Plain(replacement.PlainPolicy):
         return time, page if time else self.last[page]
 
     def forget(self, page: int) -> None:
-        self.left[page] = self.last.pop(page)
+        self.absent[page] = self.last.pop(page)
 
 
 @inlined_kernel
@@ -178,20 +178,20 @@ def _stands(pool: replacement.PoolState, item: int) -> bool:
 
 @inlined_kernel
 def _end(pool: replacement.PoolState) -> int:
-    """Where the first item stands aside, and others before it."""
+    """Place of the first item that stands aside; others stand before it."""
     return behind(BEGIN, 2 * pool.numbers[replacement.SIZE]) - 1
 
 
 @lean_kernel
-def _release(pool: replacement.PoolState, held: int) -> None:
-    """Put items back that stand aside, but for those whose pages are held, if these are to stay.
+def _release(pool: replacement.PoolState, keep_pinned: int) -> None:
+    """Put items back that stand aside, but for those of pinned pages with `keep_pinned`.
 
     A page that is on its way has the oldest times of all: without this, each would be found first for each victim until it has come.
     """
     words, numbers, end = pool.words, pool.numbers, _end(pool)
     for place in range(end - numbers[_ASIDE] + 1, end + 1):
         item = words[place]
-        if held and pool.pages[page_of(item), replacement.FLAGS] & replacement.PINNED:
+        if keep_pinned and pool.pages[page_of(item), replacement.FLAGS] & replacement.PINNED:
             continue
         words[place] = words[end - numbers[_ASIDE] + 1]  # one that stays, or itself
         numbers[_ASIDE] -= 1
@@ -202,13 +202,13 @@ def _release(pool: replacement.PoolState, held: int) -> None:
 @lean_kernel
 def _without_past(pool: replacement.PoolState) -> int:
     _release(pool, 0)
-    words, size, kept = pool.words, pool.numbers[_ITEMS], 0
+    words, size, write = pool.words, pool.numbers[_ITEMS], 0
     for place in range(BEGIN, BEGIN + size):
         if _stands(pool, words[place]):
-            words[BEGIN + kept] = words[place]
-            kept += 1
-    arrange(words, BEGIN, kept, size)
-    return kept
+            words[BEGIN + write] = words[place]
+            write += 1
+    arrange(words, BEGIN, write, size)
+    return write
 
 
 @lean_kernel

@@ -14,7 +14,7 @@ _RING, _COLD = 0, replacement.OWN
 
 
 class Plain(replacement.PlainQueue):
-    """Whether each page is cold, in the order of their last references and second chances."""
+    """Pages in the order of their last references and second chances, each with its coldness."""
 
     def hit(self, page: int) -> None:
         self.forget(page)

@@ -20,7 +20,7 @@ forget = stay  # the page's item is found out to stand for no resident page
 
 
 class Plain(_next_uses.PlainNextUses):
-    """When each resident page is asked for next."""
+    """Next use of each resident page."""
 
     def victim(self, page: int) -> int:
         return self.give_up(self.last(self.free()))

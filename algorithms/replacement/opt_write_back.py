@@ -26,7 +26,7 @@ forget = replacement.stay  # the page's item is found out to stand for no reside
 
 
 class Plain(_next_uses.PlainNextUses):
-    """When each resident page is asked for next, and which are written again."""
+    """Next use of each resident page, and whether the page is written again."""
 
     def __init__(self, pool: replacement.PlainPool, price: int) -> None:
         super().__init__(pool)

@@ -27,9 +27,9 @@ PARAMETERS = {
 COLUMNS = 1
 _SMALL_SHARE, _GHOST_SHARE, _MOVES, _FILL = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 4)
 _SMALL, _MAIN, _GHOST = range(1, 4)
-#: In a page's column, above its ring: how often it was referenced there, at most `_MOST`; in no ring, that it came back.
+#: In a page's column, above its ring: the number of references there, at most `_MOST`; in no ring, that the page came back.
 _ONE, _MOST, _BACK = _rings.RINGS, 3, _rings.RINGS
-#: Whether any page has left.
+#: Flag that a page has left.
 _LEFT = _rings.OWN_NUMBER
 forget = _rings.forget
 

@@ -58,7 +58,7 @@ class Plain(replacement.PlainPolicy):
         self.references = self.counted = 0
 
     def hit(self, page: int) -> None:
-        """On probation it becomes protected, and the protected one that was referenced longest ago may go back there."""
+        """Protect a page on probation; the protected page that was referenced longest ago may go back to probation."""
         self._count(page)
         if page in self.probation:
             del self.probation[page]

@@ -25,7 +25,7 @@ Consumer = Callable[[Tuples, Integers], Algorithm]
 
 Flags = npt.NDArray[np.bool_]
 
-#: Why the matching stops, and its state.
+#: Reasons why the matching stops, and its state.
 _DONE, _PAIRS_FULL, _GROUP_FULL = range(3)
 _NEXT, _KEY, _COUNT, _SKIP = range(4)
 
@@ -44,24 +44,24 @@ class Selection:
     def __init__(self, capacity: int, most: int) -> None:
         self._capacity, self._most = capacity, most
         self._nodes = tree.empty_tree(1)
-        self._held = np.empty((1, 2), np.int64)
+        self._tuples = np.empty((1, 2), np.int64)
         self._idle = np.zeros(1, np.int64)
         self._state = np.zeros(tree.SELECTION_STATE, np.int64)
         self._state[[tree.LAST, tree.FREE, tree.HOT, tree.IDLE]] = NULL_KEY, capacity, -1, 1
-        self._made = np.empty((3, BATCH), np.int64)
+        self._batch = np.empty((3, BATCH), np.int64)
 
     def feed(self, tuples: Tuples, sizes: Integers, *, last: bool) -> Iterator[tuple[Tuples, bool]]:
         """Take tuples in; gives out sorted ones, and whether a run ends behind them.
 
         After the last input, everything is given out.
         """
-        if len(tuples) and len(self._held) == 1:
+        if len(tuples) and len(self._tuples) == 1:
             self._grow(min(self._most, int(self._capacity // sizes.mean()) + 1))
         self._state[tree.NEXT] = 0
         while True:
-            why = tree.select(tuples.keys, tuples.rows, sizes, last, self._nodes, self._held, self._idle, self._state, self._made)
+            why = tree.select(tuples.keys, tuples.rows, sizes, last, self._nodes, self._tuples, self._idle, self._state, self._batch)
             if why == tree.NEEDS_LEAVES:
-                self._grow(len(self._held) // 2 + 1)
+                self._grow(len(self._tuples) // 2 + 1)
                 continue
             yield self._take(), why == tree.RUN_ENDS
             if why in (tree.NEEDS_INPUT, tree.ENDS):
@@ -73,16 +73,16 @@ class Selection:
         return compared
 
     def _take(self) -> Tuples:
-        keys, rows, _ = self._made[:, : self._state[tree.MADE]].copy()
+        keys, rows, _ = self._batch[:, : self._state[tree.MADE]].copy()
         self._state[tree.MADE] = 0
         return keyed(keys, rows)
 
     def _grow(self, more: int) -> None:
-        leaves = len(self._held)
+        leaves = len(self._tuples)
         nodes = tree.empty_tree(leaves + more)
         tree.regrow(self._nodes, leaves, nodes, leaves + more)
         self._nodes = nodes
-        self._held = np.concatenate([self._held, np.empty((more, 2), np.int64)])
+        self._tuples = np.concatenate([self._tuples, np.empty((more, 2), np.int64)])
         idle = self._idle[: self._state[tree.IDLE]]
         self._idle = np.concatenate([np.arange(leaves + more - 1, leaves - 1, -1), idle, np.empty(leaves, np.int64)])[: leaves + more]
         self._state[tree.IDLE] += more
@@ -97,17 +97,17 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
         Bytes of tuples in memory.
     """
     selection = Selection(capacity, file.tuples)
-    expected = min(file.pages, 2 * capacity // file.page_size + 1)
+    run_pages = min(file.pages, 2 * capacity // file.page_size + 1)
     output: Output | None = None
     for first, pages in spans(file.pages, input_pages):
         tuples = yield from read_block(file, first, pages, page_io)
         sizes = file.layout.cell_sizes(tuples)
-        for chosen, run_ends in selection.feed(tuples, sizes, last=first + pages == file.pages):
-            if len(chosen):
+        for part, run_ends in selection.feed(tuples, sizes, last=first + pages == file.pages):
+            if len(part):
                 if output is None:
-                    runs.append(File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=expected))
+                    runs.append(File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=run_pages))
                     output = Output(runs[-1:], output_pages, page_io=page_io)
-                yield from output.append(chosen)
+                yield from output.append(part)
             if run_ends and output is not None:
                 yield from output.finish()
                 output = None
@@ -122,10 +122,10 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
     Every batch of merged tuples is consumed before the next block is read, so its tuples still lie in the runs' buffers.
     """
     readers = [spans(run.pages, block) for run in runs]
-    loaded = np.empty((2, len(runs), 256), np.int64)
+    buffers = np.empty((2, len(runs), 256), np.int64)
     heads = np.zeros((len(runs), 2), np.int64)
     nodes = tree.empty_tree(len(runs))
-    merged, made = np.empty((3, BATCH), np.int64), np.zeros(2, np.int64)
+    merged, counts = np.empty((3, BATCH), np.int64), np.zeros(2, np.int64)
     waiting = list(range(len(runs)))
     while True:
         for run in waiting:
@@ -133,19 +133,19 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
             for first, pages in readers[run]:
                 tuples = yield from read_block(runs[run], first, pages, page_io)
                 break
-            while loaded.shape[2] < len(tuples):
-                loaded = np.concatenate([loaded, np.empty_like(loaded)], axis=2)
-            loaded[0, run, : len(tuples)], loaded[1, run, : len(tuples)] = tuples.keys, tuples.rows
+            while buffers.shape[2] < len(tuples):
+                buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=2)
+            buffers[0, run, : len(tuples)], buffers[1, run, : len(tuples)] = tuples.keys, tuples.rows
             heads[run] = 0, len(tuples)
-            ended = len(tuples) == 0
-            made[1] += tree.enter(nodes, len(runs), run, 0 if ended else int(tuples.keys[0]), ended)
-        why = tree.merge(loaded[0], loaded[1], heads, nodes, merged, made)
-        count = int(made[0])
+            at_end = len(tuples) == 0
+            counts[1] += tree.enter(nodes, len(runs), run, 0 if at_end else int(tuples.keys[0]), at_end)
+        why = tree.merge(buffers[0], buffers[1], heads, nodes, merged, counts)
+        count = int(counts[0])
         if count:
             keys, rows, sources = merged[:, :count].copy()
-            yield Cpu({Work.COMPARE: int(made[1])})
+            yield Cpu({Work.COMPARE: int(counts[1])})
             yield from consume(keyed(keys, rows), sources)
-            made[:] = 0
+            counts[:] = 0
         if why == tree.MERGED_ALL:
             return
         waiting = [why] if why >= 0 else []
@@ -153,9 +153,9 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
 
 def merge_some(runs: list[File], excess: int, folder: str, memory: int, *, page_io: bool) -> Algorithm:
     """Merge the shortest runs of one relation into one, so that there are `excess` fewer, or as many fewer as memory allows."""
-    chosen = sorted(runs, key=lambda run: run.pages)[: min(excess + 1, memory - 1)]
-    longer = yield from merge_into(f"{folder}/merged-{chosen[0].name.rsplit('/', 1)[1]}", chosen, memory, page_io=page_io)
-    for run in chosen:
+    inputs = sorted(runs, key=lambda run: run.pages)[: min(excess + 1, memory - 1)]
+    longer = yield from merge_into(f"{folder}/merged-{inputs[0].name.rsplit('/', 1)[1]}", inputs, memory, page_io=page_io)
+    for run in inputs:
         runs.remove(run)
     runs.append(longer)
 
@@ -204,10 +204,10 @@ class Matching:
             yield from self._go_on_spilled(tuples, of_s)
         while state[_NEXT] < len(tuples):
             pairs = np.empty((2, BATCH), np.int64)
-            why, found = _match(tuples.keys, tuples.rows, of_s, self._group, state, pairs)
-            if found:
-                yield Emit(pairs[0, :found], pairs[1, :found])
-                emitted += found
+            why, count = _match(tuples.keys, tuples.rows, of_s, self._group, state, pairs)
+            if count:
+                yield Emit(pairs[0, :count], pairs[1, :count])
+                emitted += count
             if why == _GROUP_FULL and not self._grow(tuples.rows[state[_NEXT]]):
                 yield from self._spill(tuples, of_s)
         yield Cpu({Work.COMPARE: len(tuples), Work.EMIT: emitted})
@@ -260,23 +260,23 @@ class Matching:
 @kernel
 def _match(keys: Integers, rows: Integers, of_s: Flags, group: Integers, state: Integers, pairs: Integers) -> tuple[int, int]:
     """Go through merged tuples from ``state[_NEXT]`` on; returns why it stopped, and how many pairs were found."""
-    found, room = 0, pairs.shape[1]
+    count, room = 0, pairs.shape[1]
     for index in range(state[_NEXT], keys.shape[0]):
         state[_NEXT] = index
         if keys[index] != state[_KEY]:
             state[_KEY], state[_COUNT] = keys[index], 0
         if not of_s[index]:
             if state[_COUNT] == group.shape[0]:
-                return _GROUP_FULL, found
+                return _GROUP_FULL, count
             group[state[_COUNT]] = rows[index]
             state[_COUNT] += 1
             continue
         for member in range(state[_SKIP], state[_COUNT]):
-            if found == room:
+            if count == room:
                 state[_SKIP] = member
-                return _PAIRS_FULL, found
-            pairs[0, found], pairs[1, found] = group[member], rows[index]
-            found += 1
+                return _PAIRS_FULL, count
+            pairs[0, count], pairs[1, count] = group[member], rows[index]
+            count += 1
         state[_SKIP] = 0
     state[_NEXT] = keys.shape[0]
-    return _DONE, found
+    return _DONE, count

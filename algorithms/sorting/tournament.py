@@ -31,9 +31,9 @@ EMPTY = 1 << 62
 _FAR, _SOON = 1 << 14, 64
 _CACHE_LINE = 64
 
-#: What `select` returns.
+#: Results of `select`.
 NEEDS_INPUT, NEEDS_LEAVES, OUTPUT_FULL, RUN_ENDS, ENDS = range(5)
-#: What `merge` returns besides the number of a run that needs input.
+#: Results of `merge` besides the number of a run that needs input.
 MERGED_FULL, MERGED_ALL = -1, -2
 
 #: State of a selection.
@@ -105,12 +105,12 @@ def _both(upper: int, other: int) -> int:
 
 
 @lean_kernel
-def _look_ahead(nodes: Integers, held: Integers, node: int) -> None:
+def _look_ahead(nodes: Integers, tuples: Integers, node: int) -> None:
     while node >= _SOON:
         node >>= 2
     leaf = nodes[node, LOWER] & _LEAF_MASK
-    prefetch(held, leaf)
-    node = _node(nodes, leaf, held.shape[0])
+    prefetch(tuples, leaf)
+    node = _node(nodes, leaf, tuples.shape[0])
     while node >= _FAR:
         prefetch(nodes, node)
         node >>= 2
@@ -126,40 +126,40 @@ def regrow(old: Integers, had: int, nodes: Integers, leaves: int) -> None:
 
 
 @inlined_kernel
-def _take_in(nodes: Integers, held: Integers, state: Integers, key: int, leaf: int) -> None:
+def _take_in(nodes: Integers, tuples: Integers, state: Integers, key: int, leaf: int) -> None:
     state[HOT] = -1
-    node = _node(nodes, leaf, held.shape[0])
+    node = _node(nodes, leaf, tuples.shape[0])
     # Before a run's first tuple is given out, the last one is NULL_KEY, the smallest code.
     _put(nodes, node, state[RUN] + (key < state[LAST]), key, leaf)
     state[COMPARED] += _replay(nodes, node) + 1
     if nodes.shape[0] > _FAR:
-        _look_ahead(nodes, held, node)
-    state[FREE] -= held[leaf, 1]
+        _look_ahead(nodes, tuples, node)
+    state[FREE] -= tuples[leaf, 1]
     state[COUNT] += 1
     state[NEXT] += 1
 
 
 @inlined_kernel
-def _give_out(nodes: Integers, held: Integers, state: Integers, made: Integers) -> None:
+def _give_out(nodes: Integers, tuples: Integers, state: Integers, output: Integers) -> None:
     """The winner goes to the output; its leaf is still in the tree, for the next tuple to take its place."""
     key, leaf = winner(nodes)
     column = state[MADE]
-    made[0, column], made[1, column], made[2, column] = key, held[leaf, 0], held[leaf, 1]
+    output[0, column], output[1, column], output[2, column] = key, tuples[leaf, 0], tuples[leaf, 1]
     state[MADE] += 1
     state[LAST] = key
-    state[FREE] += held[leaf, 1]
+    state[FREE] += tuples[leaf, 1]
     state[COUNT] -= 1
     state[HOT] = leaf
 
 
 @inlined_kernel
-def _leave_empty(nodes: Integers, held: Integers, idle: Integers, state: Integers) -> None:
+def _leave_empty(nodes: Integers, tuples: Integers, idle: Integers, state: Integers) -> None:
     leaf = state[HOT]
-    node = _node(nodes, leaf, held.shape[0])
+    node = _node(nodes, leaf, tuples.shape[0])
     nodes[node, UPPER] = EMPTY
     state[COMPARED] += _replay(nodes, node)
     if nodes.shape[0] > _FAR:
-        _look_ahead(nodes, held, node)
+        _look_ahead(nodes, tuples, node)
     idle[state[IDLE]] = leaf
     state[IDLE] += 1
     state[HOT] = -1
@@ -172,10 +172,10 @@ def select(
     sizes: Integers,
     last_input: bool,
     nodes: Integers,
-    held: Integers,
+    tuples: Integers,
     idle: Integers,
     state: Integers,
-    made: Integers,
+    output: Integers,
 ) -> int:
     """Replacement selection: take tuples in as long as they fit, give the smallest of the current run out when they do not.
 
@@ -186,9 +186,9 @@ def select(
     ----------
     keys, rows, sizes
         Input, from ``state[NEXT]`` on; no more follows if `last_input`.
-    nodes, held, idle
+    nodes, tuples, idle
         The tree; row id and bytes of each leaf's tuple, shape (leaves, 2); the stack of empty leaves, shape (leaves,).
-    made
+    output
         Output: key, row id and bytes, shape (3, capacity); filled from ``state[MADE]`` on.
 
     Returns
@@ -206,36 +206,36 @@ def select(
                         return NEEDS_LEAVES
                     state[IDLE] -= 1
                     leaf = idle[state[IDLE]]
-                held[leaf, 0], held[leaf, 1] = rows[index], sizes[index]
-                _take_in(nodes, held, state, keys[index], leaf)
+                tuples[leaf, 0], tuples[leaf, 1] = rows[index], sizes[index]
+                _take_in(nodes, tuples, state, keys[index], leaf)
                 continue
         elif not last_input:
             return NEEDS_INPUT
         if state[HOT] >= 0:
-            _leave_empty(nodes, held, idle, state)
+            _leave_empty(nodes, tuples, idle, state)
         if nodes[1, UPPER] >= EMPTY:
             return ENDS
         if nodes[1, UPPER] >> _HALF > state[RUN]:
             state[RUN] += 1
             state[LAST] = NULL_KEY
             return RUN_ENDS
-        if state[MADE] == made.shape[1]:
+        if state[MADE] == output.shape[1]:
             return OUTPUT_FULL
-        _give_out(nodes, held, state, made)
+        _give_out(nodes, tuples, state, output)
 
 
 @lean_kernel
-def enter(nodes: Integers, runs: int, run: int, key: int, ended: bool) -> int:
+def enter(nodes: Integers, runs: int, run: int, key: int, at_end: bool) -> int:
     """Put a run's next key (or that it has ended) into a tree that merges so many; returns the comparisons made."""
     node = _node(nodes, run, runs)
     _put(nodes, node, 0, key, run)
-    if ended:
+    if at_end:
         nodes[node, UPPER] = EMPTY
     return _replay(nodes, node)
 
 
 @lean_kernel
-def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merged: Integers, made: Integers) -> int:
+def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merged: Integers, counts: Integers) -> int:
     """Merge sorted runs; equal keys come out in the order of the runs' numbers.
 
     Parameters
@@ -246,7 +246,7 @@ def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merg
         The next tuple of each run, and how many are loaded, shape (runs, 2).
     merged
         Output: key, row id and run, shape (3, capacity).
-    made
+    counts
         How many tuples were put out and comparisons made, shape (2,); both are added to.
 
     Returns
@@ -257,15 +257,15 @@ def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merg
     while True:
         if nodes[1, UPPER] >= EMPTY:
             return MERGED_ALL
-        if made[0] == merged.shape[1]:
+        if counts[0] == merged.shape[1]:
             return MERGED_FULL
         key, run = winner(nodes)
-        head, column = heads[run, 0], made[0]
+        head, column = heads[run, 0], counts[0]
         merged[0, column], merged[1, column], merged[2, column] = key, rows[run, head], run
-        made[0] += 1
+        counts[0] += 1
         heads[run, 0] = head + 1
         if head + 1 == heads[run, 1]:
             return int(run)
         node = _node(nodes, run, heads.shape[0])
         _put(nodes, node, 0, keys[run, head + 1], run)
-        made[1] += _replay(nodes, node)
+        counts[1] += _replay(nodes, node)

@@ -1,4 +1,4 @@
-"""What takes a while is announced here, and shown by whoever can: the command line, a notebook, or a line on stderr."""
+"""Announcements of long activities, which are shown by whoever can: the command line, a notebook, or a line on stderr."""
 
 from __future__ import annotations
 

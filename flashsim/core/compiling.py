@@ -82,7 +82,7 @@ class Part:
 
 
 def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()) -> list[Part]:
-    """What some modules, and all that they import, compile, in the order in which it is begun.
+    """Kernels that some modules, and all that they import, compile, in the order of their begin.
 
     Parameters
     ----------
@@ -92,19 +92,19 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
     tree = source_tree()
     texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
     apart = [Part(module, name.decode(), seconds=_APART_TAKES) for module, text in texts.items() for name in _APART.findall(text)]
-    found = list(apart)
+    parts = list(apart)
     for module, text in texts.items():
         names = _ONLY.findall(text)
         below = tree.closure([module]) if names else ()
         needs = tuple(part for part in apart if part.module in below)
-        found += [Part(module, name.decode(), needs=needs, seconds=_CALLER_TAKES if needs else _OTHER_TAKES) for name in names]
+        parts += [Part(module, name.decode(), needs=needs, seconds=_CALLER_TAKES if needs else _OTHER_TAKES) for name in names]
     for policy, member in policies:
         module = f"{policy.family.package}.{member.replace('-', '_')}"
         if module in tree.sources:
-            found.append(Part(module, policy.attribute, f"{policy.family.package}.base", seconds=_POLICY_TAKES))
+            parts.append(Part(module, policy.attribute, f"{policy.family.package}.base", seconds=_POLICY_TAKES))
     # Large parts that begin together compile twice what both call: after the first come policies, and the next finds it in the cache.
-    chosen = [part for part in found if part.family]
-    others = sorted((part for part in found if not part.family), key=lambda part: -part.seconds)
+    chosen = [part for part in parts if part.family]
+    others = sorted((part for part in parts if not part.family), key=lambda part: -part.seconds)
     return [*others[:1], *chosen, *others[1:]]
 
 
@@ -133,15 +133,15 @@ class Compilation:
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        wanted = [part for part in parts if not part.is_kept()] if compiled() else []
-        self._wanted, self._left, self._ended = frozenset(wanted), wanted, set[Part]()
-        self._seconds, self._cores = sum(part.seconds for part in wanted), min(cores(), _MOST)
+        to_compile = [part for part in parts if not part.is_kept()] if compiled() else []
+        self._parts, self._queue, self._complete = frozenset(to_compile), to_compile, set[Part]()
+        self._seconds, self._cores = sum(part.seconds for part in to_compile), min(cores(), _MOST)
         self._changed = threading.Condition()
         self._workers: set[subprocess.Popen[str]] = set()
-        if not wanted or not sys.executable or not can_write():
-            self._left, self._threads = [], []
+        if not to_compile or not sys.executable or not can_write():
+            self._queue, self._threads = [], []
         else:
-            self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(min(self._cores, len(wanted)))]
+            self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(min(self._cores, len(to_compile)))]
         for thread in self._threads:
             thread.start()
 
@@ -150,8 +150,8 @@ class Compilation:
         return self._seconds / self._cores
 
     @property
-    def done(self) -> float:
-        return sum(part.seconds for part in self._ended) / self._seconds if self._seconds else 1.0
+    def share(self) -> float:
+        return sum(part.seconds for part in self._complete) / self._seconds if self._seconds else 1.0
 
     def wait(self, what: str) -> None:
         """Wait for its end, and tell how it comes along; an interrupt ends it.
@@ -166,7 +166,7 @@ class Compilation:
         try:
             with activity(f"compiling {what}, once (about {self.seconds:.0f} s)") as progress:
                 while not self.is_over(_POLL):
-                    progress(self.done, 1)
+                    progress(self.share, 1)
         except BaseException:
             self.stop()
             raise
@@ -178,42 +178,42 @@ class Compilation:
 
     def stop(self) -> None:
         with self._changed:
-            self._left.clear()
+            self._queue.clear()
             self._changed.notify_all()
             for worker in self._workers:
                 worker.kill()
 
     def _serve(self) -> None:
-        with suppress(OSError), _started() as worker:
+        with suppress(OSError), _worker() as worker:
             with self._changed:
                 self._workers.add(worker)
             answer = "ready"
             while answer and (part := self._next()) is not None:
                 answer = _ask(worker, part)
                 with self._changed:
-                    self._ended.add(part)
+                    self._complete.add(part)
                     self._changed.notify_all()
 
     def _next(self) -> Part | None:
         """The next part all of whose needs are met, once there is one; None where nothing is left."""
         with self._changed:
-            while self._left:
-                for part in self._left:
-                    if self._ended.issuperset(need for need in part.needs if need in self._wanted):
-                        self._left.remove(part)
+            while self._queue:
+                for part in self._queue:
+                    if self._complete.issuperset(need for need in part.needs if need in self._parts):
+                        self._queue.remove(part)
                         return part
                 self._changed.wait()
             return None
 
 
 def can_write() -> bool:
-    """Whether there is a place to keep what is compiled."""
+    """True if there is a folder for compiled kernels."""
     with suppress(OSError):
         kernels_folder().mkdir(parents=True, exist_ok=True)
     return os.access(kernels_folder(), os.W_OK | os.X_OK)
 
 
-def _started() -> subprocess.Popen[str]:
+def _worker() -> subprocess.Popen[str]:
     """A process that compiles; in a session of its own, so that a terminal interrupts only this one."""
     command = [sys.executable, "-c", _START, json.dumps(sys.path)]
     pipe = subprocess.PIPE
@@ -234,16 +234,16 @@ def work() -> None:
     """Compile what the standard input says, part after part; end with it, whatever is being done: then nobody waits for it any more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
-            wanted.put(line)
+            lines.put(line)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        part = Part(*json.loads(wanted.get()))
+        part = Part(*json.loads(lines.get()))
         try:
             with _locked(part):
                 part.compile()

@@ -24,7 +24,7 @@ def shortened(text: str, most: int = _LONGEST) -> str:
 
 
 def in_one_line(problem: BaseException) -> str:
-    """What a message says of somebody else's error.
+    """Text of somebody else's error for a message.
 
     Examples
     --------

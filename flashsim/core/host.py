@@ -28,12 +28,12 @@ _SCALARS = record_dtype(
 )
 #: A submission queue; `dispatched` counts commands of the request at its head.
 QUEUE = record_dtype(int64="head tail dispatched in_flight")
-#: `left` is DONE_WITH once the completion was collected.
+#: `pending` is DONE_WITH once the completion was collected.
 HOST_REQUEST = record_dtype(
-    int64="arrival think first_dependent next_dependent first_command commands left tag submitted started completed next_ready queue"
+    int64="arrival think first_dependent next_dependent first_command commands pending tag submitted started completed next_ready queue"
 )
 HOST_COMMAND = record_dtype(int64="owner operation offset length request_flags")
-#: `left` of a request whose completion was collected: its row may be dropped.
+#: `pending` of a request whose completion was collected: its row may be dropped.
 DONE_WITH = -1
 
 
@@ -217,8 +217,8 @@ def command_done(host: Host, command: int) -> bool:
     queue = host.requests[row].queue
     host.scalars.able += host.queues[queue].head >= 0 and host.queues[queue].in_flight == host.scalars.depth
     host.queues[queue].in_flight -= 1
-    host.requests[row].left -= 1
-    if host.requests[row].left > 0:
+    host.requests[row].pending -= 1
+    if host.requests[row].pending > 0:
         return False
     host.requests[row].completed = host.scalars.now
     host.finished[host.scalars.finished] = request
@@ -242,7 +242,7 @@ def add_request(host: Host, arrival: int, think: int, tag: int, stream: int) -> 
     host.requests[row].tag = tag
     host.requests[row].queue = stream % host.queues.shape[0]
     host.requests[row].first_command = host.scalars.command_base + host.scalars.command_rows
-    host.requests[row].commands = host.requests[row].left = 0
+    host.requests[row].commands = host.requests[row].pending = 0
     host.requests[row].first_dependent = host.requests[row].next_dependent = host.requests[row].next_ready = -1
     return row
 
@@ -258,7 +258,7 @@ def add_command(host: Host, row: int, operation: int, flags: int, offset: int, l
     host.commands[command].length = length
     host.commands[command].request_flags = flags
     host.requests[row].commands += 1
-    host.requests[row].left += 1
+    host.requests[row].pending += 1
 
 
 @inlined_kernel
@@ -278,7 +278,7 @@ def drop_collected(host: Host) -> None:
     """Move rows to the front of the tables, over those of requests whose completions were collected, up to the first other."""
     requests, commands = host.scalars.rows, host.scalars.command_rows
     first = 0
-    while first < requests and host.requests[first].left == DONE_WITH:
+    while first < requests and host.requests[first].pending == DONE_WITH:
         first += 1
     first_command = host.requests[first].first_command - host.scalars.command_base if first < requests else commands
     for row in range(first, requests):

@@ -74,13 +74,13 @@ class HostQueue:
 
     @property
     def next_arrival(self) -> int:
-        """When a request arrives next, ns; NEVER if none is due."""
+        """Time of the next arrival of a request, ns; NEVER if none is due."""
         return int(_next_arrival(self._table.crossing(self.tables)))
 
     @property
     def unfinished(self) -> Integers:
         """The ids of requests that have not completed, ascending."""
-        return np.flatnonzero(self.requests.left > 0) + self.scalars.request_base
+        return np.flatnonzero(self.requests.pending > 0) + self.scalars.request_base
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
@@ -130,9 +130,9 @@ class HostQueue:
     def make_room(self, requests: int = 1, commands: int = 1) -> None:
         """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""
         drop_collected(self.tables)
-        needed = (int(self.scalars.rows) + requests, int(self.scalars.command_rows) + commands)
+        rows_to_have = (int(self.scalars.rows) + requests, int(self.scalars.command_rows) + commands)
         had = (len(self.tables.requests), len(self.tables.commands))
-        sizes = tuple(max(2 * rows, size) for rows, size in zip(needed, had, strict=True))
+        sizes = tuple(max(2 * rows, size) for rows, size in zip(rows_to_have, had, strict=True))
         if sizes != had:
             old, self.tables = self.tables, with_rows(*self.tables[:2], *sizes)
             for table, longer in zip(old[2:], self.tables[2:], strict=True):
@@ -189,7 +189,7 @@ def _first_impossible(requests: Requests) -> int:
 
 @lean_kernel
 def _in_order(commands: Commands, requests: int) -> bool:
-    """Whether the commands' owners count up from 0 to `requests` - 1."""
+    """True if the commands' owners count up from 0 to `requests` - 1."""
     owner = -1
     for row in range(commands.shape[0]):
         if commands[row]["request"] != owner:
@@ -243,7 +243,7 @@ def _collect(table: State, completions: Completions) -> int:
         completions[index]["submitted"] = host.requests[row].submitted
         completions[index]["started"] = host.requests[row].started
         completions[index]["completed"] = host.requests[row].completed
-        host.requests[row].left = DONE_WITH
+        host.requests[row].pending = DONE_WITH
     host.scalars.finished = 0
     host.scalars.collected += count
     return count

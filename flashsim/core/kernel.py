@@ -48,7 +48,7 @@ _SPLICED = {**_LEAN, "inline": "always"}
 
 
 def compiled() -> bool:
-    """Whether kernels run compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    """True if kernels run compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return not config.DISABLE_JIT
 
 
@@ -61,8 +61,8 @@ def _digest(module: str, file: str) -> str:
     """A hash of a module, which may be a file of the user's own with others beside it, and of all that it imports."""
     tree = source_tree()
     own = [] if module in tree.sources else own_sources(Path(file))
-    needed = {name for text in own for name in tree.imported(text)} if own else {module}
-    return tree.digest(tree.closure(needed), numba.__version__.encode(), *own)
+    modules = {name for text in own for name in tree.imported(text)} if own else {module}
+    return tree.digest(tree.closure(modules), numba.__version__.encode(), *own)
 
 
 def folder_of_module(module: str) -> Path:
@@ -92,17 +92,17 @@ def lean_kernel(function: Function) -> Function:
 
 
 def inlined_kernel(function: Function) -> Function:
-    """As `lean_kernel`, and always compiled into its callers: where it is called often, passing its arrays takes longer than its work."""
+    """A `lean_kernel` that is always compiled into its callers: if it is called often, passing its arrays takes longer than its work."""
     return _decorated(function, **_INLINED)
 
 
 def spliced_kernel(function: Function) -> Function:
-    """As `lean_kernel`, for what one kernel alone calls: it is spliced into that one before it is compiled, and not compiled apart."""
+    """A `lean_kernel` that one kernel alone calls: it is spliced into that one before compilation, and not compiled apart."""
     return _decorated(function, **_SPLICED)
 
 
 def kernel_of(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
-    """As `lean_kernel`, but compiled for one signature: needed where an argument is a function (``numba.types.FunctionType``).
+    """A `lean_kernel` that is compiled for one signature: needed where an argument is a function (``numba.types.FunctionType``).
 
     What Python calls is the compiled function itself, which takes arguments of just these types and does not look at them first: finding
     out the types of functions takes longer than a short call.  It cannot be called by other kernels.  It is compiled when it is first
@@ -160,7 +160,7 @@ class _Only:
 
 
 def pointer_to(result: Any) -> int:
-    """Where what Numba has compiled stands; it is never unloaded."""
+    """Address of what Numba has compiled, which is never unloaded."""
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
@@ -173,7 +173,7 @@ def entry(function: Any) -> Any:
 
 
 def address_of(function: Any) -> Any:
-    """Where a function of `kernel_of` stands, for kernels that are given addresses; uncompiled, the function itself."""
+    """Address of a function of `kernel_of`, for kernels that take addresses; uncompiled, the function itself."""
     return _compiled_here[entry(function)].address if compiled() else function
 
 

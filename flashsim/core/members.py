@@ -78,7 +78,7 @@ class Family(Generic[Member]):
         return sorted(f"./{path.name}" for path in folder.glob("*.py") if self.is_defined_in(path))
 
     def is_defined_in(self, path: Path) -> bool:
-        """Whether a Python file defines all that a member must; it is read, and not run."""
+        """True if a Python file defines all that a member must; the file is read, and not run."""
         return self.asked_of(path) is not None
 
     def asked_of(self, path: Path) -> int | None:
@@ -127,7 +127,7 @@ class Family(Generic[Member]):
         return list((spec.submodule_search_locations if spec else None) or [])
 
     def _is_in_folder(self, name: str) -> bool:
-        """Whether `names` lists a file or package; formulas load their members for every cost, so the folder is not read for it."""
+        """True if `names` lists a file or package; formulas load their members for every cost, so the folder is not read for it."""
         stem = name.replace("-", "_")
         if name == "base" or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
             return False

@@ -14,7 +14,7 @@ from flashsim.core.units import NEVER
 
 @dataclass(frozen=True)
 class PowerCut:
-    """What a power cut left behind.
+    """Result of a power cut.
 
     `lost` are the ids of requests that had been submitted and not acknowledged.
     """
@@ -40,7 +40,7 @@ class DeviceModel(Protocol):
 
     @property
     def next_event(self) -> int:
-        """When something happens next, ns, if nothing more is submitted; NEVER if nothing does.  No request completes before."""
+        """Time of the next event, ns, if nothing more is submitted; NEVER if there is none.  No request completes before."""
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
@@ -134,7 +134,7 @@ class CompiledEngine(CompiledModel):
         """Nothing: what was written does not change the times of disks and stations."""
 
     def crossing(self) -> State:
-        """What kernels take for the state (`flashsim.core.state_table`), valid until an array is replaced."""
+        """Argument of kernels for the state (`flashsim.core.state_table`), valid until an array is replaced."""
         return self._table.crossing(self.state_arrays)
 
     def compiled_loop(self) -> tuple[Any, State]:

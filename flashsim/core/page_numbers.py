@@ -98,13 +98,13 @@ def _home(hashed: int, entries: int) -> int:
 
 
 @kernel_of(types.UniTuple(types.int64, 2)(VECTOR, types.int64, _NUMBERS, VECTOR, VECTOR, types.int64, VECTOR), unlocked=True)
-def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, known: Integers, count: int, hashes: Integers) -> tuple[int, int]:
+def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, pages: Integers, count: int, hashes: Integers) -> tuple[int, int]:
     """Number pages from `first` on; return where it ended, since the table might become too full, and how many pages were seen."""
     entries = words.shape[0]
     row = first
     while row < ids.shape[0]:
         together = min(_TOGETHER, ids.shape[0] - row)
-        if count + together > known.shape[0]:
+        if count + together > pages.shape[0]:
             break
         for each in range(together):
             hashed = _hashed(ids[row + each])
@@ -116,15 +116,15 @@ def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, known:
             while words[place] >= 0 and words[place] >> _NUMBER_BITS != hashed:
                 place = place + 1 if place + 1 < entries else 0
             hashes[each] = place
-            prefetch(known, words[place] & _MOST)
+            prefetch(pages, words[place] & _MOST)
         for each in range(together):
             page, place = ids[row + each], hashes[each]
             hashed = _hashed(page)
-            while words[place] >= 0 and (words[place] >> _NUMBER_BITS != hashed or known[words[place] & _MOST] != page):
+            while words[place] >= 0 and (words[place] >> _NUMBER_BITS != hashed or pages[words[place] & _MOST] != page):
                 place = place + 1 if place + 1 < entries else 0
             if words[place] < 0:
                 words[place] = hashed << _NUMBER_BITS | count
-                known[count] = page
+                pages[count] = page
                 count += 1
             numbers[row + each] = FIRST_PAGE + (words[place] & _MOST)
         row += together

@@ -14,7 +14,7 @@ from flashsim.core.replacement import Parameter
 from flashsim.core.units import NEVER, SECONDS, format_duration, format_size, parse_count, parse_duration, parse_size
 
 Declared = TypeVar("Declared")
-#: What the entries of a table stay below: milliseconds, cylinders, sectors; as nanoseconds they still fit into 63 bits.
+#: Bound of the entries of a table: milliseconds, cylinders, sectors; as nanoseconds they still fit into 63 bits.
 _MOST_ENTRY = 2**40
 
 
@@ -61,13 +61,13 @@ def table(meaning: str, default: tuple[tuple[float, ...], ...] | None = None) ->
     return _field(meaning, tuple, default)
 
 
-def _parse_rate(written: str, parameter: str) -> int:
-    if not written.endswith("/s"):
-        raise InvalidParameterError(parameter, repr(written), "a size a second is needed, such as 120MB/s")
-    return parse_size(written[:-2], parameter)
+def _parse_rate(text: str, parameter: str) -> int:
+    if not text.endswith("/s"):
+        raise InvalidParameterError(parameter, repr(text), "a size a second is needed, such as 120MB/s")
+    return parse_size(text[:-2], parameter)
 
 
-def _shown(value: float) -> str:
+def _text_of(value: float) -> str:
     return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >= NEVER else repr(value)
 
 
@@ -76,14 +76,14 @@ def _rows(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
     if not all(isinstance(row, (list, tuple)) and all(isinstance(entry, (int, float)) for entry in row) for row in rows):
         raise InvalidParameterError(name, repr(value), "it must be a table: rows of numbers")
     if strange := [entry for row in rows for entry in row if not abs(entry) < _MOST_ENTRY]:  # NaN too
-        raise InvalidParameterError(name, _shown(strange[0]), f"an entry must be a number below {_MOST_ENTRY}")
+        raise InvalidParameterError(name, _text_of(strange[0]), f"an entry must be a number below {_MOST_ENTRY}")
     return tuple(tuple(row) for row in rows)
 
 
 def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
     if isinstance(value, int) and abs(value) >= NEVER:
-        raise InvalidParameterError(name, _shown(value), f"it must be below {NEVER}")
+        raise InvalidParameterError(name, _text_of(value), f"it must be below {NEVER}")
     if kind is tuple:
         return _rows(name, value)
     if kind is bool:
@@ -129,11 +129,11 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
 
 def check_once(name: str, parameters: Iterable[str]) -> None:
     """Refuse a parameter of a member that a text gives twice."""
-    seen = set[str]()
+    names = set[str]()
     for parameter in parameters:
-        if parameter in seen:
+        if parameter in names:
             raise InvalidParameterError(f"{parameter} of {name}", "given twice", "it must be given once")
-        seen.add(parameter)
+        names.add(parameter)
 
 
 def describe(declared: Any) -> list[tuple[str, str, str]]:
@@ -145,7 +145,7 @@ def describe(declared: Any) -> list[tuple[str, str, str]]:
     return rows
 
 
-def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any], most: int) -> dict[str, int]:
+def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any], most: int) -> dict[str, int]:
     """The values of a member's parameters, in the order in which it declares them.
 
     Parameters
@@ -156,7 +156,7 @@ def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any],
         How the member was asked for: its name, and perhaps parameters behind a colon.
     declared
         Names of parameters, and a `Parameter` for each, if the member is well made.
-    given
+    by_name
         Others, by name; they count more.
     most
         As many as there is room for.
@@ -166,20 +166,20 @@ def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any],
     >>> whole_numbers("policy", "mine:k=3", {"k": Parameter(2, 1, 9, "misses that count"), "share": Parameter(50, 0, 100, "")}, {}, 8)
     {'k': 3, 'share': 50}
     """
-    name, _, written = text.partition(":")
+    name, _, texts = text.partition(":")
     if not isinstance(declared, Mapping) or not all(isinstance(each, Parameter) for each in declared.values()):
         raise FlashsimError(f"{kind}: PARAMETERS of '{name}' must have a flashsim.core.replacement.Parameter for each name")
     if len(declared) > most:
         raise FlashsimError(
             f"{kind}: the length of PARAMETERS of '{name}' is {len(declared)}, but it must be a whole number from 0 to {most}"
         )
-    pairs = [_written(kind, each) for each in written.split(",") if each.strip()]
+    pairs = [_pair_of(kind, each) for each in texts.split(",") if each.strip()]
     check_once(name, (parameter for parameter, _ in pairs))
-    wanted = dict(pairs) | dict(given)
-    for parameter in wanted:
+    values_by_name = dict(pairs) | dict(by_name)
+    for parameter in values_by_name:
         if parameter not in declared:
             raise UnknownNameError(f"parameter of {name}", parameter, declared)
-    values = {parameter: wanted.get(parameter, each.default) for parameter, each in declared.items()}
+    values = {parameter: values_by_name.get(parameter, each.default) for parameter, each in declared.items()}
     for parameter, value in values.items():
         lowest, highest = declared[parameter].least, declared[parameter].most
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
@@ -187,7 +187,7 @@ def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any],
     return values
 
 
-def _written(kind: str, text: str) -> tuple[str, int]:
+def _pair_of(kind: str, text: str) -> tuple[str, int]:
     name, sign, value = (each.strip() for each in text.partition("="))
     if not sign:
         raise InvalidParameterError(kind, repr(text), "a parameter is written NAME=NUMBER")

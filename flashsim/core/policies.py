@@ -54,7 +54,7 @@ class Policy:
         return compiled_member(self.family.kind, name, self.attribute, member, self.function_type)
 
     def accessor(self) -> Callable[[Policies], Any]:
-        """What a kernel calls with a device's policies to get this function; it must be a global name of the kernel's module."""
+        """Function that a kernel calls with a device's policies to get this one; it must be a global name of the kernel's module."""
         if not compiled():
             return itemgetter(self.place)
         place, function_type = self.place, self.function_type
@@ -71,7 +71,7 @@ class Policy:
 
 
 def function_at(function_type: Any) -> Callable[[Any], Any]:
-    """What a kernel calls with an address to get a function of that type; it must be a global name of the kernel's module."""
+    """Function that a kernel calls with an address to get one of that type; it must be a global name of the kernel's module."""
     if not compiled():
         return lambda function: function
 
@@ -107,9 +107,9 @@ def compiled_member(kind: str, name: str, attribute: str, function: Any, functio
     """A function of a member that is loaded already, compiled; `kind` is what its family's members are called."""
     if not callable(function):
         raise FlashsimError(f"{kind}: {attribute} of '{name}' is no function")
-    takes, wanted = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
-    if takes != wanted:
-        raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {wanted}")
+    takes, expected = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
+    if takes != expected:
+        raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {expected}")
     if not compiled():
         return function
     if not isinstance(function, Dispatcher):

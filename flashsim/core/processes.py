@@ -24,25 +24,25 @@ def cores() -> int:
 
 def free_memory() -> int | None:
     """Bytes that are free by the system's account and the limits set for this process; None where the system tells nothing."""
-    known = []
+    limits = []
     with suppress(OSError, ValueError, IndexError):
-        known.append(int(_SYSTEM.read_text().partition("MemAvailable:")[2].split()[0]) * KIB)
+        limits.append(int(_SYSTEM.read_text().partition("MemAvailable:")[2].split()[0]) * KIB)
     with suppress(OSError, ValueError):  # "max" without a limit
-        known.append(int(_GROUP.read_text()))
+        limits.append(int(_GROUP.read_text()))
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        known.append(limit)
-    return min(known, default=None)
+        limits.append(limit)
+    return min(limits, default=None)
 
 
-def watched(parent: int, function: Callable[..., Any], *given: Any) -> Any:
+def watched(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process that ends with the one that started it, even if that was killed.
 
     What a worker calls is pickled by name.  This name comes before those of a user's module: `flashsim.siblings` has seen to it that
     they are found.
     """
     _watch(parent)
-    return function(*given)
+    return function(*arguments)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a lower room may be handed by a higher one."""
+"""Protocols of objects that a higher room hands to a lower one."""
 
 from typing import Any, Protocol
 

@@ -55,7 +55,7 @@ SIZE, USED, NOW, NEXT_USE, SEED, WRITTEN_AGAIN = range(6)
 #: The policy's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
-#: In arrays of next uses, is added to one from which on the page is written again.
+#: Addend in arrays of next uses to one from which on the page is written again.
 WRITES = -(1 << 31)
 #: Bytes of a line of a processor's cache.
 _LINE = 64
@@ -67,7 +67,7 @@ class PoolState(NamedTuple):
     #: A row a page that was ever seen, shape (rows, columns).
     pages: Numbers
     numbers: Integers
-    #: As many as the policy wants, all 0 at the start: a heap, a sketch, ...
+    #: Words of the policy's own, all 0 at the start: a heap, a sketch, ...
     words: Integers
 
 
@@ -100,10 +100,10 @@ class PlainPool(Protocol):
     seed: int
 
     def pinned(self, page: int) -> bool:
-        """Whether somebody holds it in its frame."""
+        """True if somebody holds the page in its frame."""
 
     def dirty(self, page: int) -> bool:
-        """Whether the page was written since it was read or written back."""
+        """True if the page was written since it was read or written back."""
 
 
 class PlainPolicy(ABC):
@@ -189,7 +189,7 @@ class ReplacementPolicy:
     future: bool = False
 
     def future_of(self, next_uses: Numbers | None) -> Numbers:
-        """What it is told of the future: nothing, shape (0,), unless it must know it."""
+        """Next uses for the policy: none, shape (0,), unless the policy must know the future."""
         if not self.future:
             return np.empty(0, np.int32)
         if next_uses is None:
@@ -233,12 +233,12 @@ def _set_up(pool: PoolState, kernels: Policies) -> None:
 
 @lean_kernel
 def nothing(pool: PoolState) -> None:
-    """How a policy sets up that needs no more than empty rings."""
+    """Set-up of a policy that needs no more than empty rings."""
 
 
 @lean_kernel
 def stay(pool: PoolState, page: int) -> None:
-    """What a reference to a page, or its leaving, is to a policy that keeps no books of it."""
+    """Do nothing at a reference to a page, or at its leaving, for a policy that keeps no books of it."""
 
 
 @inlined_kernel
@@ -296,11 +296,11 @@ def take_oldest(pool: PoolState, ring: int) -> int:
 
 @lean_kernel
 def enter_ring(pool: PoolState, page: int) -> None:
-    """How a page enters a policy of one ring: as the newest of ring 0."""
+    """Let a page enter a policy of one ring: as the newest of ring 0."""
     push(pool, 0, page)
 
 
 @lean_kernel
 def leave_ring(pool: PoolState, page: int) -> None:
-    """How a policy forgets a page of which it keeps no more than its place in a ring."""
+    """Forget a page of which a policy keeps no more than its place in a ring."""
     take_out(pool, page)

@@ -1,4 +1,4 @@
-"""What a host asks of a device and what it gets back: two record types, kept in NumPy arrays.
+"""Requests of a host to a device and their completions: two record types, kept in NumPy arrays.
 
 Offsets and lengths are bytes, times are nanoseconds.  A request's `dependency` is the index, within the same submitted array, of a
 request that must complete first (-1: none); it then arrives `think` nanoseconds after that completion.

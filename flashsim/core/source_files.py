@@ -1,4 +1,4 @@
-"""What is kept between runs: it is named after a hash of the source files that it rests on, and its folder must be trusted.
+"""Folders of results between runs: they are named after a hash of the source files on which they rest, and must be trusted.
 
 Files that are run as code are used only if nobody but this user, or the superuser, can have put something there.  Whoever may write to a
 folder above them could put another in their place, so the way down to them is checked as well, links included.
@@ -37,22 +37,22 @@ _LINKS = 40
 
 def own_sources(file: Path) -> list[bytes]:
     """The texts of a file of the user's own, and of all beside it that it imports, however indirectly."""
-    found: dict[Path, bytes] = {}
+    texts: dict[Path, bytes] = {}
     waiting = [file]
     while waiting:
         path = waiting.pop()
-        if path not in found and path.is_file():
-            found[path] = path.read_bytes()
-            names = sorted({name.decode().rpartition(".")[2] for name in _imported_names(found[path])})
+        if path not in texts and path.is_file():
+            texts[path] = path.read_bytes()
+            names = sorted({name.decode().rpartition(".")[2] for name in _imported_names(texts[path])})
             waiting += [path.parent / f"{name}.py" for name in names if name]
-    return list(found.values())
+    return list(texts.values())
 
 
 def _imported_names(source: bytes) -> set[bytes]:
-    named = {name for names in _PLAIN.findall(source) for name in _DOTTED.findall(names)}
+    imported_names = {name for names in _PLAIN.findall(source) for name in _DOTTED.findall(names)}
     for package, names in _IMPORT.findall(source):
-        named |= {package, *(package + b"." + name for name in _NAME.findall(names))}
-    return named
+        imported_names |= {package, *(package + b"." + name for name in _NAME.findall(names))}
+    return imported_names
 
 
 class SourceTree:
@@ -66,7 +66,7 @@ class SourceTree:
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self.sources = sources
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._imports: dict[str, tuple[str, ...]] = {}
         self._members: dict[str, tuple[str, ...]] = {}
 
     @classmethod
@@ -93,19 +93,19 @@ class SourceTree:
         members
             Count what is loaded by name as imported too: modules that a text names, and the members of a family that a module defines.
         """
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = list(modules)
         while waiting:
             module = waiting.pop()
-            if module in found or module not in self.sources:
+            if module in reached or module not in self.sources:
                 continue
-            found.add(module)
-            if module not in self._known:
-                self._known[module] = self.imported(self.sources[module])
-            waiting += self._known[module]
+            reached.add(module)
+            if module not in self._imports:
+                self._imports[module] = self.imported(self.sources[module])
+            waiting += self._imports[module]
             if members:
                 waiting += self._members_of(module)
-        return found
+        return reached
 
     def _members_of(self, module: str) -> tuple[str, ...]:
         if module not in self._members:
@@ -159,21 +159,21 @@ def _check(path: Path, reached: bool) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Whether a file belongs to this user or to the superuser."""
+    """True if a file belongs to this user or to the superuser."""
     return not hasattr(os, "geteuid") or status.st_uid in (0, os.geteuid())
 
 
 def _way(path: Path) -> Iterator[Path]:
     path, links = path.absolute(), 0
-    at, left = Path(path.anchor), list(path.parts[1:])
-    while left:
+    at, rest = Path(path.anchor), list(path.parts[1:])
+    while rest:
         yield at
-        at = at / left.pop(0)
+        at = at / rest.pop(0)
         if at.is_symlink() and links < _LINKS:
             yield at
             links += 1
             target = at.parent / os.readlink(at)
-            at, left = Path(target.anchor), [*target.parts[1:], *left]
+            at, rest = Path(target.anchor), [*target.parts[1:], *rest]
 
 
 def _check_way(path: Path) -> None:
@@ -190,7 +190,7 @@ def _check_way(path: Path) -> None:
 
 
 def _is_private_group(group: int) -> bool:
-    """Whether a group has this user as its one member, as where everybody has a group of the same name."""
+    """True if a group has this user as its one member, as where everybody has a group of the same name."""
     try:
         import grp
         import pwd

@@ -1,4 +1,4 @@
-"""What parts of a drive did when: a record a hold of a die, a channel, the host link or the controller by one operation.
+"""Work of parts of a drive over time: a record a hold of a die, a channel, the host link or the controller by one operation.
 
 A model that can tell has `record_spans` and `spans` (`SpanSource`).  An operation that is interrupted and resumed leaves several spans.
 """
@@ -43,7 +43,7 @@ class SpanSource(Protocol):
 
 
 def server_names(dies: int, channels: int) -> list[str]:
-    """What the servers are called, by number.
+    """Names of the servers, by number.
 
     Examples
     --------

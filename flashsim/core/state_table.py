@@ -22,10 +22,10 @@ from flashsim.core.records import VECTOR
 _ENTRIES = 3
 
 #: The one signature of an engine's compiled loop: its state, the time to which it lets time pass, and how many completions end it before.
-#: It returns when something happens next, or a negative number that says why it stopped short.
+#: The function returns the time of the next event, or a negative number that says why it stopped short.
 ADVANCE = types.int64(VECTOR, types.int64, types.int64)
 
-#: What stands for an engine's state in a call: the vector; uncompiled, the groups.
+#: Argument for an engine's state in a call: the vector; uncompiled, the groups.
 State = Any
 
 
@@ -49,7 +49,7 @@ class StateTable:
         return StateTable(self._types)
 
     def crossing(self, state: tuple[Any, ...]) -> State:
-        """What a kernel takes for the state, of which some parts may be others than at the last crossing."""
+        """Argument of a kernel for the state, of which some parts may be others than at the last crossing."""
         if not compiled():
             return state
         for number, part in enumerate(state):
@@ -79,7 +79,7 @@ def _type_of(array: Any) -> Any:
 
 
 def state_of(state_type: Any) -> Callable[[State], Any]:
-    """What a kernel calls to get a state of that type (``numba.types.NamedTuple``); it must be a global name of the kernel's module."""
+    """Function that kernels call for a state of that type (``numba.types.NamedTuple``); it must be a global name of the kernel's module."""
     if not compiled():
         return lambda state: state
 

@@ -32,7 +32,7 @@ NEVER = 2**62
 _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
 }  # fmt: skip
-#: What sizes are told in, the largest first.
+#: Units of sizes, the largest first.
 _BINARY = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 _DECIMAL = ((TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "KB"))
 _DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": MINUTES, "h": HOURS}
@@ -145,13 +145,13 @@ def format_size(size: int) -> str:
     if size < KB:
         return f"{size} B"
     exact = [
-        told
+        text
         for units, digits in ((_BINARY, 4), (_DECIMAL, 3))
         for unit, name in units
-        if unit <= size < 10**digits * unit and float((told := f"{size / unit:.{digits}g} {name}").split()[0]) * unit == size
+        if unit <= size < 10**digits * unit and float((text := f"{size / unit:.{digits}g} {name}").split()[0]) * unit == size
     ]
     if exact:
-        return min(exact, key=lambda told: len(told.split()[0].replace(".", "")))
+        return min(exact, key=lambda text: len(text.split()[0].replace(".", "")))
     return next(f"{_short(size / unit)} {name}" for unit, name in (_BINARY if KIB <= size < 100 * MB else _DECIMAL) if size >= unit)
 
 

@@ -87,7 +87,7 @@ class ClosedClients:
 
 
 class ClientTables(NamedTuple):
-    """What the clients' function works on."""
+    """Tables of the clients' function."""
 
     numbers: Integers
     #: Pages of each device.
@@ -96,9 +96,9 @@ class ClientTables(NamedTuple):
     heap: Integers
     #: References of each client so far.
     references: Integers
-    #: When each client issued its last request.
+    #: Time at which each client issued its last request.
     issued: Integers
-    #: Of each device the requests that it completed, and the sum of their response times, shape (devices, 2).
+    #: Completed requests of each device, and the sum of their response times, shape (devices, 2).
     counts: Integers
 
 

@@ -152,7 +152,7 @@ def _run(
             for index in range(host.scalars.finished):
                 row = host.finished[index] - host.scalars.request_base
                 device, tag = engines[engine, _DEVICE], host.requests[row].tag
-                host.requests[row].left = DONE_WITH
+                host.requests[row].pending = DONE_WITH
                 clock[_COMPLETED] += 1
                 if clock[_LOGGED] < log.shape[0]:
                     log[clock[_LOGGED], 0] = time
@@ -237,8 +237,8 @@ class CompiledLoop:
         self._devices = np.zeros((len(arrays), 4), np.int64)
         engine = 0
         for number, each in enumerate(arrays):
-            held = sum(drive.capacity // each.stripe * each.stripe for drive in each.drives)
-            self._devices[number] = engine, len(each.drives), each.stripe, held
+            capacity = sum(drive.capacity // each.stripe * each.stripe for drive in each.drives)
+            self._devices[number] = engine, len(each.drives), each.stripe, capacity
             self._rows[engine : engine + len(each.drives), _DEVICE] = number
             engine += len(each.drives)
         self._clock = np.zeros(6, np.int64)
@@ -285,8 +285,8 @@ class CompiledLoop:
                 self._state = self._side.paused()
                 state = self._table.crossing(self._state)
             elif status == _REFUSED:
-                told = dict(zip(("device", "operation", "offset", "length"), self._outbox[reason].tolist(), strict=False))
-                raise InvalidParameterError("request", str(told), f"no device serves that, or it is longer than {self._side.longest} B")
+                request = dict(zip(("device", "operation", "offset", "length"), self._outbox[reason].tolist(), strict=False))
+                raise InvalidParameterError("request", str(request), f"no device serves that, or it is longer than {self._side.longest} B")
             else:
                 raise FlashsimError(f"host side: it issued {self._outbox[0, 0]} requests at once, but said at most {self._side.most}")
 

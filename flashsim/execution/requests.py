@@ -17,12 +17,12 @@ from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Where CPU work is done unless an algorithm says otherwise.
+#: Place of CPU work unless an algorithm names another.
 HOST = "host"
 
 
 class Mode(Enum):
-    """How the extents of one request follow each other."""
+    """Order of the extents of one request."""
 
     SERIAL = "serial"
     BATCH = "batch"
@@ -140,7 +140,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What follows belongs to the named phase."""
+    """The requests that follow belong to the named phase."""
 
     name: str
 

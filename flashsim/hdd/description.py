@@ -1,4 +1,4 @@
-"""What a hard disk drive is made of: the declared parameters of a drive, and the names that they choose among.
+"""Description of a hard disk drive: the declared parameters of a drive, and the names that they choose among.
 
 Every field beyond the first group has a default that switches its part off, so that a simple drive stays a simple table.  What follows from
 the fields (`hdd.state`) and what they must fulfil together (`hdd.parameters`) stand above.
@@ -17,7 +17,7 @@ SPARING = (
     "none", "tracks", "cylinder", "track", "cylinder-slip-on", "cylinder-front", "cylinder-front-slip-on", "end", "range", "zone",
     "zone-slip-on",
 )  # fmt: skip
-#: What happens to the head at a seek to the next cylinder: it is the first again; the heads take turns up and down, counted from the start
+#: Head after a seek to the next cylinder: it is the first again; the heads take turns up and down, counted from the start
 #: of the zone; or counted from the outermost cylinder.
 HEAD_ORDERS = ("first", "turning-in-zone", "turning")
 #: Where read-ahead ends before its size: nowhere, at the end of the track or cylinder of the request, or at the end of the track of the

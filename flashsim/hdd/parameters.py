@@ -24,9 +24,9 @@ class HddParameters(DriveDescription):
 
     def __post_init__(self) -> None:
         _check_sizes(self)
-        for name, known in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
-            if getattr(self, name) not in known:
-                raise UnknownNameError(name, getattr(self, name), known)
+        for name, choices in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
+            if getattr(self, name) not in choices:
+                raise UnknownNameError(name, getattr(self, name), choices)
         FAMILY.load(self.scheduler)
         _check_layout(self)
         _check_arm(self)
@@ -34,8 +34,8 @@ class HddParameters(DriveDescription):
         if self.capacity == 0:
             object.__setattr__(self, "capacity", sectors * self.sector_size)
         if self.capacity < self.sector_size or sectors * self.sector_size < self.capacity:
-            held = f"{sectors} sectors = {format_size(sectors * self.sector_size)}"
-            raise InvalidParameterError("zones", held, f"the capacity is {format_size(self.capacity)}")
+            text = f"{sectors} sectors = {format_size(sectors * self.sector_size)}"
+            raise InvalidParameterError("zones", text, f"the capacity is {format_size(self.capacity)}")
 
     def check(self, requests: Requests, commands: Commands) -> None:
         """Refuse commands that lie outside the drive or are not in whole sectors."""

@@ -1,4 +1,4 @@
-"""What the engine and the specification of a flash drive have in common: loading, power cuts, statistics, refusals of bad commands."""
+"""Base of the engine and of the specification of a flash drive: loading, power cuts, statistics, refusals of bad commands."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ class FlashModel(DeviceModel):
     _refused = 0  # write commands that the caller knows to have been refused
 
     @abstractmethod
-    def _make_ids(self, needed: int) -> None:
+    def _make_ids(self, count: int) -> None:
         """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
 
     @abstractmethod
@@ -60,9 +60,9 @@ class FlashModel(DeviceModel):
         pages = _pages_touched(requests, commands, self.capacity, self.parameters.page_size)
         if pages < 0:
             self._refuse(requests, commands)
-        needed = int(pages) * self.state.ids_of_page
-        if self.state.ids_left < needed:
-            self._make_ids(needed)
+        count = int(pages) * self.state.ids_of_page
+        if self.state.ids_left < count:
+            self._make_ids(count)
         ids: Integers = self.host.append(requests, commands, at)
         return ids
 

@@ -22,7 +22,7 @@ from flashsim.ssd.state.flash import Narrow
 from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, in_use
 from flashsim.ssd.state.recovery import recover
 
-#: What `Precondition.fill` may be.
+#: Values of `Precondition.fill`.
 FILLS = ("empty", "sequential", "random", "steady")
 #: The most erases of a block: far more than any lasts, and any number of deviations away still far from the end of what counts them.
 _MOST_ERASES = 10**12
@@ -43,7 +43,7 @@ _JUDGED, _TOLERANCE = 8, 0.005
 
 @dataclass(frozen=True)
 class Precondition:
-    """What state to bring a drive into; what it held is gone.
+    """State into which a drive is brought; its content is gone.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Precondition:
 
 @dataclass(frozen=True)
 class Preconditioned:
-    """What was done.
+    """Result of preconditioning.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         lay_out(state, how.occupancy, generator(how.seed, "steady state"))
         return _confirm(state, how, progress)
     recover(state)
-    pages = _filled(state.parameters.logical_pages, how)
+    pages = _pages_to_fill(state.parameters.logical_pages, how)
     programs = 0
     for first in range(0, len(pages), LOADED_AT_ONCE):
         programs += state.write_pages(pages[first : first + LOADED_AT_ONCE])
@@ -177,7 +177,7 @@ def _forget(state: DriveState) -> None:
     state.pools.wear_hand = 0
 
 
-def _filled(logical_pages: int, how: Precondition) -> Narrow:
+def _pages_to_fill(logical_pages: int, how: Precondition) -> Narrow:
     count = round(how.share * logical_pages) if how.fill != "empty" else 0
     pages = np.arange(logical_pages if how.fill == "random" else count, dtype=np.int32)
     if how.fill == "random":
@@ -189,8 +189,8 @@ def _age(state: DriveState, mean: float, how: Precondition) -> None:
     """Set the erases of an erased drive's blocks; retire those that cannot have had so many, as long as there are spare blocks."""
     blocks, parameters = state.blocks, state.parameters
     used = in_use(blocks)
-    drawn = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(len(blocks))
-    erases = np.maximum(np.rint(drawn), 0).astype(np.int64)
+    draws = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(len(blocks))
+    erases = np.maximum(np.rint(draws), 0).astype(np.int64)
     blocks.erases = np.where(used, erases, blocks.erases)
     waiting = np.flatnonzero(used & (blocks.limit > 0) & (blocks.erases >= blocks.limit)).tolist()
     for block in waiting:  # grows by the spares that wear out as well
@@ -273,10 +273,10 @@ def check_occupancy(occupancy: Occupancy, per_block: int, mean: float) -> None:
         raise InvalidParameterError(
             "occupancy", f"shares from {occupancy.min():.3g} that sum to {worst:.6g}", "shares are at least 0, sum 1"
         )
-    held = float((occupancy @ np.arange(per_block + 1)).mean())
-    if abs(held - mean) > 0.01 * per_block:
+    valid = float((occupancy @ np.arange(per_block + 1)).mean())
+    if abs(valid - mean) > 0.01 * per_block:
         bound = f"the closed blocks of this drive hold {mean:.2f}: the distribution belongs to another over-provisioning"
-        raise InvalidParameterError("occupancy", f"{held:.2f} valid pages a block", bound)
+        raise InvalidParameterError("occupancy", f"{valid:.2f} valid pages a block", bound)
 
 
 def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narrow]:
@@ -325,14 +325,14 @@ def _write_blocks(
     """Program whole blocks: each logical page of `owners` once, with ascending write ids, and older copies of them between."""
     valid_page = older = 0
     for number in range(len(closed)):
-        left, write_id = counts[number], first_ids[number]
+        pending, write_id = counts[number], first_ids[number]
         for place in range(per_block):
             flash_page = closed[number] * per_block + place
             draw = float(draws[number * per_block + place])
-            if draw * (per_block - place) < left:  # every choice of places is as likely (Knuth, TAOCP 3.4.2, algorithm S)
+            if draw * (per_block - place) < pending:  # every choice of places is as likely (Knuth, TAOCP 3.4.2, algorithm S)
                 spare[flash_page] = write_id
                 pages[flash_page].spare_owner = owners[valid_page] + 1
-                left -= 1
+                pending -= 1
                 write_id += 1
                 valid_page += 1
             else:

@@ -67,7 +67,7 @@ class Values(NamedTuple):
 
 
 def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
-    """What a column of a plain type takes (`flashsim.storage.columns.plain_array`)."""
+    """Storage of a column of a plain type (`flashsim.storage.columns.plain_array`)."""
     kind, nullable = column.type, column.null_count > 0
     if pa.types.is_null(kind):
         return Attribute(name, kind, 0)
@@ -144,7 +144,7 @@ def _buffer(buffer: pa.Buffer | None) -> Bytes:
 
 
 def _long_bytes(column: pa.Array) -> tuple[Integers, Bytes]:
-    """Where texts or bytes begin, NULL as empty, and what they are."""
+    """Begins of texts or bytes, NULL as empty, and their bytes."""
     column = column.cast(pa.large_binary())
     column = column.fill_null(b"") if column.null_count else column
     if not len(column):
@@ -162,8 +162,8 @@ def _mixed_bytes(column: pa.UnionArray) -> Values:
         order[mine] = before + np.arange(len(mine))
         before += len(mine)
         pieces.append(_marked(values, _MIXED_KINDS.index(values.type)))
-    found = pa.concat_arrays(pieces).take(pa.array(order))
-    return Values(array_of(found.is_valid()).copy(), *_long_bytes(found))
+    array = pa.concat_arrays(pieces).take(pa.array(order))
+    return Values(array_of(array.is_valid()).copy(), *_long_bytes(array))
 
 
 def _marked(values: pa.Array, mark: int) -> pa.Array:

@@ -69,7 +69,7 @@ def plain_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def is_flat(kind: pa.DataType) -> bool:
-    """Whether values of a type can be stored in a column."""
+    """True if values of a type can be stored in a column."""
     return not (pa.types.is_nested(kind) or pa.types.is_interval(kind)) or pa.types.is_union(kind)
 
 

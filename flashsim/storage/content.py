@@ -23,7 +23,7 @@ class _Pages:
 
     def __init__(self, row_format: RowFormat) -> None:
         self._row_format = row_format
-        self._values: dict[str, npt.NDArray[Any]] = {name: np.empty(1024, kind) for name, kind in row_format.kept.items()}
+        self._values: dict[str, npt.NDArray[Any]] = {name: np.empty(1024, kind) for name, kind in row_format.base_columns.items()}
         self._first = np.zeros(64, np.int64)  # and behind the last page, where the next one's go
         self._sizes = np.zeros(64, np.int64)
         self._in_order = True  # pages lie one after the other

@@ -150,9 +150,9 @@ def _rows(relation: Relation, begin: int, end: int) -> Tuples:
 
 def _packed(layout: Layout, relation: Relation) -> Integers:
     """Pages of all rows, some at a time (`Layout.pack`)."""
-    left, starts, rows = 0, [np.zeros(0, np.int64)], len(relation)
+    rest, starts, rows = 0, [np.zeros(0, np.int64)], len(relation)
     for begin in range(0, rows, _CHUNK):
-        firsts, left = fill_pages(layout.cell_sizes(_rows(relation, begin, min(rows, begin + _CHUNK))), layout.room, left)
+        firsts, rest = fill_pages(layout.cell_sizes(_rows(relation, begin, min(rows, begin + _CHUNK))), layout.room, rest)
         starts.append(firsts + begin)
     return np.append(np.concatenate(starts), rows)
 

@@ -20,7 +20,7 @@ from flashsim.storage.columns import array_of, column_of, plain_array, stored_co
 NULL_KEY = np.iinfo(np.int64).min
 
 _INT32 = np.iinfo(np.int32)
-#: What may meet in a join besides values of one kind.
+#: Kinds that may meet in a join besides values of one kind.
 _PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal"))} | {
     frozenset(("mixed", kind)) for kind in ("integer", "real", "text", "blob")
 }
@@ -85,9 +85,9 @@ def _kind(kind: pa.DataType, name: str) -> str:
         "timestamp": pa.types.is_timestamp,
         "mixed": pa.types.is_union,
     }
-    for found, test in tests.items():
+    for kind_of_value, test in tests.items():
         if test(kind):
-            return found
+            return kind_of_value
     raise SchemaError(f"key: {name} is {kind}, but keys are numbers, texts, bytes, booleans, dates or times")
 
 
@@ -197,15 +197,15 @@ class StoredKeys:
 
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:
         self.name = name
-        self._known: dict[Any, int] | None = None
+        self._codes_of_values: dict[Any, int] | None = None
         if len(codes) and not _are_codes(plain_array(values), codes):
             distinct, first = np.unique(codes, return_index=True)
             stored = stored_column(plain_array(values).take(column_of(first)))
-            self._known = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
+            self._codes_of_values = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
         """Codes of stored values, shape (n,); NULL_KEY for NULL."""
-        if self._known is None:
+        if self._codes_of_values is None:
             if not pa.types.is_integer(stored.type):
                 if stored.null_count < len(stored):
                     raise DamagedFileError(f"relation {self.name}: a page holds a key of type {stored.type}, but keys are integers")
@@ -213,7 +213,7 @@ class StoredKeys:
             numbers: Integers = array_of(stored.cast(pa.int64()), NULL_KEY)
             return numbers
         try:
-            return np.array([self._known[value] for value in stored.to_pylist()], np.int64)
+            return np.array([self._codes_of_values[value] for value in stored.to_pylist()], np.int64)
         except KeyError as unknown:
             raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None
 

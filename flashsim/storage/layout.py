@@ -29,7 +29,7 @@ def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How the tuples of a file lie on its pages.
+    """Layout of the tuples of a file on its pages.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def page_title(self) -> str:
-        """What reports call a page: its size, and its format unless that is the usual one."""
+        """Name of a page in reports: its size, and its format unless that is the usual one."""
         return format_size(self.page_size) + (f" ({self.page_format})" if self.page_format != PAGE_FORMAT else "")
 
     @property
@@ -81,7 +81,7 @@ class Layout:
 
     @property
     def keeps_columns_apart(self) -> bool:
-        """Whether its pages say where columns lie, so that some are read without the others."""
+        """True if pages say where columns lie, so that some columns are read without the others."""
         return not isinstance(self._pages.parts, MethodType)  # as families put in what a member leaves out
 
     def cell_sizes(self, tuples: Tuples) -> Integers:
@@ -110,14 +110,14 @@ class Layout:
         attributes
             Of the stored rows: a relation's columns, by the names that they have there.
         """
-        found = self._parts.get((columns, attributes))
-        if found is None:
-            known = [attribute.name for attribute in self.row_format.attributes if attribute.name is not None]
+        parts_read = self._parts.get((columns, attributes))
+        if parts_read is None:
+            names = [attribute.name for attribute in self.row_format.attributes if attribute.name is not None]
             for name in attributes:
-                if name not in known:
-                    raise UnknownNameError(f"column of {self.row_format.title}", name, known)
-            found = self._parts[columns, attributes] = self._pages.parts(self.row_format, columns, attributes, self.page_size)
-        return found
+                if name not in names:
+                    raise UnknownNameError(f"column of {self.row_format.title}", name, names)
+            parts_read = self._parts[columns, attributes] = self._pages.parts(self.row_format, columns, attributes, self.page_size)
+        return parts_read
 
     def verify(self, data: Bytes, numbers: Integers) -> None:
         """Refuse whole pages, shape (pages, page_size), that are not those of a file's that have these numbers, if they can tell."""
@@ -138,14 +138,14 @@ class Layout:
 
 
 @kernel
-def fill_pages(sizes: Integers, room: int, left: int) -> tuple[Integers, int]:
-    """Where pages begin among tuples of these sizes, while `left` bytes of the page before are free; and what is left at the end."""
+def fill_pages(sizes: Integers, room: int, free: int) -> tuple[Integers, int]:
+    """Begins of pages among tuples of these sizes, if `free` bytes of the page before are free; and the free bytes at the end."""
     starts = np.empty(sizes.shape[0], np.int64)
     pages = 0
     for index in range(sizes.shape[0]):
-        if sizes[index] > left:
+        if sizes[index] > free:
             starts[pages] = index
             pages += 1
-            left = room
-        left -= sizes[index]
-    return starts[:pages].copy(), left
+            free = room
+        free -= sizes[index]
+    return starts[:pages].copy(), free

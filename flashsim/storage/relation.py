@@ -43,7 +43,7 @@ class Records(Protocol):
         """The SQLite records of some rows: their bytes one after the other, and where each begins, shape (n + 1,)."""
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """What every column takes where it is stored as such."""
+        """Storage of every column where it is stored as such."""
 
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order, with all columns."""
@@ -87,19 +87,19 @@ class Relation:
         return f"relation {self.name}"
 
     @property
-    def kept(self) -> Mapping[str, npt.DTypeLike]:
+    def base_columns(self) -> Mapping[str, npt.DTypeLike]:
         """The row id: the key follows from it."""
         return {"row": np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64}
 
-    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
+    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
         """Key codes beside row ids."""
-        rows = kept["row"].astype(np.int64)
+        rows = columns["row"].astype(np.int64)
         return {"key": self.keys(rows), "row": rows}
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
         """Row ids, of 4 bytes where these hold all, and the columns."""
-        return Attribute(None, pa.int64(), np.dtype(self.kept["row"]).itemsize), *self.records.attributes()
+        return Attribute(None, pa.int64(), np.dtype(self.base_columns["row"]).itemsize), *self.records.attributes()
 
     def place(self, column: str) -> int:
         """The key column's, or that of row ids."""

@@ -80,26 +80,26 @@ def keyed(keys: Integers, rows: Integers, pages: Integers = _NO_PAGES) -> Tuples
 
 
 class RowFormat(Protocol):
-    """What the tuples of a file are made of."""
+    """Format of the tuples of a file."""
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """Name of the format in errors."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that a tuple has in memory."""
 
     @property
-    def kept(self) -> Mapping[str, npt.DTypeLike]:
-        """The columns that all follow from, and the narrowest type that holds each: what a page's content takes in memory."""
+    def base_columns(self) -> Mapping[str, npt.DTypeLike]:
+        """Columns from which all follow, and the narrowest type for each: these are a page's content in memory."""
 
-    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
-        """All columns, given those that are kept."""
+    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
+        """All columns, given the base columns."""
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """What a page that keeps column by column stores of rows, in order; their ids stand before the columns, where they are none."""
+        """Attributes that a page column by column stores of rows, in order; row ids stand before the columns, where they are none."""
 
     def place(self, column: str) -> int:
         """The number of the attribute that a column of tuples is stored as."""
@@ -120,7 +120,7 @@ class RowFormat(Protocol):
         """Bytes of each tuple's record: one number, or shape (n,)."""
 
     def numbers(self, tuples: Tuples) -> Integers:
-        """What a page that numbers its cells numbers each tuple's with, shape (n,), at least 0."""
+        """Number of each tuple's cell on a page that numbers its cells, shape (n,), at least 0."""
 
     def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
         """The records, one after the other, and where each begins, shape (n + 1,)."""
@@ -174,12 +174,12 @@ class FixedRows:
         return tuple(self.widths)
 
     @property
-    def kept(self) -> Mapping[str, npt.DTypeLike]:
+    def base_columns(self) -> Mapping[str, npt.DTypeLike]:
         """Every column."""
         return {column: np.int32 if width <= 4 else np.int64 for column, width in self.widths.items()}
 
-    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
-        return {column: kept[column].astype(np.int64) for column in self.widths}
+    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
+        return {column: columns[column].astype(np.int64) for column in self.widths}
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

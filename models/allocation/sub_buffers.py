@@ -1,4 +1,4 @@
-"""How N-Hash divides an output buffer, which it fills as a ring, into sub-buffers (shin2016, section 3)."""
+"""Division of N-Hash's output buffers, which it fills as rings, into sub-buffers (shin2016, section 3)."""
 
 from flashsim.core.units import KIB
 

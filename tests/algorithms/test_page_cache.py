@@ -39,7 +39,7 @@ def test_entries_are_joined_once_their_pages_are_there() -> None:
     outcome = run(_following(cache, first, second), memory=2)
     assert outcome.pairs.tolist() == [[3, 1], [0, 4], [1, 7], [4, 7]]
     assert outcome.extents == [("read", "r", 0, 1), ("read", "s", 0, 1), ("read", "s", 1, 1), ("read", "r", 1, 1)]
-    assert (cache.fetches, cache.held) == (4, 2)
+    assert (cache.fetches, cache.used_frames) == (4, 2)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_cache_that_shrinks_drops_pages() -> None:
         cache.resize(2, np.array([5]))
     cache.resize(4)
     run(_following(cache, _schedule([5, 7], [-1, -1], [(0, 0)], [1])), memory=4)
-    assert cache.held == 4
+    assert cache.used_frames == 4
 
 
 def test_rows_of_one_relation_are_collected_through_one_frame() -> None:
@@ -91,7 +91,7 @@ def test_rows_of_one_relation_are_collected_through_one_frame() -> None:
         yield Phase("fetch")
         for rows in ([0, 0, 3, 4, 19], [19], [], [7, 19]):
             found.append((yield from cache.collect(np.array(rows, np.int64), of_s=True)).tolist())
-            assert cache.held == 1
+            assert cache.used_frames == 1
 
     outcome = run(collecting(), memory=2)
     assert found == [[0, 0, 3, 4, 19], [19], [], [7, 19]]

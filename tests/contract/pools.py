@@ -98,7 +98,7 @@ class Plain:
         return self.pool.refer(page, write, next_use)
 
     def pin(self, page: int, held: bool) -> None:
-        (self.pool.held.add if held else self.pool.held.discard)(page)
+        (self.pool.pins.add if held else self.pool.pins.discard)(page)
 
     def clean(self, page: int) -> None:
         self.pool.resident[page] = False

@@ -99,7 +99,7 @@ class WatchedIndex(GivenIndex):
         self.cache, self.remembered = cache, 0
 
     def next(self) -> EntryStream:
-        assert self.remembered * ROW_IDS <= (self.cache.memory - self.cache.held) * self.cache.r.page_size
+        assert self.remembered * ROW_IDS <= (self.cache.memory - self.cache.used_frames) * self.cache.r.page_size
         entries = yield from super().next()
         self.remembered += 0 if entries is None else len(entries)
         return entries

@@ -94,7 +94,7 @@ def check(seed: int) -> None:
     env.run(until + 1)
     run = PoolRun(system, engines, stream, intervals=50, request_rows=1 << 16)
     run.run(until)
-    asked = run.asked
+    asked = run.requests
     assert asked[:, : at.AFTER].tolist() == [list(each) for each in devices.requests], seed
     assert asked[:, at.AFTER].tolist() == devices.causes, seed
     completed = {number: when for when, device, number in devices.completed if device != len(specified) - 1}  # the processor's are not told

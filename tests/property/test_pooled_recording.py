@@ -40,7 +40,7 @@ def recorded(seed: int, path: Path) -> tuple[Integers, list[int], int]:
         run.run(until // 2)
         run.run(until)
         run.record_rest()
-    return kept.asked, purposes, until
+    return kept.requests, purposes, until
 
 
 def replayed(rows: list[dict[str, Any]], devices: list[Any], numbers: dict[int, int], until: int) -> dict[int, tuple[int, int]]:

@@ -60,11 +60,11 @@ def clock_pro(plain: Any, size: int, held: bool) -> None:
 
 def lru_k(plain: Any, size: int, held: bool) -> None:
     """Times of uncorrelated references fall, and the last of all is none of them or the first."""
-    assert set(plain.last) == set(plain.pool.resident) and not set(plain.last) & set(plain.left)
+    assert set(plain.last) == set(plain.pool.resident) and not set(plain.last) & set(plain.absent)
     for page, times in plain.history.items():
         known = [time for time in times if time]
         assert known == sorted(set(known), reverse=True) == times[: len(known)]
-        assert known[0] <= {**plain.left, **plain.last}[page]
+        assert known[0] <= {**plain.absent, **plain.last}[page]
 
 
 def s3_fifo(plain: Any, size: int, held: bool) -> None:
@@ -139,14 +139,14 @@ def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: i
             plain.refer(page, bool(writes[row]), int(uses[row]))
             pool.refer(asked[row : row + 1], writes[row : row + 1], uses[row : row + 1])
             row += 1
-        elif step == PIN and page in plain.resident and len(plain.held | {page}) < size:
-            plain.held.add(page)
+        elif step == PIN and page in plain.resident and len(plain.pins | {page}) < size:
+            plain.pins.add(page)
             pool.state.pages[page, FLAGS] |= PINNED
             held = True
         elif step == UNPIN:
-            plain.held.discard(page)
+            plain.pins.discard(page)
             pool.state.pages[page, FLAGS] &= ~PINNED
-        elif step == DROP and page in plain.resident and page not in plain.held:
+        elif step == DROP and page in plain.resident and page not in plain.pins:
             plain.drop(page)
             drop(pool, page)
             held = True

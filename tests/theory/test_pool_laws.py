@@ -88,7 +88,7 @@ def check_memory(run: PoolRun) -> None:
 
 def check_requests(run: PoolRun, devices: dict[int, Any], until: int) -> None:
     """What is counted is what devices were asked for, and no server works for longer than time passes."""
-    counts, asked, page = run.counts, run.asked, run.system.page_size
+    counts, asked, page = run.counts, run.requests, run.system.page_size
     assert len(asked) < ASKED
     for number, purpose in enumerate(sorted(devices)):
         mine = asked[asked[:, 1] == number]
@@ -135,7 +135,7 @@ def test_references_pages_and_work_are_conserved(design: str) -> None:
         stream = (Drawn if scans else WithoutScans)(system.pages, seed)
         run = PoolRun(system, devices, stream, intervals=20, request_rows=ASKED)
         until = 1000
-        while len(run.asked) < REQUESTS and until < LONGEST:
+        while len(run.requests) < REQUESTS and until < LONGEST:
             until *= 2
             run.run(until)
         assert run.counts["references"] > 0

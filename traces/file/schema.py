@@ -85,10 +85,10 @@ def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "", unkn
     count = len(columns["offset"])
     if isinstance(label, str):
         label = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([label]))
-    given = {**columns, "id": np.arange(first, first + count), "label": label.cast(SCHEMA.field("label").type)}
+    values = {**columns, "id": np.arange(first, first + count), "label": label.cast(SCHEMA.field("label").type)}
     arrays = []
     for field in SCHEMA:
-        value = given.get(field.name)
+        value = values.get(field.name)
         if value is None:
             value = pa.nulls(count, field.type) if field.nullable else np.full(count, default(field.name))
         arrays.append(value if isinstance(value, pa.Array) and value.type == field.type else pa.array(value, field.type))
@@ -137,7 +137,7 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
 
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
-    """Where a trace comes from, as it was recorded; empty where its schema does not say."""
+    """Provenance of a trace, as it was recorded; empty where its schema does not say."""
     try:
         provenance = json.loads((schema.metadata or {}).get(_PROVENANCE_KEY, b"{}"))
     except ValueError:

@@ -26,7 +26,7 @@ from traces.format import _text
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
 LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, commands that bypass the file system"
-#: What the examples of both formats hold: operation, offset, length and arrival of each request.
+#: Requests of the examples of both formats: operation, offset, length and arrival of each request.
 EXAMPLE = [(READ, 4096, 4096, 1000), (WRITE, 4096 * SECTOR, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]
 
 QUEUED, ISSUED, COMPLETED = b"QDC"
@@ -93,14 +93,14 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
     """Events in order of time, a window or more at once, as far as none is more than a window out of its place."""
-    held = new_events(0)
+    earlier = new_events(0)
     for batch in map(sorted_events, _grouped(batches)):
-        if len(held) and len(batch) and batch["time"][0] <= held["time"][-1]:
-            both = sorted_events(joined([held, batch]))
-            held, batch = both[: len(held)], both[len(held) :]
-        yield held
-        held = batch
-    yield held
+        if len(earlier) and len(batch) and batch["time"][0] <= earlier["time"][-1]:
+            both = sorted_events(joined([earlier, batch]))
+            earlier, batch = both[: len(earlier)], both[len(earlier) :]
+        yield earlier
+        earlier = batch
+    yield earlier
 
 
 def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
@@ -115,7 +115,7 @@ def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
 
 
 def sorted_events(events: Events) -> Events:
-    """In order of time; at one time Q before D before C, which is how one request goes."""
+    """Events in order of time; at one time Q before D before C, as one request goes."""
     if len(events) < 2:
         return events
     rank = (events["action"] == ISSUED) + 2 * (events["action"] == COMPLETED)
@@ -137,7 +137,7 @@ def _tables(count: int) -> tuple[Integers, Integers]:
 
 @inlined_kernel
 def _place(events: Events, row: int, table: Integers) -> int:
-    """Where the table has the extent of an event, which is put there if it is new."""
+    """Place of the extent of an event in the table, where it is put if it is new."""
     offset, length, device = events[row]["offset"], events[row]["length"], events[row]["device"]
     mixed = ((offset >> 9) & 0xFFFFFFFF) * 0x27D4EB2F ^ (((length >> 9) + (device << 8)) & 0xFFFFFFFF) * 0x9E3779
     place = (mixed ^ (mixed >> 29)) & (table.shape[0] - 1)

@@ -33,7 +33,7 @@ ORACLE = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next",
 AT_ONCE = 1 << 18
 _BUFFER = 1 << 18
 
-#: What opens a packed file, by the bytes that it begins with.
+#: Functions that open a packed file, by the bytes with which it begins.
 _PACKERS: dict[bytes, Callable[[Path], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"\xfd7zXZ\0": lzma.open,

@@ -42,7 +42,7 @@ def head(path: Path, most: int = _HEAD_LINES) -> list[bytes]:
 
 
 def looks_like(path: Path, pattern: bytes) -> bool:
-    """Whether a pattern fits at least half of a file's first lines."""
+    """True if a pattern fits at least half of a file's first lines."""
     lines = [line for line in head(path) if line]
     return bool(lines) and 2 * sum(re.fullmatch(pattern, line) is not None for line in lines) >= len(lines)
 
@@ -178,19 +178,19 @@ def write_table(file: BinaryIO, columns: list[Any], delimiter: str = ",") -> Non
 
 
 def arrivals(batch: pa.RecordBatch, name: str) -> Integers:
-    """When the requests of a batch arrived, ns."""
+    """Arrival times of the requests of a batch, ns."""
     if batch.column("arrival").null_count:
         raise InvalidParameterError("arrival", "not recorded", f"{name} needs the time of every request")
     return column(batch, "arrival")
 
 
-def operations(batch: pa.RecordBatch, known: Mapping[int, Any], name: str) -> pa.Array:
+def operations(batch: pa.RecordBatch, names: Mapping[int, Any], name: str) -> pa.Array:
     """The words of a format for the operations of a batch, shape (n,)."""
     values = column(batch, "operation")
-    unknown = np.setdiff1d(values, list(known))
+    unknown = np.setdiff1d(values, list(names))
     if len(unknown):
-        raise InvalidParameterError("operation", OPERATIONS[unknown[0]], f"{name} holds only {', '.join(OPERATIONS[key] for key in known)}")
-    return pa.array(list(known.values())).take(pc.index_in(pa.array(values.astype(np.int64)), pa.array(list(known), pa.int64())))
+        raise InvalidParameterError("operation", OPERATIONS[unknown[0]], f"{name} holds only {', '.join(OPERATIONS[key] for key in names)}")
+    return pa.array(list(names.values())).take(pc.index_in(pa.array(values.astype(np.int64)), pa.array(list(names), pa.int64())))
 
 
 def whole(batch: pa.RecordBatch, names: str, unit: int, name: str) -> Integers:
@@ -200,10 +200,10 @@ def whole(batch: pa.RecordBatch, names: str, unit: int, name: str) -> Integers:
     return values // unit
 
 
-def refuse(bad: Bools, name: str, shown: Callable[[int], Any], why: str) -> None:
+def refuse(bad: Bools, name: str, text_of: Callable[[int], Any], why: str) -> None:
     """Raise an `InvalidParameterError` that shows the first bad value of a request to be written, if there is any."""
     if bad.any():
-        raise InvalidParameterError(name, shown(int(np.argmax(bad))), why)
+        raise InvalidParameterError(name, text_of(int(np.argmax(bad))), why)
 
 
 def number_of(name: Any, own: int | None, numbers: dict[Any, int]) -> int:

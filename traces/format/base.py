@@ -33,7 +33,7 @@ class Format(Protocol):
     GENERIC: bool = False  # it is only recognised where no other format fits
 
     def recognise(self, path: Path) -> bool:
-        """Whether the file has this format, judged by its first bytes."""
+        """True if the file has this format, judged by its first bytes."""
 
     def read(self, path: Path) -> Batches:
         """The file's requests, in its order.
@@ -56,7 +56,7 @@ class Format(Protocol):
         raise InvalidParameterError("trace format", repr(options), "only formats with columns of any name, such as csv, take options")
 
 
-#: What reads the formats that tables describe, by the ``reader`` that a table names, or columns.
+#: Readers of the formats that tables describe, by the ``reader`` that a table names, or columns.
 _READERS = {"columns": ("traces.format._columns", "ColumnsOfText"), "fio": ("traces.format._fio", "IOLog")}
 
 FORMATS = Family("traces.format", "trace format", Format, tables="traces.format.base:from_table")

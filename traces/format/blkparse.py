@@ -84,7 +84,7 @@ def _events(path: Path) -> Iterator[Events]:
 
 
 def _is_begun(line: bytes) -> bool:
-    """Whether the last line, which nothing ends, may be an event that was cut short, and is not something else."""
+    """True if the last line, which nothing ends, may be an event that was cut short, and is not something else."""
     return re.fullmatch(rb"[\s\d,.]*([A-Zm](\s.*)?)?", line) is not None
 
 
@@ -125,10 +125,10 @@ def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int, int]:
     while at < text.shape[0]:
         at = _blanks(text, at)
         if text[at] != _LINE_END:
-            how, wanted = _event(text, at, rows[count])
+            how, is_request_event = _event(text, at, rows[count])
             if how != _WHOLE:
                 return count, line, at, how
-            count += wanted
+            count += is_request_event
         while text[at] != _LINE_END:
             at += 1
         at += 1

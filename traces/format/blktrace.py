@@ -111,17 +111,17 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
     if len(sources) == 1:
         yield from sources[0]
         return
-    held = [_block_events.new_events(0) for _ in sources]
-    ended = [False] * len(sources)
-    while not all(ended):
+    buffers = [_block_events.new_events(0) for _ in sources]
+    at_end = [False] * len(sources)
+    while not all(at_end):
         for number, source in enumerate(sources):
-            while not ended[number] and not len(held[number]):
+            while not at_end[number] and not len(buffers[number]):
                 batch = next(source, None)
-                ended[number], held[number] = batch is None, held[number] if batch is None else batch
-        limit = min((int(held[number]["time"].max()) for number, end in enumerate(ended) if not end), default=units.NEVER)
-        taken = [events["time"] <= limit for events in held]
-        yield _block_events.sorted_events(_block_events.joined([events[chosen] for events, chosen in zip(held, taken, strict=True)]))
-        held = [events[~chosen] for events, chosen in zip(held, taken, strict=True)]
+                at_end[number], buffers[number] = batch is None, buffers[number] if batch is None else batch
+        limit = min((int(buffers[number]["time"].max()) for number, end in enumerate(at_end) if not end), default=units.NEVER)
+        is_ready = [events["time"] <= limit for events in buffers]
+        yield _block_events.sorted_events(_block_events.joined([events[chosen] for events, chosen in zip(buffers, is_ready, strict=True)]))
+        buffers = [events[~chosen] for events, chosen in zip(buffers, is_ready, strict=True)]
 
 
 def _events(path: Path) -> Iterator[Events]:

@@ -73,24 +73,24 @@ def _hold(what: str, values: Integers, bound: int, unit: str) -> None:
 
 def _link(file: BinaryIO, count: int, walk: int, walks: int) -> bool:
     """Fill in the next accesses of every `walks`-th object, from the last record to the first; False if these are too many objects."""
-    objects, asked = PageNumbers(), np.full(min(count, _OBJECTS * 5 // 4), -1)
+    objects, latest = PageNumbers(), np.full(min(count, _OBJECTS * 5 // 4), -1)
     for begin in range((count - 1) // AT_ONCE * AT_ONCE, -1, -AT_ONCE):
         file.seek(begin * ORACLE.itemsize)
         records = np.frombuffer(file.read(min(AT_ONCE, count - begin) * ORACLE.itemsize), ORACLE).copy()
         rows = np.flatnonzero((records["object"] * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(walks) == walk)[::-1]
         numbers = objects.number(records["object"][rows].astype(np.int64))
-        if len(objects) > len(asked):
+        if len(objects) > len(latest):
             return False
-        records["next"][rows] = _follow(numbers, begin + rows, asked, np.empty(len(rows), np.int64))
+        records["next"][rows] = _follow(numbers, begin + rows, latest, np.empty(len(rows), np.int64))
         file.seek(begin * ORACLE.itemsize)
         file.write(records.tobytes())
     return True
 
 
 @lean_kernel
-def _follow(numbers: Numbers, records: Integers, asked: Integers, following: Integers) -> Integers:
-    """The next record of each object, of records from the last to the first; `asked` notes it by the object's number."""
+def _follow(numbers: Numbers, records: Integers, latest: Integers, following: Integers) -> Integers:
+    """The next record of each object, of records from the last to the first; `latest` notes it by the object's number."""
     for row in range(numbers.shape[0]):
         place = numbers[row] - FIRST_PAGE
-        following[row], asked[place] = asked[place], records[row]
+        following[row], latest[place] = latest[place], records[row]
     return following

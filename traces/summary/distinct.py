@@ -26,7 +26,7 @@ _WINDOW_SKETCH = 1 << 12
 _SHORTEST = {"ns": MILLISECONDS.bit_length(), "requests": 0}
 _SMALLEST = 20
 
-#: What a sketch counts.
+#: Unit that a sketch counts.
 PAGE = 4 * KIB
 _PAGE_SHIFT = 12
 
@@ -204,7 +204,7 @@ def _tau(share: float) -> float:
 
 
 class OverTime:
-    """How a trace goes over time, in constant memory: at most 128 windows, which are joined in pairs as the trace grows longer.
+    """Course of a trace over time, in constant memory: at most 128 windows, which are joined in pairs as the trace grows longer.
 
     Time is that of arrivals (`unit` is ``"ns"``), or, where the first request has none, the number of the request (``"requests"``).  A
     window knows how many requests and bytes it had, its working set (the distinct pages of 4 KiB, by a sketch), and

@@ -179,9 +179,9 @@ class SamplePart(NamedTuple):
 
     #: 0: the whole sample; from 1 on: a part of its pages.
     part: int
-    #: As `ReuseDistances.add` has them, of the references to pages of this part.
+    #: Distances as of `ReuseDistances.add`, of the references to pages of this part.
     distances: Integers
-    #: How many pages, and how many references, each stands for.
+    #: Number of pages, and of references, for which each stands.
     scale: float
 
 
@@ -236,16 +236,16 @@ class SampledDistances:
 
     def _refer(self, pages: Integers) -> Iterator[SamplePart]:
         scale, whole = 1 / self.rate, self._stacks[0]
-        sample = self._chosen(pages)
+        sample = self._sample_of(pages)
         yield SamplePart(0, whole.add(sample), scale)
         if self._limit < _ALL:
             for number, own in self._divided(sample):
                 yield SamplePart(number, self._stacks[number].add(own), scale * self._parts)
         while self.distinct > self._most and self._limit > self._least:
             self._limit = max(self._limit // 2, self._least)
-            kept = self._chosen(self._stacks[0].pages())
+            smaller = self._sample_of(self._stacks[0].pages())
             self._stacks = [ReuseDistances() for _ in self._stacks]
-            for number, own in [(0, kept), *self._divided(kept)]:
+            for number, own in [(0, smaller), *self._divided(smaller)]:
                 self._stacks[number].add(own)
 
     def _divided(self, sample: Integers) -> Iterator[tuple[int, Integers]]:
@@ -253,7 +253,7 @@ class SampledDistances:
         for number in range(self._parts):
             yield number + 1, sample[part == number]
 
-    def _chosen(self, pages: Integers) -> Integers:
+    def _sample_of(self, pages: Integers) -> Integers:
         return pages if self._limit == _ALL else pages[_rows(pages, self._limit, self._even)]
 
 
@@ -296,7 +296,7 @@ def _within(page: np.uint64) -> np.uint64:
 
 @inlined_kernel
 def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
-    """Whether a page is in a sample: whether a number that it has, of `_HASH_BITS`, is below a limit."""
+    """True if a page is in a sample: its number of `_HASH_BITS` is below a limit."""
     if not even:
         return bool(_mixed(page) >> np.uint64(64 - _HASH_BITS) < limit)
     within, first = _within(page), limit >> np.uint64(_HASH_BITS - 7)

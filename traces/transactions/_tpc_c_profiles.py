@@ -128,7 +128,7 @@ def below(draw: int, bound: int) -> int:
 
 @inlined_kernel
 def is_so(draw: int, percent: int) -> bool:
-    """Whether something happens that happens so often."""
+    """True if an event of this frequency happens."""
     return draw * 100 < percent << _BITS
 
 
@@ -139,7 +139,7 @@ def nurand(low_bits: int, draw: int, most: int, shift: int, bound: int) -> int:
 
 
 @inlined_kernel
-def drawn(key: int, number: int) -> int:
+def draw_of(key: int, number: int) -> int:
     """32 bits that are a function of a key and a number."""
     return mixed((key + number) & 0x7FFFFFFF)
 
@@ -185,23 +185,23 @@ def new_order_page(layout: Layout, district: int, order: int) -> int:
 
 @lean_kernel
 def order_key(constants: Constants, district: int, order: int) -> int:
-    return drawn(drawn(constants.key, district), order)
+    return draw_of(draw_of(constants.key, district), order)
 
 
 @lean_kernel
 def customer_of(layout: Layout, constants: Constants, district: int, order: int) -> int:
-    """Who ordered; of the orders at the start every customer has one (clause 4.3.3.1)."""
+    """Customer of an order; of the orders at the start every customer has one (clause 4.3.3.1)."""
     if order < layout.customers:
         return order * constants.back % layout.customers
     key = order_key(constants, district, order)
-    low, draw = drawn(key, _CUSTOMER), drawn(key, _CUSTOMER + 1)
+    low, draw = draw_of(key, _CUSTOMER), draw_of(key, _CUSTOMER + 1)
     return nurand(low, draw, constants.customers, constants.customer_shift, layout.customers)
 
 
 @lean_kernel
 def item_of(layout: Layout, constants: Constants, key: int, line: int, order: int) -> int:
     """The item of an order's line; those of the orders at the start are drawn evenly (clause 4.3.3.1)."""
-    low, draw = drawn(key, _ITEMS + 4 * line), drawn(key, _ITEMS + 4 * line + 1)
+    low, draw = draw_of(key, _ITEMS + 4 * line), draw_of(key, _ITEMS + 4 * line + 1)
     if order < layout.customers:
         return below(draw, layout.items)
     return nurand(low, draw, constants.items, constants.item_shift, layout.items)
@@ -209,7 +209,7 @@ def item_of(layout: Layout, constants: Constants, key: int, line: int, order: in
 
 @inlined_kernel
 def lines_of(key: int) -> int:
-    return _FEWEST_LINES + below(drawn(key, _LENGTH), _KINDS_OF_LENGTH)
+    return _FEWEST_LINES + below(draw_of(key, _LENGTH), _KINDS_OF_LENGTH)
 
 
 @inlined_kernel
@@ -235,7 +235,7 @@ def choose_customer(db: Database, words: Integers, district: int) -> int:
         return nurand(low, draw, constants.customers, constants.customer_shift, layout.customers)
     names = layout.customers // NAMESAKES
     name = nurand(low, draw, constants.names, constants.name_shift, names)
-    return name + names * below(drawn(drawn(constants.key, district), -1 - name), NAMESAKES)
+    return name + names * below(draw_of(draw_of(constants.key, district), -1 - name), NAMESAKES)
 
 
 @lean_kernel
@@ -263,8 +263,8 @@ def new_order(db: Database, references: Integers, row: int, district: int) -> in
     row = refer(references, row, new_order_page(layout, district, order), WRITES)
     for line in range(lines_of(key)):
         item, supplier = item_of(layout, constants, key, line, order), home
-        if layout.warehouses > 1 and is_so(drawn(key, _ITEMS + 4 * line + 2), REMOTE_LINES):
-            supplier = another(home, drawn(key, _ITEMS + 4 * line + 3), layout.warehouses)
+        if layout.warehouses > 1 and is_so(draw_of(key, _ITEMS + 4 * line + 2), REMOTE_LINES):
+            supplier = another(home, draw_of(key, _ITEMS + 4 * line + 3), layout.warehouses)
         if layout.item.pages:
             row = refer(references, row, page_of(layout.item, item), 0)
         row = refer(references, row, page_of(layout.stock, supplier * layout.items + item), WRITES)

@@ -78,7 +78,7 @@ class _Block(NamedTuple):
 
 def plan(graph: PageGraph, frames: int) -> FetchPlan:
     """Edges by blocks, and within them by the pages that end soonest; for a small graph, the best of several sizes, and of segments."""
-    best = min((belady(graph, order, frames) for order in _orders(graph, frames)), key=lambda made: made.fetches)
+    best = min((belady(graph, order, frames) for order in _orders(graph, frames)), key=lambda candidate: candidate.fetches)
     if _most_of_loop(graph, frames) < best.fetches:  # where most pages must meet most others, none of a large block ends early
         best = block_nested_loop(graph, frames)
     return polished(best, _POLISH) if graph.edges <= _TINY else best
@@ -137,13 +137,13 @@ def _need(growth: _Growth, page: int, block: int) -> None:
     """Count that a block needs a page now: its partners miss one less.  Pages without an edge left, as members are, are passed over."""
     candidates, neighbours = growth.candidates, growth.neighbours
     growth.pages[page, _NEEDED] = block
-    kept = growth.offsets[page]
+    write = growth.offsets[page]
     for place in range(growth.offsets[page], growth.ends[page]):
         other = neighbours[place]
         if candidates[other, _DEGREE] == 0:
             continue
-        neighbours[kept] = other
-        kept += 1
+        neighbours[write] = other
+        write += 1
         if candidates[other, _COUNTED] != block:
             candidates[other, _COUNTED], candidates[other, _MISSING], candidates[other, _SHARE] = block, candidates[other, _DEGREE], NONE
         candidates[other, _MISSING] -= 1
@@ -154,7 +154,7 @@ def _need(growth: _Growth, page: int, block: int) -> None:
             growth.pooled[0] += 1
             growth.pool[at, _CANDIDATE], growth.pool[at, _AFTER] = other, growth.heads[share]
             growth.heads[share] = at
-    growth.ends[page] = kept
+    growth.ends[page] = write
 
 
 @lean_kernel
@@ -177,16 +177,16 @@ def _grow(growth: _Growth, first_choice: Pages, size: int) -> int:
     A block begins with the best candidate that the one before it left, so that they share partners, or else with the page of most edges.
     """
     pages, candidates, neighbours = growth.pages, growth.candidates, growth.neighbours
-    left, blocks, tried, following = neighbours.shape[0] // 2, 0, 0, NONE
-    while left > 0:
+    pending, blocks, rank, following = neighbours.shape[0] // 2, 0, 0, NONE
+    while pending > 0:
         members = 0
-        while members < size and left > 0:
+        while members < size and pending > 0:
             page = _best(growth)
             if page < 0 and following >= 0:
                 page, following = following, NONE
             elif page < 0:
-                page = first_choice[tried]
-                tried += 1
+                page = first_choice[rank]
+                rank += 1
             if candidates[page, _DEGREE] == 0:
                 continue
             pages[page, _BLOCK_OF], candidates[page, _DEGREE] = blocks, 0
@@ -198,7 +198,7 @@ def _grow(growth: _Growth, first_choice: Pages, size: int) -> int:
                 if candidates[other, _DEGREE] == 0:
                     continue
                 candidates[other, _DEGREE] -= 1
-                left -= 1
+                pending -= 1
                 if pages[other, _NEEDED] != blocks:
                     _need(growth, other, blocks)
         following = _best(growth)
@@ -228,7 +228,7 @@ def _sort_by_block(ends: _Ends, pages: Pages, begins: Pages, by_block: Pages) ->
 @lean_kernel
 def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _Block, order: Pages) -> None:
     """Put the edges of each block into the order of `ordered`."""
-    done = 0
+    place_in_order = 0
     for number in range(begins.shape[0] - 1):
         edges = by_block[begins[number] : begins[number + 1]]
         count = _lay_down(ends, edges, pages, number, block)
@@ -246,7 +246,7 @@ def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _
             leave(block.pages, page, heads)
             for place in range(block.pages[page, _BEGIN], block.pages[page + 1, _BEGIN]):
                 if block.pages[block.adjacency[place, NEIGHBOUR], _HERE] == 0:
-                    done, least = _bring(block, heads, block.adjacency[place, NEIGHBOUR], edges, order, done, least)
+                    place_in_order, least = _bring(block, heads, block.adjacency[place, NEIGHBOUR], edges, order, place_in_order, least)
         for page in range(count):
             block.numbers[block.pages[page, _PAGE]] = NONE
 
@@ -282,7 +282,7 @@ def _lay_down(ends: _Ends, edges: Pages, pages: Pages, number: int, block: _Bloc
 
 
 @lean_kernel
-def _bring(block: _Block, heads: Pages, page: int, edges: Pages, order: Pages, done: int, least: int) -> tuple[int, int]:
+def _bring(block: _Block, heads: Pages, page: int, edges: Pages, order: Pages, place_in_order: int, least: int) -> tuple[int, int]:
     """Let a page meet all its partners in the block; returns how many edges are ordered now, and the first list that may hold a page."""
     block.pages[page, _HERE] = 1
     for place in range(block.pages[page, _BEGIN], block.pages[page + 1, _BEGIN]):
@@ -291,11 +291,11 @@ def _bring(block: _Block, heads: Pages, page: int, edges: Pages, order: Pages, d
             continue
         if not block.met[edge]:
             block.met[edge] = True
-            order[done] = edges[edge]
-            done += 1
+            order[place_in_order] = edges[edge]
+            place_in_order += 1
         coming = block.pages[other, LIST]
         if coming >= 0:
             leave(block.pages, other, heads)
             join(block.pages, other, heads, coming - 1)
             least = min(least, coming - 1)
-    return done, least
+    return place_in_order, least

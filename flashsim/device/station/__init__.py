@@ -1,4 +1,4 @@
-"""What a queueing station is: how many servers, and how long each takes."""
+"""Parameters of a queueing station: the number of its servers, and their times."""
 
 import math
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class Station(NamedTuple):
 
     parameters: Integers
     scalars: Integers
-    #: When a server ends and which of the services started that is, with its place below; shape (servers, 2).
+    #: Time at which each server ends and the number of its service, with its place below; shape (servers, 2).
     heap: Integers
     #: The command at each place, or the next free place; shape (servers,).
     places: Integers
@@ -101,7 +101,7 @@ class StationEngine(CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
         return min(end, self.host.next_arrival)
 

@@ -25,7 +25,7 @@ ANY_DEPTH = 1 << 40
 
 @dataclass(frozen=True, kw_only=True)
 class Striping:
-    """How bytes are spread over the drives of an array."""
+    """Spread of bytes over the drives of an array."""
 
     drives: int = count("equal drives, striped (RAID 0)", 2)
     stripe: int = size("bytes of an array on one drive before those on the next", default=64 * KIB)
@@ -52,9 +52,9 @@ class Striping:
         >>> Striping(drives=2, stripe=4096).split(requests, one_command_each(requests), 65536)[["offset", "length"]].tolist()
         [(2048, 4096), (65536, 4096)]
         """
-        found = np.empty(len(commands) * self.drives, COMMAND)
+        parts = np.empty(len(commands) * self.drives, COMMAND)
         operations = np.ascontiguousarray(requests["operation"], np.int64)
-        return found[: _fill(found, np.ascontiguousarray(commands), operations, self.drives, self.stripe, each)]
+        return parts[: _fill(parts, np.ascontiguousarray(commands), operations, self.drives, self.stripe, each)]
 
     def merge(self, extents: Sequence[tuple[int, int, int]]) -> Integers:
         """Rows (offset, length) of an array's bytes, ascending and joined where they touch, of (drive, offset, length) on its drives."""
@@ -65,17 +65,17 @@ class Striping:
                 here = min(length, self.stripe - within)
                 pieces.append(((row * self.drives + drive) * self.stripe + within, here))
                 start, length = start + here, length - here
-        joined: list[tuple[int, int]] = []
+        runs: list[tuple[int, int]] = []
         for offset, length in sorted(pieces):
-            if joined and sum(joined[-1]) >= offset:
-                joined[-1] = (joined[-1][0], max(sum(joined[-1]), offset + length) - joined[-1][0])
+            if runs and sum(runs[-1]) >= offset:
+                runs[-1] = (runs[-1][0], max(sum(runs[-1]), offset + length) - runs[-1][0])
             else:
-                joined.append((offset, length))
-        return np.array(joined, np.int64).reshape(-1, 2)
+                runs.append((offset, length))
+        return np.array(runs, np.int64).reshape(-1, 2)
 
 
 @lean_kernel
-def _fill(found: Commands, commands: Commands, operations: Integers, drives: int, stripe: int, each: int) -> int:
+def _fill(parts: Commands, commands: Commands, operations: Integers, drives: int, stripe: int, each: int) -> int:
     count = 0
     for row in range(commands.shape[0]):
         request, offset, length = commands[row]["request"], commands[row]["offset"], commands[row]["length"]
@@ -92,9 +92,9 @@ def _fill(found: Commands, commands: Commands, operations: Integers, drives: int
                 end = final // drives * stripe + (offset + length - last * stripe if final == last else stripe)
             else:
                 drive, start, end = turn, 0, 0
-            found[count]["request"] = request
-            found[count]["offset"] = drive * each + start
-            found[count]["length"] = end - start
+            parts[count]["request"] = request
+            parts[count]["offset"] = drive * each + start
+            parts[count]["length"] = end - start
             count += 1
     return count
 
@@ -156,5 +156,5 @@ class StripedDrives(Generic[Model]):
 
     def statistics(self) -> dict[str, Any]:
         """Counters of all drives together (`flashsim.hdd.state.disk.COUNTERS`)."""
-        told = [drive.statistics() for drive in self._drives]
-        return statistics({name: sum(each[name] for each in told) for name in COUNTER_NAMES})
+        each_drive = [drive.statistics() for drive in self._drives]
+        return statistics({name: sum(each[name] for each in each_drive) for name in COUNTER_NAMES})

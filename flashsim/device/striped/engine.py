@@ -24,7 +24,7 @@ from flashsim.hdd.engine import drive as disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.disk import HddPowerCut
 
-#: What `advance` returns if a drive's tables are too short for the next request.
+#: Result of `advance` if a drive's tables are too short for the next request.
 _NO_ROOM = -1 << 40
 
 # Columns of the drives' rows: when each does something next, and the row of the request that is being handed to it (-1: none).
@@ -39,7 +39,7 @@ _loop_at = function_at(types.FunctionType(ADVANCE))
 
 @lean_kernel
 def _has_room(table: State, commands: int) -> bool:
-    """Whether a drive's tables have room for another request of so many commands, and are not nearly full then."""
+    """True if a drive's tables have room for another request of so many commands, and are not nearly full then."""
     host, _, _ = _disk_of(table)
     requests, most = host.requests.shape[0], host.commands.shape[0]
     if host.scalars.rows < requests and host.scalars.command_rows + commands <= most:
@@ -79,7 +79,7 @@ def _take_back(host: hosts.Host, own: hosts.Host) -> None:
         command = host.requests[own.requests[row].tag - host.scalars.request_base].first_command
         for _ in range(own.requests[row].commands):
             hosts.command_done(host, command)
-        own.requests[row].left = hosts.DONE_WITH
+        own.requests[row].pending = hosts.DONE_WITH
     own.scalars.collected += own.scalars.finished
     own.scalars.finished = 0
 
@@ -137,7 +137,7 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return int(self._rows[:, _EVENT].min(initial=self.host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:

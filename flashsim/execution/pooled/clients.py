@@ -19,7 +19,7 @@ from flashsim.storage.pool.reference import refer
 
 @inlined_kernel
 def is_away(sys: at.Tables, page: int, from_ssd: int) -> bool:
-    """Whether a page is neither in memory nor, if that matters, on the SSD."""
+    """True if a page is neither in memory nor, if that matters, on the SSD."""
     return not pages.is_resident(sys, page) and not pages.is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
 
 
@@ -50,13 +50,13 @@ def miss(state: State, outbox: Integers, client: int, page: int) -> int:
             first += 1
         while last > page and not is_away(sys, last, numbers[at.TRIMMING]):
             last -= 1
-    wanted = 0
+    missing = 0
     for each in range(first, last + 1):  # all of them first: what leaves memory for a page may take another one's frame
         if each == page or is_away(sys, each, 1):
-            sys.held[client, wanted] = each
-            wanted += 1
-    for number in range(wanted):
-        pages.hold_in_memory(state, outbox, client, sys.held[client, number], 0)
+            sys.client_pages[client, missing] = each
+            missing += 1
+    for number in range(missing):
+        pages.hold_in_memory(state, outbox, client, sys.client_pages[client, number], 0)
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
     ask_pages(state, outbox, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
@@ -65,7 +65,7 @@ def miss(state: State, outbox: Integers, client: int, page: int) -> int:
 
 @inlined_kernel
 def is_at_hand(sys: at.Tables, page: int) -> bool:
-    """Whether a page at either end of a scan's extent need not be read from disk."""
+    """True if a page at either end of a scan's extent need not be read from disk."""
     if not is_away(sys, page, 0):
         return True
     if sys.numbers[at.TRIMMING] == 0:
@@ -100,10 +100,10 @@ def scan(state: State, outbox: Integers, client: int, first: int, last: int) -> 
                 note(sys, counted.SSD_READS_NEWER)
         elif frame >= 0:
             note(sys, counted.BYPASSED)
-        sys.held[client, missing] = page + (pages.FROM_THE_SSD if from_ssd else 0)
+        sys.client_pages[client, missing] = page + (pages.FROM_THE_SSD if from_ssd else 0)
         missing += 1
     for number in range(missing):
-        page, from_ssd = sys.held[client, number] % pages.FROM_THE_SSD, sys.held[client, number] >= pages.FROM_THE_SSD
+        page, from_ssd = sys.client_pages[client, number] % pages.FROM_THE_SSD, sys.client_pages[client, number] >= pages.FROM_THE_SSD
         pages.hold_in_memory(state, outbox, client, page, 1 if from_ssd else 0)
         if from_ssd:
             sys.clients[client, at.PENDING] += 1
@@ -122,10 +122,10 @@ def take_held(state: State, outbox: Integers, client: int, page: int, flags: int
     """The pages that a client waited for have come; `flags` are those of one of them, `others` those of all others."""
     sys = at.tables_of(state)[0]
     for number in range(sys.clients[client, at.HOLDING]):
-        held = sys.held[client, number]
-        each = held % pages.FROM_THE_SSD
+        entry = sys.client_pages[client, number]
+        each = entry % pages.FROM_THE_SSD
         of_this = flags if each == page else others
-        if held >= pages.FROM_THE_SSD:
+        if entry >= pages.FROM_THE_SSD:
             pages.served(state, each, of_this)
         else:
             pages.fetched(state, outbox, each, of_this)

@@ -115,20 +115,20 @@ def checkpoint(state: State, outbox: Integers) -> None:
 def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
     sys = at.tables_of(state)[0]
     numbers = sys.numbers
-    who, page, count, held = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
+    who, page, count, hold = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
     give_slot(sys, slot)
     numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
-    if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.asked.shape[0]:
-        sys.asked[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
+    if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.requests.shape[0]:
+        sys.requests[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
-    if held == at.DISK_PAGES:
+    if hold == at.DISK_PAGES:
         moves.end_write(state, outbox, page, count)
     clients = numbers[at.CLIENTS]
     if who == at.THE_LOG:
         logged(state, outbox)
     elif who < 0:
-        moves.written(state, page, count, held)
+        moves.written(state, page, count, hold)
         if who == at.FLUSHED:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:

@@ -122,7 +122,7 @@ def put_on_disk(state: State, outbox: Integers, page: int, count: int, who: int)
 
 @lean_kernel
 def must_wait(sys: at.Tables, page: int, count: int, end: int) -> bool:
-    """Whether a page of a write is in an outstanding one, or in a deferred one ahead of the deferred write `end` (0: in any of them)."""
+    """True if a page of a write is in an outstanding one, or in a deferred one ahead of the deferred write `end` (0: in any of them)."""
     for each in range(page, page + count):
         if sys.ext.pages[each, ssd.MARKS] & ON_ITS_WAY_TO_DISK:
             return True
@@ -175,12 +175,12 @@ def end_write(state: State, outbox: Integers, page: int, count: int) -> None:
 
 
 @lean_kernel
-def written(state: State, page: int, count: int, held: int) -> None:
+def written(state: State, page: int, count: int, hold: int) -> None:
     """Pages have been written out; all of the crowd are woken while there is room, since who is woken may write nothing."""
     sys = at.tables_of(state)[0]
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] -= 1
-        if held == at.SSD_FRAME:
+        if hold == at.SSD_FRAME:
             release(state, each)
         if sys.ext.pages[each, ssd.FLIGHT] == 0:
             wake(state, each)
@@ -192,7 +192,7 @@ def written(state: State, page: int, count: int, held: int) -> None:
 
 @inlined_kernel
 def is_crowded(sys: at.Tables, client: int) -> bool:
-    """Whether a client that misses must wait, since too many pages are on their way out; it then does."""
+    """Let a client that misses wait if too many pages are on their way out; returns True if the client waits."""
     if sys.numbers[at.GOING_OUT] < sys.numbers[at.MOST_GOING_OUT]:
         return False
     line_up(sys, sys.numbers, at.CROWD_FIRST, at.CROWD_LAST, client)
@@ -242,7 +242,7 @@ def hold_in_memory(state: State, outbox: Integers, client: int, page: int, from_
     sys = at.tables_of(state)[0]
     enter(state, outbox, page)
     sys.memory.pages[page, FLAGS] |= PINNED
-    sys.held[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
+    sys.client_pages[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
     sys.clients[client, at.HOLDING] += 1
 
 

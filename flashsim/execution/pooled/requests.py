@@ -55,11 +55,11 @@ def wake_line(sys: at.Tables, row: Integers, first: int, last: int) -> None:
 
 
 @inlined_kernel
-def take_slot(sys: at.Tables, who: int, page: int, count: int, held: int) -> int:
+def take_slot(sys: at.Tables, who: int, page: int, count: int, hold: int) -> int:
     """Enter a request, or a write that is deferred; returns its row."""
     slot = sys.numbers[at.FREE_SLOT]
     sys.numbers[at.FREE_SLOT] = sys.slots[slot, at.WHO]
-    sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD] = who, page, count, held
+    sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD] = who, page, count, hold
     return int(slot)
 
 
@@ -71,15 +71,15 @@ def give_slot(sys: at.Tables, slot: int) -> None:
 
 @lean_kernel
 def ask(
-    state: State, outbox: Integers, device: int, operation: int, offset: int, length: int, who: int, page: int, count: int, held: int
+    state: State, outbox: Integers, device: int, operation: int, offset: int, length: int, who: int, page: int, count: int, hold: int
 ) -> None:
     sys = at.tables_of(state)[0]
-    slot = take_slot(sys, who, page, count, held)
+    slot = take_slot(sys, who, page, count, hold)
     number, cause, now = sys.numbers[at.ASKED], sys.numbers[at.CAUSE], sys.numbers[at.NOW]
     sys.slots[slot, at.NUMBER] = cause if device == sys.numbers[at.CPU_NUMBER] else number
     place = number - sys.numbers[at.ASKED_FIRST]
-    if place < sys.asked.shape[0]:
-        row = sys.asked[place]
+    if place < sys.requests.shape[0]:
+        row = sys.requests[place]
         row[at.AT_TIME], row[at.OF_DEVICE], row[at.OPERATION], row[at.OFFSET], row[at.LENGTH] = now, device, operation, offset, length
         row[at.AFTER], row[at.COMPLETED] = cause, now if device == sys.numbers[at.CPU_NUMBER] else -1
     sys.numbers[at.ASKED] = number + 1
@@ -88,14 +88,14 @@ def ask(
 
 @inlined_kernel
 def ask_pages(
-    state: State, outbox: Integers, purpose: int, operation: int, first: int, pages: int, who: int, page: int, count: int, held: int
+    state: State, outbox: Integers, purpose: int, operation: int, first: int, pages: int, who: int, page: int, count: int, hold: int
 ) -> None:
     """Ask a disk or the SSD for pages, from a place on."""
     sys = at.tables_of(state)[0]
     size = sys.numbers[at.PAGE_SIZE]
     if purpose == at.SSD_NUMBER:
         sys.numbers[at.SSD_PENDING] += 1
-    ask(state, outbox, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, held)
+    ask(state, outbox, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, hold)
 
 
 @inlined_kernel

@@ -38,9 +38,9 @@ class PoolRun:
     intervals
         Of which is told what happened in each; the last one has no end.
     asked
-        How many of the first requests are kept in `asked`.
+        How many of the first requests are kept in `requests`.
     record
-        Is handed all requests, some at a time, in the order in which they were issued: the number of the first, and the rows of `asked`.
+        Is handed all requests, some at a time, in the order in which they were issued: the number of the first, and the rows of `requests`.
         The last ones come with `record_rest`.
     """
 
@@ -77,20 +77,20 @@ class PoolRun:
     def _hand_out(self) -> None:
         """Hand out the requests up to the first that is outstanding, and make room for more."""
         assert self._record is not None
-        numbers, asked = self.tables.numbers, self.tables.asked
-        first, rows = int(numbers[at.ASKED_FIRST]), self.asked
+        numbers, requests = self.tables.numbers, self.tables.requests
+        first, rows = int(numbers[at.ASKED_FIRST]), self.requests
         count = int(np.argmax(np.append(rows[:, at.COMPLETED], -1) < 0))
         self._record(first, rows[:count].copy())
-        room = np.zeros((2 * len(asked), 7), np.int64) if len(rows) - count > len(asked) // 2 else asked
+        room = np.zeros((2 * len(requests), 7), np.int64) if len(rows) - count > len(requests) // 2 else requests
         room[: len(rows) - count] = rows[count:].copy()
-        self.tables = self.tables._replace(asked=room)
+        self.tables = self.tables._replace(requests=room)
         numbers[at.ASKED_FIRST] = first + count
         numbers[at.HAND_OUT_AT] = first + count + len(room) - self.system.most_requests
 
     def record_rest(self) -> None:
         """Hand out the last requests, of which some may be outstanding; nothing is recorded any more."""
         if self._record is not None:
-            self._record(int(self.tables.numbers[at.ASKED_FIRST]), self.asked.copy())
+            self._record(int(self.tables.numbers[at.ASKED_FIRST]), self.requests.copy())
             self._record, self.tables.numbers[at.HAND_OUT_AT] = None, NEVER
 
     def _fill(self) -> tuple[Any, ...]:
@@ -141,9 +141,9 @@ class PoolRun:
         return bool((self.tables.clients[:, at.STATE] == at.GONE).all())
 
     @property
-    def asked(self) -> Integers:
+    def requests(self) -> Integers:
         """The first requests (`flashsim.execution.pooled.tables`), or those that have not been handed out, shape (n, 7)."""
-        return self.tables.asked[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]
+        return self.tables.requests[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]
 
     def run(self, until: int = NEVER) -> None:
         """Let time pass."""

@@ -178,12 +178,12 @@ class PoolSpecification:
 
     def _hold_in_memory(self, page: int) -> None:
         self._enter(page)
-        self.memory.held.add(page)
+        self.memory.pins.add(page)
         self.reading.add(page)
 
     def _arrive(self, page: int) -> None:
         self.reading.discard(page)
-        self.memory.held.discard(page)
+        self.memory.pins.discard(page)
         self._wake(page)
 
     def _wake(self, page: int) -> None:

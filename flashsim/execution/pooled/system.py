@@ -1,4 +1,4 @@
-"""What a system of pools is: its sizes, its policies, its devices, and what its report counts."""
+"""Description of a system of pools: its sizes, its policies, its devices, and the counts of its report."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -164,8 +164,8 @@ class PoolSystem:
         none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit", "cleaners")
         for name, bound in (least | dict.fromkeys(none, 0)).items():
             if (value := getattr(self, name)) < bound:
-                shown = format_duration(value) if name in ("think", "checkpoint", "work") else value
-                raise InvalidParameterError(name, shown, f"it must be at least {bound}")
+                text = format_duration(value) if name in ("think", "checkpoint", "work") else value
+                raise InvalidParameterError(name, text, f"it must be at least {bound}")
         for name in ("fill", "dirty_limit"):
             if getattr(self, name) > 100:
                 raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
@@ -173,9 +173,9 @@ class PoolSystem:
             raise InvalidParameterError("ssd", f"{self.ssd} pages", f"{self.design.name} needs {self.partitions}, one a partition")
         if self.page_size < SECTOR or self.page_size % SECTOR:
             raise InvalidParameterError("page_size", f"{self.page_size} B", f"it must be a multiple of {SECTOR} B")
-        held = max(self.expansion, self.read_ahead)
-        if self.memory <= self.clients * held:
-            raise InvalidParameterError("memory", f"{self.memory} pages", f"{self.clients} clients may each hold {held} pages at once")
+        most = max(self.expansion, self.read_ahead)
+        if self.memory <= self.clients * most:
+            raise InvalidParameterError("memory", f"{self.memory} pages", f"{self.clients} clients may each hold {most} pages at once")
 
     @property
     def rows(self) -> int:
@@ -211,8 +211,8 @@ class PoolSystem:
 
     @property
     def most_requests(self) -> int:
-        held = max(self.expansion, self.read_ahead)
-        each = 3 * held + 3  # a client reads its pages, each of which lets another one leave for both devices
+        most_pages = max(self.expansion, self.read_ahead)
+        each = 3 * most_pages + 3  # a client reads its pages, each of which lets another one leave for both devices
         return self.clients * each + 2 * self.most_going_out + self.most_cleanings * (3 * self.group + 2) + 2
 
     @property

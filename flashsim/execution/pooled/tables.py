@@ -32,7 +32,7 @@ from flashsim.storage.extension.state import EXTENSION, PAGE_COLUMNS, Extension
 # many references wrote, requests that it waits for, pages that it holds, who waits behind it, of what kind its
 # transaction is.
 STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, KIND = range(10)
-#: What a client does when it goes on.
+#: Actions of a client that goes on.
 BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)
 # Columns of a cleaner: what it does when it goes on, the first page of its run, its length, requests that it waits for.
 RUN_FIRST, RUN_COUNT, RUN_PENDING = 1, 2, 3
@@ -41,16 +41,16 @@ LOOK, HAS_READ, HAS_WRITTEN = range(3)
 # for it goes on after: its own, or of a processor's work the last one before.  In a free row the first is the next free one; in that of a
 # deferred write, the last is one more than the row of the next deferred one.
 WHO, PAGE, COUNT, HELD, NUMBER = range(5)
-#: What is held for a request until it completes: nothing, the SSD's frame, or the pages against other writes to disk.
+#: Holds of a request until it completes: none, the SSD's frame, or the pages against other writes to disk.
 NOTHING, SSD_FRAME, DISK_PAGES = range(3)
-#: Who asked: a client or a cleaner (the clients first) by its number, and these.
+#: Origins of a request: a client or a cleaner (the clients first) by its number, and these.
 WRITTEN_OUT, FLUSHED, THE_LOG = -1, -2, -3
 
 # Columns of what was asked: when, at which device, operation, offset, length, the request after whose completion it was, and when it
 # completed; both -1 for none.
 AT_TIME, OF_DEVICE, OPERATION, OFFSET, LENGTH, AFTER, COMPLETED = range(7)
 
-#: Why a system stopped, besides a policy's breach of its contract: transactions end in no time.
+#: Reason why a system stopped, besides a policy's breach of its contract: transactions end in no time.
 NO_TIME_PASSES = 1
 
 
@@ -66,7 +66,7 @@ class Tables(NamedTuple):
     #: Shape (clients, 10).
     clients: Integers
     #: Pages that each client holds while it reads them, and 1 above bit 32 if from the SSD, shape (clients, most).
-    held: Integers
+    client_pages: Integers
     #: Shape (cleaners, 4), and a ring of those that sleep.
     cleaners: Integers
     sleeping: Integers
@@ -74,23 +74,23 @@ class Tables(NamedTuple):
     ready: Integers
     #: A heap of clients that think, shape (clients, 2).
     thinkers: Integers
-    #: By number as in that ring: the request after whose completion each goes on, or went on last.
+    #: Request after whose completion each goes on, or went on last, by number as in that ring.
     causes: Integers
     #: Shape (requests, 5).
     slots: Integers
     #: References of transactions that run and that are to come, and where each of the latter begins and the last one ends.
     references: Integers
     bounds: Integers
-    #: Of what kind each transaction is that runs or is to come.
+    #: Kind of each transaction that runs or is to come.
     kinds: Integers
-    #: What happened in each interval, shape (intervals, counted).
+    #: Counts of each interval, shape (intervals, counted).
     series: Integers
     #: Transactions that ended in each interval, by their kind, shape (intervals, kinds).
     by_kind: Integers
-    #: When the last transaction of each kind so far ended.
+    #: End of the last transaction of each kind so far.
     ended: Integers
     #: Requests from one on, shape (n, 7).
-    asked: Integers
+    requests: Integers
 
 
 TABLES_TYPE = types.NamedTuple(
@@ -104,7 +104,7 @@ STATE_TYPE = types.Tuple((TABLES_TYPE,))
 tables_of = state_of(STATE_TYPE)
 
 
-def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, asked: int, kinds: int = 1) -> Tables:
+def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, request_rows: int, kinds: int = 1) -> Tables:
     """A system at time 0.
 
     Parameters
@@ -115,7 +115,7 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
         Bytes of the log's device.
     intervals
         Of which is told what happened in them.
-    asked
+    request_rows
         How many requests are kept.
     kinds
         Of transactions.
@@ -136,7 +136,7 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
     numbers[CAUSE], numbers[HAND_OUT_AT] = -1, NEVER
     numbers[CHECKPOINTS_AT] = system.checkpoint or NEVER
     numbers[LOW] = 1024 + 16 * system.clients
-    held = max(system.expansion, system.read_ahead)
+    most = max(system.expansion, system.read_ahead)
     ready = np.zeros(2 * everybody, np.int64)
     # The checkpointer has its number behind all cleaners that there could be.
     ready[: system.clients + cleaners] = np.arange(system.clients + cleaners)
@@ -152,11 +152,11 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
     own, others = _pages_of(system.rows, system.policy.row)
     return Tables(
         system.policy.state(system.memory, system.pages, table=own), system.extension(others), numbers,
-        system.policy.kernels, system.design.kernels, np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, held), np.int64),
+        system.policy.kernels, system.design.kernels, np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, most), np.int64),
         np.zeros((most_cleanings, 4), np.int64), np.zeros(most_cleanings, np.int64), ready, thinkers,
         np.full(system.clients + most_cleanings + 1, -1), slots, np.zeros((0, 3), np.int64),
         np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((intervals, len(COUNTED)), np.int64),
-        np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), np.zeros((asked, 7), np.int64),
+        np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), np.zeros((request_rows, 7), np.int64),
     )  # fmt: skip
 
 

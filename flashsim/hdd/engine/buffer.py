@@ -17,13 +17,13 @@ _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cyli
 
 @inlined_kernel
 def destaged(disk: Disk, time: int) -> int:
-    """When all writes are on the media, not before `time`."""
+    """Time when all writes are on the media, not before `time`."""
     return max(time, disk.state.rest) if disk.state.stream == WRITING else time
 
 
 @inlined_kernel
 def interruptible(disk: Disk, time: int) -> int:
-    """When the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
+    """Time when the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
     if disk.state.stream == WRITING:
         return max(time, disk.state.rest)
     if disk.state.stream == READING and disk.state.least > disk.state.pivot:
@@ -136,19 +136,19 @@ def sectors_to_start(control: RecordArray, sectors: int) -> int:
 
 @lean_kernel
 def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
-    """When sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
+    """Time when sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
     bus = disk.control.bus_read
     if disk.control.hold_reads == 0 and arrived < end:
         return _read_out_in_parts(disk, first, end, arrived, link)
-    done = link + crossing(disk, end - first, bus)
+    end_time = link + crossing(disk, end - first, bus)
     sector = max(first, arrived)
     while sector < end:
         extent = extent_of(disk.extents, sector)
-        last = min(end, piece_first(disk.extents, extent, sector) + disk.extents[extent].held) - 1
-        done = max(done, sector_end(disk, sector) + crossing(disk, end - sector, bus))
-        done = max(done, sector_end(disk, last) + crossing(disk, end - last, bus))
+        last = min(end, piece_first(disk.extents, extent, sector) + disk.extents[extent].per_track) - 1
+        end_time = max(end_time, sector_end(disk, sector) + crossing(disk, end - sector, bus))
+        end_time = max(end_time, sector_end(disk, last) + crossing(disk, end - last, bus))
         sector = last + 1
-    return done
+    return end_time
 
 
 @lean_kernel

@@ -1,4 +1,4 @@
-"""What the drive's buffer makes of each command: a command is served alone, and all its times follow when it starts.
+"""Service of each command by the drive's buffer: a command is served alone, and all its times follow when it starts.
 
 Reads.  A read that begins in a segment, or with the sector that is next to arrive there, may be a hit.  Any other read is a miss: it takes
 the segment that has been empty or unused longest, and the mechanism begins a new stream with it and goes on reading ahead.  Hits move the
@@ -66,12 +66,12 @@ def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
     buffer.use(disk, row)
     if disk.state.current == row:
         disk.state.least = min(disk.state.limit, end + disk.control.read_ahead_least)
-    done = buffer.read_out(disk, first, end, arrived, link)
+    end_time = buffer.read_out(disk, first, end, arrived, link)
     if disk.control.keep_read == 0:
         disk.segments[row].first = end
         disk.segments[row].end = max(end, disk.segments[row].end)
     disk.state.after, disk.state.last_end = 0, end
-    return done + disk.control.complete_read
+    return end_time + disk.control.complete_read
 
 
 @compiled_apart(DISK, types.int64, types.int64, types.int64)
@@ -132,16 +132,16 @@ def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced
         extra = disk.control.extra_disconnect == 1 and not busy and after == 1 and first != disk.state.last_end
         link = _destage(disk, first, end, time, time + work, busy, extra, crossing)
     disk.state.after, disk.state.last_end = 1, end
-    done = link + crossing
+    end_time = link + crossing
     if not buffered:
-        done += disk.control.extra_disconnect_second if extra else disk.control.disconnect_write
-        done = max(done, disk.state.rest) + (disk.control.reselect_other if extra else disk.control.reselect_first)
-        return done + disk.control.complete_write
+        end_time += disk.control.extra_disconnect_second if extra else disk.control.disconnect_write
+        end_time = max(end_time, disk.state.rest) + (disk.control.reselect_other if extra else disk.control.reselect_first)
+        return end_time + disk.control.complete_write
     slot = (disk.state.ring_head + disk.state.ring_count) % disk.ring.shape[0]
     disk.ring[slot].first, disk.ring[slot].end = first, end
     disk.ring[slot].request, disk.ring[slot].tag = request, tag
     disk.state.ring_count += 1
-    return done + disk.control.complete_write
+    return end_time + disk.control.complete_write
 
 
 @spliced_kernel
@@ -186,12 +186,12 @@ def _destage(disk: Disk, first: int, end: int, time: int, worked: int, busy: boo
 
 @inlined_kernel
 def _ready(disk: Disk, first: int, end: int, link: int, crossing: int) -> int:
-    """When enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
+    """Time when enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
     count = end - first
-    needed = max(1, count * disk.control.write_start // SHARE_UNIT)
+    sectors = max(1, count * disk.control.write_start // SHARE_UNIT)
     if disk.control.write_start_most > 0:
-        needed = min(needed, disk.control.write_start_most)
-    there = link + buffer.crossing(disk, needed, disk.control.bus_write)
+        sectors = min(sectors, disk.control.write_start_most)
+    there = link + buffer.crossing(disk, sectors, disk.control.bus_write)
     media = (count - 1) * disk.control.rotation // disk.extents[extent_of(disk.extents, first)].slots
     return max(there, link + crossing - media)
 

@@ -35,9 +35,9 @@ _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "com
 _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
-#: What `choose` may answer that the engine cannot go on with.
+#: Answer of `choose` with which the engine cannot go on.
 BAD_CHOICE = -2
-#: What a disk's loop works on: its host's queue, the disk, and its policies.
+#: State of a disk's loop: its host's queue, the disk, and its policies.
 ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)
 
@@ -84,14 +84,14 @@ def admit(host: Host, disk: tables.Disk, policies: Policies) -> int:
             break
         disk.waiting[disk.state.waiting_count] = take_command(host, queue)
         disk.state.waiting_count += 1
-    seen = disk.state.waiting_count
-    if disk.state.active >= 0 or seen == 0:
+    count = disk.state.waiting_count
+    if disk.state.active >= 0 or count == 0:
         return 0
     index = 0
-    if seen > 1:
-        cylinder = _list_candidates(host, disk, seen)
-        index = choose_of(policies)(disk.candidates, seen, cylinder, disk.state.direction)
-        if index < 0 or index >= seen:
+    if count > 1:
+        cylinder = _list_candidates(host, disk, count)
+        index = choose_of(policies)(disk.candidates, count, cylinder, disk.state.direction)
+        if index < 0 or index >= count:
             return BAD_CHOICE
         if disk.candidates[index].cylinder != cylinder:
             disk.state.direction = 1 if disk.candidates[index].cylinder > cylinder else -1
@@ -122,18 +122,18 @@ def run(host: Host, disk: tables.Disk, policies: Policies, until: int, wait: int
     while True:
         arrival, _ = next_arrival(host)
         command = disk.state.active
-        done = disk.state.busy_until if command >= 0 else NEVER
-        due = min(arrival, done)
+        end_time = disk.state.busy_until if command >= 0 else NEVER
+        due = min(arrival, end_time)
         if host.scalars.finished >= wait:
             return int(due)
         if due > until or due == NEVER:
             if until != NEVER:
                 host.scalars.now = until
             return int(due)
-        if arrival <= done:
+        if arrival <= end_time:
             arrive(host)
         else:
-            host.scalars.now = done
+            host.scalars.now = end_time
             disk.state.active = -1
             command_done(host, command)
         status = admit(host, disk, policies)
@@ -155,8 +155,8 @@ def control_of(parameters: HddParameters) -> RecordArray:
         values[name] //= parameters.sector_size
     for name in _SHARES:
         values[name] = round(values[name] * tables.SHARE_UNIT)
-    for name, known in _NAMES.items():
-        values[name] = known.index(values[name])
+    for name, choices in _NAMES.items():
+        values[name] = choices.index(values[name])
     values["bus_read"] = max(parameters.bus_read, parameters.bulk_transfer)
     values["bus_write"] = max(parameters.bus_write, parameters.bulk_transfer)
     control = empty_record(tables.CONTROL)
@@ -208,7 +208,7 @@ class HddEngine(CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
         return min(int(state.busy_until) if state.active >= 0 else NEVER, self.host.next_arrival)
 
@@ -258,8 +258,8 @@ class HddEngine(CompiledEngine):
         durable = position(disk, at, False)
         slots = (disk.state.ring_head + np.arange(disk.state.ring_count)) % len(disk.ring)
         size = self.parameters.sector_size
-        left = disk.ring[slots][disk.ring[slots].end > durable].tolist()
-        return [(request, tag, first * size, (end - first) * size) for first, end, request, tag in left]
+        pending = disk.ring[slots][disk.ring[slots].end > durable].tolist()
+        return [(request, tag, first * size, (end - first) * size) for first, end, request, tag in pending]
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made (`hdd.state.disk.COUNTERS`); a command counts from the moment it starts."""

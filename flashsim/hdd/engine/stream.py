@@ -1,4 +1,4 @@
-"""What the mechanism does, as a walk from track to track: it transfers one run of consecutive sectors at a time, its stream.
+"""Work of the mechanism, as a walk from track to track: it transfers one run of consecutive sectors at a time, its stream.
 
 A stream starts at a sector once the arm is there, the data are there (a write) and the sector's slot comes round; it goes on, piece of a
 track after piece of a track, up to its limit, and rests there.  Within a piece a sector's transfer ends when its slot has passed, so one
@@ -30,31 +30,31 @@ def move_time(disk: Disk, source: int, source_extent: int, target: int, target_e
 
 
 @inlined_kernel
-def _next_piece(disk: Disk, extent: int, track: int, sector: int, left: int, writing: bool) -> tuple[int, int, int, int, int]:
+def _next_piece(disk: Disk, extent: int, track: int, sector: int, departure: int, writing: bool) -> tuple[int, int, int, int, int]:
     """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
     following = extent if sector < disk.extents[extent].end else extent + 1
     target = track_of(disk.extents, following, sector)
     angle = track_angle(disk.extents, following, target, disk.control.heads)
-    there = left + move_time(disk, track, extent, target, following, writing)
+    there = departure + move_time(disk, track, extent, target, following, writing)
     base = revolution_for(there, passing(angle, disk.extents[following].slots, disk.control.rotation), disk.control.rotation)
-    return following, target, sector + disk.extents[following].held, angle, base
+    return following, target, sector + disk.extents[following].per_track, angle, base
 
 
 @lean_kernel
 def passage(disk: Disk, sector: int, edge: int) -> int:
-    """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
+    """Time when the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
     extent, track, first, end = disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end
     angle, base = disk.state.angle, disk.state.revolution
     while sector >= end:
-        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
+        departure = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state.stream == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, departure, disk.state.stream == WRITING)
     return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
 
 
 @inlined_kernel
 def sector_end(disk: Disk, sector: int) -> int:
-    """When the stream has transferred a sector, which lies between pivot and limit."""
+    """Time when the stream has transferred a sector, which lies between pivot and limit."""
     return passage(disk, sector, 1)
 
 
@@ -69,9 +69,9 @@ def position(disk: Disk, time: int, keep: bool) -> int:
         slots = slots_ended(time - base, angle, disk.extents[extent].slots, disk.control.rotation)
         if first + slots < end:
             break
-        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
+        departure = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state.stream == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, departure, disk.state.stream == WRITING)
     if keep:
         disk.state.extent, disk.state.piece_track, disk.state.angle, disk.state.revolution = extent, track, angle, base
         disk.state.pivot, disk.state.piece_end = first, end
@@ -98,7 +98,7 @@ def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
     angle = track_angle(disk.extents, extent, track, disk.control.heads) + (sector - first) * SLOT_UNIT
     offset = passing(angle, disk.extents[extent].slots, disk.control.rotation)
     disk.state.extent, disk.state.piece_track, disk.state.angle = extent, track, angle
-    disk.state.pivot, disk.state.piece_end = sector, first + disk.extents[extent].held
+    disk.state.pivot, disk.state.piece_end = sector, first + disk.extents[extent].per_track
     disk.state.revolution = revolution_for(time, offset, disk.control.rotation)
     return disk.state.revolution + offset - time
 

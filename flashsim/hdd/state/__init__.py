@@ -1,1 +1,1 @@
-"""What a disk is and remembers: its sectors, its arm, and the arrays of its state."""
+"""State of a disk: its sectors, its arm, and the arrays of its state."""

@@ -32,7 +32,7 @@ FIELDS = (
 PAIRS = ("read_hit", "read_miss", "write_hit", "write_miss", "disconnect_read")
 CONTROL = np.dtype([*((name, np.int64) for name in FIELDS if "_after_" not in name), *((name, np.int64, 2) for name in PAIRS)], align=True)
 
-#: What the mechanism streams.
+#: Streams of the mechanism.
 IDLE, READING, WRITING = range(3)
 
 # The stream: what it does; where the arm is while there is none, as track and extent; the piece of a track being transferred, as first
@@ -97,7 +97,7 @@ Unsettled = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class HddPowerCut(PowerCut):
-    """What a power cut left behind.
+    """Result of a power cut.
 
     A command never tears: one that is not wholly on the media is lost wholly.
 
@@ -119,13 +119,13 @@ class HddPowerCut(PowerCut):
 def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[Unsettled]) -> HddPowerCut:
     """A `HddPowerCut`; `unsettled` are received writes that are not wholly on the media."""
     unfinished = set(lost)
-    gone = [entry for entry in unsettled if entry[0] not in unfinished]
+    lost_entries = [entry for entry in unsettled if entry[0] not in unfinished]
     return HddPowerCut(
         int(at),
         np.array(sorted(unfinished), np.int64),
-        np.array(sorted({entry[0] for entry in gone}), np.int64),
-        np.array([entry[2:] for entry in gone], np.int64).reshape(-1, 2),
-        np.array([entry[1] for entry in gone], np.int64),
+        np.array(sorted({entry[0] for entry in lost_entries}), np.int64),
+        np.array([entry[2:] for entry in lost_entries], np.int64).reshape(-1, 2),
+        np.array([entry[1] for entry in lost_entries], np.int64),
     )
 
 

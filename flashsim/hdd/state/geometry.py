@@ -1,4 +1,4 @@
-"""Where a sector lies: its extent, track, head and angle, for kernels, and told once more in Python for the specification."""
+"""Place of a sector: its extent, track, head and angle, for kernels, and once more in Python for the specification."""
 
 from bisect import bisect_right
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.i
 def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
     count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
     for row in extents_of(parameters):
-        count[row.track : row.track + (row.end - row.first) // row.held] += row.held
+        count[row.track : row.track + (row.end - row.first) // row.per_track] += row.per_track
     return count.reshape(-1, parameters.heads).sum(axis=1)
 
 
@@ -38,18 +38,18 @@ def extent_of(extents: RecordArray, sector: int) -> int:
 @inlined_kernel
 def track_of(extents: RecordArray, extent: int, sector: int) -> int:
     """The track of a sector of an extent, counted over the drive; divided by the heads it is the cylinder."""
-    return extents[extent].track + (sector - extents[extent].first) // extents[extent].held
+    return extents[extent].track + (sector - extents[extent].first) // extents[extent].per_track
 
 
 @inlined_kernel
 def piece_first(extents: RecordArray, extent: int, sector: int) -> int:
     """The first sector of an extent's part of the track that holds a sector."""
-    return sector - (sector - extents[extent].first) % extents[extent].held
+    return sector - (sector - extents[extent].first) % extents[extent].per_track
 
 
 @inlined_kernel
 def track_angle(extents: RecordArray, extent: int, track: int, heads: int) -> int:
-    """Where a track's first numbered slot of an extent begins, in parts of a slot, 0 <= angle < one revolution."""
+    """Begin of a track's first numbered slot of an extent, in parts of a slot, 0 <= angle < one revolution."""
     within = track - extents[extent].zone_track
     cylinder = within // heads
     switches = within - cylinder  # one less in each cylinder than it has heads
@@ -74,14 +74,14 @@ def track_bounds(extents: RecordArray, sector: int) -> tuple[int, int]:
     extent = extent_of(extents, sector)
     track = track_of(extents, extent, sector)
     first = piece_first(extents, extent, sector)
-    end = first + extents[extent].held
+    end = first + extents[extent].per_track
     before = extent - 1
     while before >= 0 and first == extents[before].end and track_of(extents, before, first - 1) == track:
-        first -= extents[before].held
+        first -= extents[before].per_track
         before -= 1
     after = extent + 1
     while after < extents.shape[0] and end == extents[after].first and extents[after].track == track:
-        end += extents[after].held
+        end += extents[after].per_track
         after += 1
     return first, end
 
@@ -91,18 +91,18 @@ def cylinder_end(extents: RecordArray, sector: int, heads: int) -> int:
     """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
     cylinder = track_of(extents, extent, sector) // heads
-    end = piece_first(extents, extent, sector) + extents[extent].held
+    end = piece_first(extents, extent, sector) + extents[extent].per_track
     while True:
         if end == extents[extent].end:
             extent += 1
         if extent == extents.shape[0] or track_of(extents, extent, end) // heads != cylinder:
             return end
         tracks = (cylinder + 1) * heads - track_of(extents, extent, end)
-        end = min(extents[extent].end, end + tracks * extents[extent].held)
+        end = min(extents[extent].end, end + tracks * extents[extent].per_track)
 
 
 class Place(NamedTuple):
-    """Where a sector lies."""
+    """Place of a sector."""
 
     track: int  # counted over the drive
     cylinder: int
@@ -144,7 +144,7 @@ class Geometry:
     def locate(self, sector: int) -> Place:
         """The place of a sector, by walking from zone to cylinder to track."""
         row = self.extents[bisect_right(self._ends, sector)]
-        track_in_extent, index = divmod(sector - row.first, row.held)
+        track_in_extent, index = divmod(sector - row.first, row.per_track)
         track = row.track + track_in_extent
         cylinder, head = divmod(track, self.heads)
         own_cylinder, own_head = divmod(track - row.zone_track, self.heads)
@@ -152,7 +152,7 @@ class Geometry:
         part = (skew + row.slot * SLOT_UNIT) % (row.slots * SLOT_UNIT) + index * SLOT_UNIT
         turned = {"first": 0, "turning-in-zone": own_cylinder, "turning": cylinder}[self.order] % 2
         first = sector - index
-        return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row.slots, first, first + row.held)
+        return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row.slots, first, first + row.per_track)
 
     def track_bounds(self, sector: int) -> tuple[int, int]:
         place = self.locate(sector)

@@ -1,4 +1,4 @@
-"""How a drive numbers its sectors: zones, spares, slipped and defective sectors become a short table of extents.
+"""Numbering of a drive's sectors: zones, spares, slipped and defective sectors become a short table of extents.
 
 Within a zone sectors are numbered track after track.  Left out are spares, sectors that were found bad when the drive was made (slips:
 the numbering goes on behind them), and empty space.  A sector that went bad later (a defect) keeps its number and moves to a spare.  What
@@ -37,15 +37,15 @@ class Extent(NamedTuple):
     #: The first sector and the one after the last.
     first: int
     end: int
-    #: Of the first sector, counted over the drive.
+    #: Track of the first sector, counted over the drive.
     track: int
     #: Sectors that each track holds, the slot of the first of them, and slots of the track.
-    held: int
+    per_track: int
     slot: int
     slots: int
     #: The first track of the zone.
     zone_track: int
-    #: In parts of a slot: the place of the zone's first slot, and how much later each track, and beyond that each cylinder, starts.
+    #: Place of the zone's first slot, and the offset of each track, and beyond that of each cylinder, in parts of a slot.
     offset: int
     track_skew: int
     cylinder_skew: int
@@ -96,10 +96,10 @@ def extents_of(parameters: DriveDescription) -> list[Extent]:
     sector = 0
     for number, zone in enumerate(zones_of(parameters)):
         zone_track = zone.first_cylinder * parameters.heads
-        for track, slot, held, tracks, shift in _pieces(parameters, number, zone):
-            shape = (held, slot, zone.slots, zone_track, zone.offset + shift * SLOT_UNIT, zone.track_skew, zone.cylinder_skew)
-            end, last = sector + held * tracks, rows[-1] if rows else None
-            if last and last[3:] == shape and last.track + (sector - last.first) // held == zone_track + track:
+        for track, slot, per_track, tracks, shift in _pieces(parameters, number, zone):
+            shape = (per_track, slot, zone.slots, zone_track, zone.offset + shift * SLOT_UNIT, zone.track_skew, zone.cylinder_skew)
+            end, last = sector + per_track * tracks, rows[-1] if rows else None
+            if last and last[3:] == shape and last.track + (sector - last.first) // per_track == zone_track + track:
                 rows[-1] = last._replace(end=end)
             else:
                 rows.append(Extent(sector, end, zone_track + track, *shape))
@@ -165,13 +165,13 @@ def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
 
 def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
     """The runs without their first or last `count` positions."""
-    left = []
+    rest = []
     for position, length in runs if front else reversed(runs):
         cut = min(count, length)
         count -= cut
         if length > cut:
-            left.append((position + cut * front, length - cut))
-    return left if front else left[::-1]
+            rest.append((position + cut * front, length - cut))
+    return rest if front else rest[::-1]
 
 
 def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:
@@ -195,13 +195,13 @@ def _pieces(parameters: DriveDescription, number: int, zone: Zone) -> Iterator[t
             track, slot = divmod(position, zone.slots)
             shift = sum(start <= track for start in pushes)
             if slot or length < zone.slots:
-                held, tracks = min(length, zone.slots - slot), 1
+                per_track, tracks = min(length, zone.slots - slot), 1
             else:
                 ends = [start - track for start in pushes if start > track]
-                held, tracks = zone.slots, min([length // zone.slots, *ends])
-            yield track, slot, held, tracks, shift
-            position += held * tracks
-            length -= held * tracks
+                per_track, tracks = zone.slots, min([length // zone.slots, *ends])
+            yield track, slot, per_track, tracks, shift
+            position += per_track * tracks
+            length -= per_track * tracks
 
 
 def _pushing_slips(parameters: DriveDescription, number: int, zone: Zone) -> list[int]:

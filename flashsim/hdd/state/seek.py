@@ -97,11 +97,11 @@ def measured_curve(cylinders: int, rows: Sequence[Sequence[float]]) -> Integers:
     rows
         (cylinders, milliseconds), distances ascending; below the first the time is that of the first.
     """
-    known = np.array(rows, np.float64)
+    points = np.array(rows, np.float64)
     distance = np.arange(cylinders, dtype=np.float64)
-    milliseconds = np.interp(distance, known[:, 0], known[:, 1])
-    if len(known) > 1:
-        (before, earlier), (last, latest) = known[-2:]
+    milliseconds = np.interp(distance, points[:, 0], points[:, 1])
+    if len(points) > 1:
+        (before, earlier), (last, latest) = points[-2:]
         milliseconds = np.where(distance > last, latest + (distance - last) * (latest - earlier) / (last - before), milliseconds)
     times = np.rint(milliseconds * MILLISECONDS).astype(np.int64)
     times[0] = 0

@@ -1,4 +1,4 @@
-"""How data move: slots pass under the heads, and sectors cross the link.
+"""Movement of data: slots pass under the heads, and sectors cross the link.
 
 The angle of the platter is a function of absolute time, in integers, so that it never drifts.  At time 0 angle 0 passes under the heads.  A
 track of n slots is divided into n * SLOT_UNIT parts; part p passes ``p * rotation // (n * SLOT_UNIT)`` nanoseconds after angle 0, also for

@@ -29,7 +29,7 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 @inlined_kernel
 def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
-    """Whether a command goes on from the last one of its operation; note and count it."""
+    """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
         return False
     last = engine.read_end if operation == READ else engine.write_end
@@ -40,7 +40,7 @@ def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: 
         engine.write_end = offset + length
         size = control.page_sectors * SECTOR
         whole = offset % size == 0 and length % size == 0
-        follows = follows and whole and not forced and engine.held + length // size <= times.timing.continuation_pages
+        follows = follows and whole and not forced and engine.pages_behind + length // size <= times.timing.continuation_pages
     times.counters.continued[operation] += follows
     return follows
 
@@ -64,7 +64,7 @@ def admit_page(flow: Flow, flash: Flash, times: Times, policies: Policies, comma
         if flash.plan[at].kind == PROGRAM_PAGE:
             flow.operations[flash.plan[at].needs].is_behind = 1
             flow.engine.destaging += 1
-            flow.engine.held += 1
+            flow.engine.pages_behind += 1
     return True
 
 
@@ -127,7 +127,7 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, op
     row = tables.take_row(flow, tables.COMMAND_KIND)
     command = flow.operations[row]
     command.request = host.queues[queue].head
-    command.left = command.flush_mark = command.on_its_way = command.continues = 0
+    command.pending = command.flush_mark = command.on_its_way = command.continues = 0
     command.first_part = -1
     command.host_command = take_command(host, queue)
     command.overhead = timing.read_overhead if operation == READ else timing.write_overhead
@@ -154,7 +154,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
             return POLICY_FAILED
     flow.engine.flushing = -1
     flow.operations[command].flush_mark = flow.engine.next_id
-    flow.operations[command].left = flow.engine.destaging + 1
+    flow.operations[command].pending = flow.engine.destaging + 1
     tables.enqueue(flow, tables.FLUSHES, command, tables.IN_DIE)
     enter_controller(flow, flash.control, command, now)
     return DONE

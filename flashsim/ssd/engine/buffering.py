@@ -42,7 +42,7 @@ def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> No
 
 @inlined_kernel
 def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
-    """What got ready for the link in this event goes there in order, into the write buffer as soon as there is room."""
+    """Let operations that got ready for the link in this event go there in order, into the write buffer as soon as there is room."""
     while flow.queues[READY].head >= 0:
         row = tables.dequeue(flow, READY, tables.QUEUED)
         if flow.operations[row].kind == DROP_PAGE:
@@ -107,17 +107,17 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, c
 
     With `is_part` the command waits for that.
     """
-    written, partial = flash.control.sequence, 0 if is_whole(flash, entry) else 1
+    write_id, partial = flash.control.sequence, 0 if is_whole(flash, entry) else 1
     rows = translate_of(policies)(WRITE, flash.entries[entry].page, partial, flash, policies)
     if rows < 0 or flash.control.broken:
         return False
-    at = leave_buffer(flash, entry, written)
+    at = leave_buffer(flash, entry, write_id)
     first = first_needed(flash.plan, at)
     dies.add_operations(flow, flash, timing, rows, command, 0)
     store, filling = flash.plan[at].needs, flash.entries[entry].filling
     flow.operations[store].arrived_id = flash.entries[entry].arrived
     flow.operations[store].is_part = is_part
-    flow.operations[command].left += is_part
+    flow.operations[command].pending += is_part
     flow.engine.destaging += 1
     if filling >= 0:
         tables.follow(flow.operations, filling, flash.plan[first].needs, tables.FOLLOWER)

@@ -1,4 +1,4 @@
-"""How a die of the engine orders its work: places in its queue, what it starts next, what works together, and what a read interrupts."""
+"""Order of the work of a die of the engine: its queue, the next start, operations that work together, and interruptions by reads."""
 
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
@@ -13,7 +13,7 @@ from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
 
 @inlined_kernel
 def comes_in(kind: int) -> bool:
-    """Whether operations of a kind take a page over the channel into a die, to program it there."""
+    """True if operations of a kind take a page over the channel into a die, to program it there."""
     return kind in (PROGRAM_PAGE, STORE_PAGE)
 
 
@@ -152,7 +152,7 @@ def pending_program(flow: Flow, die: int, flash_page: int) -> int:
 
 @inlined_kernel
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
-    """Whether a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
+    """True if a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
     one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
     if operations[row].waits > 0 or not one_kind:
@@ -234,7 +234,7 @@ def pass_to_cache(flow: Flow, control: RecordArray, timing: RecordArray, die: in
 
 @inlined_kernel
 def may_fill_cache(flow: Flow, die: int) -> bool:
-    """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
+    """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
     head, row = flow.queues[die].head, flow.servers[die].busy - 1
     if head < 0 or flow.servers[die].cached != 0 or flow.queues[tables.reads_of(flow, die)].head >= 0:
         return False

@@ -27,7 +27,7 @@ from flashsim.ssd.state.flash import FLASH, TIMING
 from flashsim.ssd.state.geometry import filled_record
 
 _SPAN_ROWS = 65536
-#: For so many commands of a compiled loop there are write ids before it must ask again.
+#: Commands of a compiled loop for which there are write ids before it must ask again.
 _COMMANDS_AT_ONCE = 1 << 16
 
 _STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
@@ -105,7 +105,7 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
         event = int(self._flow.heap[0, 0]) if self._flow.engine["events"] else NEVER
         return max(self.now, min(event, self.host.next_arrival))
@@ -156,16 +156,16 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._spans.append(np.array(self._flow.log[: self._flow.engine.spans], SPAN))
         self._flow.engine.spans = 0
 
-    def _make_ids(self, needed: int) -> None:
+    def _make_ids(self, count: int) -> None:
         rows = self._flow.operations[: self._flow.engine.watermark]
         programs = np.isin(rows.kind, (flash_array.PROGRAM_PAGE, flash_array.STORE_PAGE, flash_array.BUFFER_PAGE))
         places = [(rows.write_id, programs & (rows.id >= 0)), (rows.arrived_id, self._is_store(rows))]
-        shift = self.state.make_ids(needed, [int(write_id) for ids, chosen in places for write_id in ids[chosen]])
+        shift = self.state.make_ids(count, [int(write_id) for ids, chosen in places for write_id in ids[chosen]])
         for ids, chosen in places:
             ids[chosen & (ids > 0)] -= shift
 
     def _is_store(self, rows: Any) -> Any:
-        """Whether rows of the operation table bring a page from the write buffer to flash."""
+        """Mask of the rows of the operation table that bring a page from the write buffer to flash."""
         return (rows.id >= 0) & (rows.kind == flash_array.STORE_PAGE) & (rows.cause == HOST)
 
     def _stores(self) -> Iterable[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What happens at each event of the engine: the rules of the specification, compiled.
+"""Actions at each event of the engine: the rules of the specification, compiled.
 
 One event ends one step of one operation.  What follows from it without delay is done at once, in this order: the channel, link or
 controller passes to the next that waits; all that the step changes on the flash; what waited for it becomes ready; commands complete; at
@@ -36,8 +36,8 @@ def finish_part(host: Host, flow: Flow, row: int) -> None:
         flow.operations[row].is_part = 0
     else:
         tables.give_row(flow, row)
-    flow.operations[command].left -= 1
-    if flow.operations[command].left == 0:
+    flow.operations[command].pending -= 1
+    if flow.operations[command].pending == 0:
         finish_command(host, flow, command)
 
 
@@ -49,8 +49,8 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
     while command >= 0:
         following = flow.operations[command].next[IN_DIE]
         if flow.operations[command].flush_mark > number:
-            flow.operations[command].left -= 1
-            if flow.operations[command].left == 0:
+            flow.operations[command].pending -= 1
+            if flow.operations[command].pending == 0:
                 finish_command(host, flow, command)
         command = following
 
@@ -69,8 +69,8 @@ def overhead_ends(host: Host, flow: Flow, times: Times, control: RecordArray, ro
             dies.satisfy(flow, times.timing, part)
         part = flow.operations[part].next_part
     if flow.operations[row].flush_mark > 0:
-        flow.operations[row].left -= 1
-    if flow.operations[row].left == 0:
+        flow.operations[row].pending -= 1
+    if flow.operations[row].pending == 0:
         finish_command(host, flow, row)
 
 
@@ -100,7 +100,7 @@ def begin_program(flow: Flow, spare: Narrow, timing: RecordArray, die: int, now:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
     while row >= 0:
-        flash_array.started(spare, flow.operations[row].place)
+        flash_array.start_program(spare, flow.operations[row].place)
         row = flow.operations[row].next[IN_DIE]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + timing.program)
     if timing.cache_program:
@@ -139,7 +139,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> 
     following = tables.release(flow, flash.control.dies + channel_of(flash.control, die), now)
     if following >= 0:
         dies.use_channel(flow, times.timing, following, now)
-    flow.engine.held -= flow.operations[row].is_behind
+    flow.engine.pages_behind -= flow.operations[row].is_behind
     if kind in (READ_PAGE, FETCH_PAGE):
         read_ends(flow, flash, times, row, now)
     elif flow.operations[row].next[IN_DIE] >= 0:

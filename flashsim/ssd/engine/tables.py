@@ -20,10 +20,10 @@ from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING
 _OPERATION = "id due left_over request sectors "
 _PLACES = "waits die command interrupted next_part "
 _MARKS = "phase is_part is_behind "
-# Of a command alone.  `left` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
+# Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
 # where the last one ended, `through` that what it writes is acknowledged when it is programmed.
-_COMMAND = "overhead host_command flush_mark left "
+_COMMAND = "overhead host_command flush_mark pending "
 _PARTS = "first_part last_part "
 _COMMAND_MARKS = "on_its_way continues through "
 # Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its `entry` there, the transfer `before` it of the same page (-1:
@@ -48,16 +48,16 @@ SERVER = records.record_dtype(int64="busy since busy_ns suspended woken next_wok
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: operations that are ready for the link in this event, those that wait for room in the write buffer, and flush commands.
 READY, WANTING, FLUSHES = -3, -2, -1
-#: What the next erase of a block must wait for and came after the last erase of it that was admitted; that erase's id; programs of the
+#: Operations since the last erase of a block that was admitted, for which the next must wait; the last erase's id; programs of the
 #: block's pages that have not ended.  A block may be reclaimed again while its earlier erase still waits in the queue.
 GATE = records.record_dtype(int64="holders last_erase pending")
 #: The engine's scalars.  `spans` are recorded in the log if `recording` is set.  The dies that were woken stand between `first_woken` and
 #: `last_woken`.  `room` is the pages that the write buffer can still take, `destaging` counts acknowledged pages that are on their way to
 #: flash, and `flushing` is a flush command that is still being admitted.  `happened` counts the events since power came.  `read_end` and
-#: `write_end` are where the last read and write ended, and `held` counts the pages of writes that go on there which the controller holds.
+#: `write_end` are where the last read and write ended, and `pages_behind` the controller's pages of writes that go on there.
 ENGINE = records.record_dtype(
-    int64="events next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end held spans "
-    "recording"
+    int64="events next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end pages_behind "
+    "spans recording"
 )
 
 #: The KIND of a row of the operation table that stands for a whole command.
@@ -79,7 +79,7 @@ class Flow(NamedTuple):
     engine: RecordArray
     #: Pending events in a heap, a row with time and key for each.
     heap: Integers
-    #: What the parts did, `flashsim.core.spans.SPAN`.
+    #: Work of the parts, `flashsim.core.spans.SPAN`.
     log: RecordArray
     #: OPERATION.
     operations: RecordArray
@@ -96,7 +96,7 @@ class Times(NamedTuple):
 
     #: TIMING.
     timing: RecordArray
-    #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
+    #: Times of so many sectors on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
     links: Integers
     #: COUNTERS.
     counters: RecordArray
@@ -160,7 +160,7 @@ def give_row(flow: Flow, row: int) -> None:
 def add_part(operations: RecordArray, command: int, row: int, is_part: bool) -> None:
     """Chain an operation to its command, which may wait for it: it goes on when the controller has dealt with the command."""
     operations[row].command, operations[row].request, operations[row].is_part = command, operations[command].request, is_part
-    operations[command].left += is_part
+    operations[command].pending += is_part
     if operations[command].first_part < 0:
         operations[command].first_part = row
     else:

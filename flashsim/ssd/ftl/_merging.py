@@ -118,7 +118,7 @@ def pool_of(flash: Flash, logical: int) -> int:
 
 @lean_kernel
 def fields_of(flash: Flash, logical: int) -> int:
-    """Where the table has what the layer keeps of a logical block's plane."""
+    """Begin of the table's fields for a logical block's plane."""
     blocks, plane = flash.own[LOGICAL_BLOCKS], logical // flash.own[LOGICAL_BLOCKS]
     fields = (flash.own.size - DATA) // flash.control.pools - blocks
     return DATA + blocks * flash.control.pools + plane * fields
@@ -172,7 +172,7 @@ def discard(flash: Flash, row: int, block: int) -> int:
 
 @lean_kernel
 def can_take_in(flash: Flash, logical: int, block: int) -> bool:
-    """Whether a block has valid pages at their offsets only, and all others of the logical block fit behind them."""
+    """True if a block has valid pages at their offsets only, and all others of the logical block fit behind them."""
     for offset in range(flash.control.pages_per_block):
         place = place_of(flash, logical, offset)
         if place < 0 or place == block * flash.control.pages_per_block + offset:
@@ -244,19 +244,19 @@ def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
 def write_back(state: DriveState, logical: int, home: int) -> None:
     """Take a logical block's pages from where they lie and write them to their offsets in a block, a free one if it is -1."""
     per_block = state.parameters.pages_per_block
-    taken = []
+    pages = []
     for offset in range(per_block):
         place = int(place_of(state.flash, logical, offset))
         if place >= 0:
             page = int(page_at(state.flash, logical, offset))
-            taken.append((offset, page, int(state.spare[place])))
+            pages.append((offset, page, int(state.spare[place])))
             drop_page(state.flash, page)
     if home < 0:
         home = int(choose_free(state.flash, state.policies, pool_of(state.flash, logical)))
         use_block(state.flash, home, DATA_BLOCK)
     else:
         erase_in_place(state, home)
-    for offset, page, write_id in taken:
+    for offset, page, write_id in pages:
         place = home * per_block + offset
         map_page(state.flash, place, page)
         flash_array.programmed(state.flash, place, -1, page, write_id)

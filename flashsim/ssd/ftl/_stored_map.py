@@ -82,7 +82,7 @@ def chain_field(own: Integers, map_page: int, field: int) -> int:
 
 @lean_kernel
 def bucket_of(own: Integers, page: int) -> int:
-    """Where the chain of entries starts in which a page is sought."""
+    """Start of the chain of entries in which a page is sought."""
     return own[BUCKETS] + ((page * _HASH >> 12) & own[BUCKET_MASK])
 
 
@@ -119,7 +119,7 @@ def make_newest(own: Integers, entry: int) -> None:
 
 @lean_kernel
 def is_full_of_dirt(own: Integers) -> bool:
-    """Whether the next entry can only come in after the oldest was written back."""
+    """True if the next entry can only come in after the oldest was written back."""
     return own[USED] == own[CAPACITY] and own[entry_field(oldest(own), NEXT_DIRTY)] != 0
 
 

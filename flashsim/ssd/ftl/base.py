@@ -45,7 +45,7 @@ class TranslationLayer(Protocol):
     translate: Callable[[int, int, int, Flash, Policies], int]
     #: False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
     COLLECTS: bool = True
-    #: Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
+    #: Parameters that the layer uses and others do not: ``log_blocks``, ``map_cache``.  Others must be 0.
     USES: tuple[str, ...] = ()
     #: True if any logical page may lie on any page of its plane: `flashsim.ssd.precondition` then lays out pages as long random
     #: writes do, and `recover` does the rest.
@@ -69,7 +69,7 @@ class TranslationLayer(Protocol):
 
     @optional
     def own_table(self, parameters: SsdParameters) -> Integers:
-        """Its own int64 vector, as of an empty drive."""
+        """The layer's own int64 vector, as of an empty drive."""
         return np.zeros(1, np.int64)
 
     @optional
@@ -78,7 +78,7 @@ class TranslationLayer(Protocol):
 
     @optional
     def statistics(self, state: Any) -> dict[str, Any]:
-        """What it adds to the statistics of a drive, or reports otherwise, by name."""
+        """Statistics that the layer adds to those of a drive, or reports otherwise, by name."""
         return {}
 
 

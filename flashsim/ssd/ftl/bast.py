@@ -75,7 +75,7 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
 
 @lean_kernel
 def log_entry(flash: Flash, logical: int) -> int:
-    """Where the table says which log a logical block has."""
+    """Place of a logical block's log in the table."""
     return merging.fields_of(flash, logical) + logical % flash.own[LOGICAL_BLOCKS]
 
 

@@ -138,14 +138,14 @@ def check(parameters: SsdParameters) -> None:
     """
     if parameters.map_cache < ENTRY_BYTES:
         raise InvalidParameterError("map_cache", parameters.map_cache, f"'dftl' holds entries of {ENTRY_BYTES} B and needs one at least")
-    of_map, left = map_pages(parameters), limit_left(parameters)
+    of_map, blocks_left = map_pages(parameters), limit_left(parameters)
     together = "beside the blocks for translation pages"
-    if parameters.logical_pages + of_map >= left * parameters.pools:
-        room = max(0, left * parameters.pools - of_map - 1) * parameters.page_size
+    if parameters.logical_pages + of_map >= blocks_left * parameters.pools:
+        room = max(0, blocks_left * parameters.pools - of_map - 1) * parameters.page_size
         raise InvalidParameterError("capacity", parameters.capacity, f"{together} the drive holds {room}")
     in_a_plane = -(-parameters.logical_pages // parameters.pools) + -(-of_map // parameters.pools)
-    if parameters.allocation == "static" and in_a_plane >= left:
-        bound = f"with static allocation a plane takes {in_a_plane} pages, and {together} it can hold {left - 1}"
+    if parameters.allocation == "static" and in_a_plane >= blocks_left:
+        bound = f"with static allocation a plane takes {in_a_plane} pages, and {together} it can hold {blocks_left - 1}"
         raise InvalidParameterError("capacity", parameters.capacity, bound)
     blocks = parameters.good_blocks - map_blocks(parameters)
     if parameters.gc_stop >= blocks:
@@ -217,10 +217,10 @@ def statistics(state: DriveState) -> dict[str, Any]:
     Loading is included.  Effective over-provisioning leaves out the blocks for translation pages, and is over the logical pages.
     """
     parameters = state.parameters
-    left = parameters.usable_pages - parameters.pools * map_blocks(parameters) * parameters.pages_per_block
+    room = parameters.usable_pages - parameters.pools * map_blocks(parameters) * parameters.pages_per_block
     return {
         "map_cache_hits": int(state.own[stored.HITS]),
         "map_cache_misses": int(state.own[stored.MISSES]),
         "map_stores": int(state.own[stored.STORES]),
-        "effective_overprovisioning": left / parameters.logical_pages - 1,
+        "effective_overprovisioning": room / parameters.logical_pages - 1,
     }

@@ -48,7 +48,7 @@ victim_of = VICTIM.accessor()
 
 
 def rounds_of(name: str) -> int:
-    """How often a policy may be asked for one write: its ROUNDS, or 1, where every answer must have an invalid page.
+    """Most choices of a policy for one write: its ROUNDS, or 1, where every answer must have an invalid page.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedH
 from flashsim.ssd.parameters import SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Planned
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, started
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
 from flashsim.ssd.state.geometry import channel_of, pool_of_block
 
 Steps = Generator[simpy.Event, Any, None]
@@ -270,7 +270,7 @@ class Die:
             while self.at_work is not group:
                 yield self._moved_on
             for operation in group:
-                started(state.spare, operation.place)
+                start_program(state.spare, operation.place)
             if parameters.cache_program:
                 self.wake()
             yield from self._in_cells(parameters.program, first)

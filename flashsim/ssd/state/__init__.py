@@ -1,1 +1,1 @@
-"""What a drive's flash holds, without a clock: arrays, pools of blocks, collection, recovery; engine and specification share it."""
+"""Content of a drive's flash, without a clock: arrays, pools of blocks, collection, recovery; engine and specification share it."""

@@ -47,7 +47,7 @@ def next_valid(flash: Flash, flash_page: int) -> int:
 
 @lean_kernel
 def is_due(flash: Flash, collector: int) -> bool:
-    """Whether to reclaim a victim: free pages ran low, or more are wanted once collection has begun, and something is to be gained."""
+    """True if a victim should be reclaimed: free pages ran low, or collection has begun and aims at more, and something is to be gained."""
     free = flash.pools[collector].free_pages
     if free <= flash.control.start_pages:
         flash.pools[collector].collecting = 1
@@ -60,7 +60,7 @@ def is_due(flash: Flash, collector: int) -> bool:
 
 @lean_kernel
 def is_closed(flash: Flash, collector: int, block: int) -> bool:
-    """Whether a number that a policy returned is that of a closed block which counts in this column."""
+    """True if a number that a policy returned is that of a closed block which counts in this column."""
     if block < 0 or block >= flash.blocks.shape[0] or flash.blocks[block].state != CLOSED_BLOCK:
         return False
     return collector_of(flash.control, pool_of_block(flash.control, block)) == collector

@@ -133,7 +133,7 @@ class DriveState:
         return int(self._refused[0])
 
     def block_map(self) -> BlockMap:
-        """How the erase blocks stand: what each holds, and how often it was erased."""
+        """State of the erase blocks: the content of each, and its erases."""
         shape = (self.parameters.dies, -1)
         valid, written, erases, standing = (self.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
         return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.pages_per_block)
@@ -175,8 +175,8 @@ class DriveState:
         if self.ids_left >= count:
             return 0
         entries = waiting_entries(self.flash)
-        known = [*in_flight, *(int(write_id) for entry in entries for write_id in (entry.write_id, entry.arrived))]
-        oldest = min((write_id for write_id in known if write_id > 0), default=None)
+        write_ids = [*in_flight, *(int(write_id) for entry in entries for write_id in (entry.write_id, entry.arrived))]
+        oldest = min((write_id for write_id in write_ids if write_id > 0), default=None)
         shift = flash_array.renumber(self.control, self.spare, self.trimmed, count, oldest)
         for entry in entries:
             entry.write_id -= shift * (entry.write_id > 0)
@@ -191,7 +191,7 @@ class DriveState:
 
     def write_out(self, pages: list[tuple[int, int]]) -> None:
         """Write pages of the write buffer, given with their write ids, in no time; what is newer on flash stays."""
-        for page, write_id in sorted(pages, key=lambda known: known[1]):
+        for page, write_id in sorted(pages, key=lambda pair: pair[1]):
             flash_page = lookup(self.mapping, page)
             if write_id > max(self.trimmed[page], self.spare[flash_page] if flash_page >= 0 else 0):
                 self.write_anew(page, write_id)
@@ -249,8 +249,8 @@ class DriveState:
         numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
         numbers |= self._wear()
         numbers["victim_steps"] = int(self.control.gc_steps)
-        kept = self.parameters.logical_pages + int(self.control.map_pages)
-        numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
+        stored = self.parameters.logical_pages + int(self.control.map_pages)
+        numbers["effective_overprovisioning"] = self.parameters.usable_pages / stored - 1
         return numbers | self.layer.statistics(self)
 
     def _wear(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Planned(NamedTuple):
     kind: int
     #: A flash page, or the block to erase.
     place: int
-    #: What a move or a store copies.
+    #: Source of a move or a store.
     source: int
     logical: int
     write_id: int

@@ -36,7 +36,7 @@ FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, 
 TORN = -1
 #: The highest write id.
 LAST_WRITE_ID = 2**31 - 1
-#: What planning returns when the policy chose a block that cannot be reclaimed.
+#: Result of planning when the policy chose a block that cannot be reclaimed.
 BAD_VICTIM = -1
 
 
@@ -48,7 +48,7 @@ def lookup(mapping: Narrow, page: int) -> int:
 
 @inlined_kernel
 def is_program(kind: int) -> bool:
-    """Whether operations of a kind write to a flash page."""
+    """True if operations of a kind write to a flash page."""
     return kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 
 
@@ -70,7 +70,7 @@ def plan_row(
 
 
 @lean_kernel
-def started(spare: Narrow, flash_page: int) -> None:
+def start_program(spare: Narrow, flash_page: int) -> None:
     """A program begins: until it ends, a power cut leaves a torn page."""
     spare[flash_page] = TORN
 
@@ -119,7 +119,7 @@ def count_wear(control: RecordArray, blocks: RecordArray) -> None:
 
 
 def in_use(blocks: RecordArray) -> npt.NDArray[np.bool_]:
-    """Whether each block is neither retired nor spare."""
+    """Mask of the blocks that are neither retired nor spare."""
     return (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK)
 
 
@@ -189,8 +189,8 @@ def renumber(control: RecordArray, spare: Narrow, trimmed: Narrow, count: int, o
     if last - shift + count > LAST_WRITE_ID:
         raise CapacityError(f"write ids: {last - shift} are in use, and {count} more do not fit into {LAST_WRITE_ID}")
     for array in (spare, trimmed):
-        kept, older = array >= first_kept, (array > 0) & (array < first_kept)
+        newer, older = array >= first_kept, (array > 0) & (array < first_kept)
         array[older] = np.searchsorted(ids, array[older]) + 1
-        array[kept] -= shift
+        array[newer] -= shift
     control.id_base += shift
     return shift

@@ -1,4 +1,4 @@
-"""Where a flash page lies: plain numbers for pages and blocks, and the arithmetic between them.
+"""Place of a flash page: plain numbers for pages and blocks, and the arithmetic between them.
 
 Dies are numbered so that neighbours lie on different channels (die d on channel d mod channels, then packages, then the dies of a package).
 Blocks are numbered die by die and plane by plane, flash pages block by block::

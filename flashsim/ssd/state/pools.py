@@ -37,7 +37,7 @@ def collector_of(control: RecordArray, pool: int) -> int:
 
 @inlined_kernel
 def takes_writes(flash: Flash, pool: int) -> bool:
-    """Whether a write may go to a pool.
+    """True if a write may go to a pool.
 
     With a collection of its own: while its valid pages are below the limit, so that one of its closed blocks has an invalid page whenever
     it must collect; all limits together exceed the logical pages.  With a shared one: while it can open a block for every stream.

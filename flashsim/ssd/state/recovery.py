@@ -109,9 +109,9 @@ def restore_reserve(state: DriveState) -> None:
         return
     limits = blocks.limit.copy()
     blocks.limit = 0
-    taken: list[tuple[int, int]] = []
+    pages: list[tuple[int, int]] = []
     for retired in np.flatnonzero((blocks.state == RETIRED_BLOCK) & (blocks.written > 0)).tolist():
-        taken += _emptied(state, retired)
+        pages += _emptied(state, retired)
         blocks.written[retired] = 0
         blocks.cycles[retired] += 1
     for pool in range(state.parameters.pools):
@@ -119,19 +119,19 @@ def restore_reserve(state: DriveState) -> None:
         while state.pools.free[own].mean() < state.parameters.gc_reserve:
             block = pools.emptiest_block(state.flash, collector_of(control, pool))
             pools.withdraw_block(state.flash, block)
-            taken += _emptied(state, block)
+            pages += _emptied(state, block)
             pools.recycle_block(state.flash, block)
-    for page, write_id in taken:
+    for page, write_id in pages:
         state.write_anew(page, write_id)
     blocks.limit = limits
 
 
 def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
-    per_block, taken = state.parameters.pages_per_block, []
+    per_block, pages = state.parameters.pages_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page].owner) - 1
         if page >= 0 and lookup(state.mapping, page) == flash_page:
-            taken.append((page, int(state.spare[flash_page])))
+            pages.append((page, int(state.spare[flash_page])))
             drop_page(state.flash, page)
     flash_array.erased(state.flash, block)
-    return taken
+    return pages

@@ -112,7 +112,7 @@ def enter_buffer(flash: Flash, entry: int, page: int, mask: int) -> int:
 
 @lean_kernel
 def is_whole(flash: Flash, entry: int) -> bool:
-    """Whether the buffer holds all sectors of an entry's page."""
+    """True if the buffer holds all sectors of an entry's page."""
     return flash.entries[entry].sector_mask == sector_mask(0, flash.control.page_sectors)
 
 

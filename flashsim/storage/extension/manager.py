@@ -15,7 +15,7 @@ from flashsim.storage.extension.state import Extension
 
 @inlined_kernel
 def _ends(ext: Extension, partition: int, heap: int) -> tuple[int, int]:
-    """Where a heap's root stands, and in which direction it grows."""
+    """Place of a heap's root, and the direction in which the heap grows."""
     return (int(ext.partitions[partition, state.BEGIN]), 1) if heap == state.CLEAN else (int(ext.partitions[partition, state.END]) - 1, -1)
 
 
@@ -147,12 +147,12 @@ def drop(ext: Extension, page: int) -> None:
         return
     if not status & state.VALID:
         ext.numbers[state.INVALID] -= 1
-    held = status >> state.HOLD_SHIFT
-    if not held:
+    holds = status >> state.HOLD_SHIFT
+    if not holds:
         remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1)
     _not_newer(ext, page)
     ext.pages[page, state.STATUS] &= ~state.VALID
-    if held:
+    if holds:
         ext.pages[page, state.STATUS] |= state.DOOMED
     else:
         _free(ext, page)
@@ -160,7 +160,7 @@ def drop(ext: Extension, page: int) -> None:
 
 @inlined_kernel
 def invalidate(ext: Extension, page: int) -> None:
-    """What a page's frame holds is not valid any more, but the frame stays taken."""
+    """Mark the copy in a page's frame as not valid any more; the frame stays taken."""
     status = ext.pages[page, state.STATUS]
     if status & state.VALID:
         ext.pages[page, state.STATUS] = status - state.VALID
@@ -180,10 +180,10 @@ def _first_of(ext: Extension, design: Policies, partition: int, heap: int) -> in
         frame = root_of(ext, partition, heap)
         if frame == NONE:
             return NONE
-        held = int(ext.frames[frame, state.PAGE])
-        key = of_page(design[KEY_OF])(ext, held)
+        page = int(ext.frames[frame, state.PAGE])
+        key = of_page(design[KEY_OF])(ext, page)
         if key <= ext.heaps[ext.frames[frame, state.PLACE], state.KEY]:
-            return held
+            return page
         change(ext, partition, heap, frame, key)
 
 
@@ -201,7 +201,7 @@ def oldest_newer(ext: Extension, design: Policies, partition: int) -> int:
 
 @lean_kernel
 def turn_of(ext: Extension, page: int) -> int:
-    """When it was the turn of a page's frame last, where frames are taken in rotation, in turns of its partition."""
+    """Last turn of a page's frame where frames are taken in rotation, in turns of its partition."""
     partition, frame = ext.partitions[partition_of(ext, page)], ext.pages[page, state.FRAME] - 1
     laps = partition[state.LAPS] - 1 if frame >= partition[state.NEXT] else partition[state.LAPS]
     return int(laps * (partition[state.END] - partition[state.BEGIN]) + frame - partition[state.BEGIN])
@@ -321,13 +321,13 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
 
 @inlined_kernel
 def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int:
-    """What the design does with a page that leaves memory."""
+    """The design's answer for a page that leaves memory."""
     return int(of_flags(design[EVICTED])(ext, page, flags))
 
 
 @inlined_kernel
 def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int:
-    """What the design does with a page that has been read from disk; a copy that it does not want is given up."""
+    """The design's answer for a page that has been read from disk; a copy that the design does not want is given up."""
     actions = int(of_flags(design[FETCHED])(ext, page, flags))
     if actions & DROP:
         drop(ext, page)

@@ -52,7 +52,7 @@ UNUSED, NORMAL, REDIRECT, DEAD = range(4)
 
 #: Places in a tuple.
 INSERTER, DELETER, COMMAND, NEXT_VERSION, COLUMNS, FLAGS, VALUES_AT = 0, 4, 8, 12, 18, 20, 22
-#: How many columns a tuple has, among its first flags.
+#: Bits of the number of columns of a tuple, among its first flags.
 COLUMN_COUNT = 0x07FF
 
 #: A tuple's flags.
@@ -74,7 +74,7 @@ NUMERIC_BASE = 10_000
 
 
 class StoredType(NamedTuple):
-    """How values of a type are stored.
+    """Storage of the values of a type.
 
     Attributes
     ----------
@@ -139,26 +139,26 @@ def checksums(pages: Bytes, numbers: int | Integers = 0) -> Integers:
     Integers
         From 1 to 65,535, shape (n,).
     """
-    found = np.empty(len(pages), np.int64)
+    results = np.empty(len(pages), np.int64)
     places = np.arange(numbers, numbers + len(pages)) if isinstance(numbers, int) else numbers
     for start in range(0, len(pages), _AT_ONCE):
         part = np.ascontiguousarray(pages[start : start + _AT_ONCE]).view("<u4").reshape(-1, pages.shape[1] // 4 // _LANES, _LANES)
         sums = np.broadcast_to(_OFFSETS, (len(part), _LANES)).copy()
-        kept = part[:, 0].copy()
-        kept[:, 2] &= np.uint32(0xFFFF0000)  # the checksum itself counts as zero
-        for words in (kept, *part.swapaxes(0, 1)[1:], *np.zeros((2, 1, _LANES), np.uint32)):
+        first_part = part[:, 0].copy()
+        first_part[:, 2] &= np.uint32(0xFFFF0000)  # the checksum itself counts as zero
+        for words in (first_part, *part.swapaxes(0, 1)[1:], *np.zeros((2, 1, _LANES), np.uint32)):
             np.bitwise_xor(sums, words, out=sums)
             shifted = sums >> np.uint32(17)
             sums *= _PRIME
             sums ^= shifted
         mixed = np.bitwise_xor.reduce(sums, axis=1).astype(np.int64) ^ places[start : start + len(part)]
-        found[start : start + len(part)] = mixed % 0xFFFF + 1
-    return found
+        results[start : start + len(part)] = mixed % 0xFFFF + 1
+    return results
 
 
-#: Where a value stands that is NULL, or that a tuple has not because it is older than the column.
+#: Places of values that are NULL, or that a tuple has not because it is older than the column.
 NULL, MISSING = -1, -2
-#: Why values are not found: one is in another table, one is compressed, or tuples have other columns.
+#: Reasons why values are not at hand: one is in another table, one is compressed, or tuples have other columns.
 TOASTED, COMPRESSED, _UNFIT = 1, 2, 3
 #: The longest value whose length takes one byte, and the bytes of a longer one's length.
 _SHORT, _LONG_HEADER = 126, 4
@@ -270,7 +270,7 @@ def put_values(
 
 @kernel
 def number_tuples(data: Bytes, numbers: Integers) -> None:
-    """Where each tuple's next version is: where it is itself, as there is none."""
+    """Place of each tuple's next version: its own, as there is none."""
     for page in range(data.shape[0]):
         for pointer in range(PAGE_HEADER, _get_number(data[page], _LOWER, 2), LINE_POINTER):
             start = _get_number(data[page], pointer, LINE_POINTER) & _OFFSET
@@ -317,7 +317,7 @@ def find_tuples(data: Bytes, pages: Integers, columns: int, rows: Integers, star
 
 @kernel
 def locate_values(data: Bytes, starts: Integers, lengths: Integers, stored: Integers, at: Integers, size: Integers) -> tuple[int, int, int]:
-    """Where the values of tuples begin and their bytes, shape (columns, tuples); returns a problem with its tuple and column, or 0.
+    """Find begins and bytes of the values of tuples, shape (columns, tuples); returns a problem with its tuple and column, or 0.
 
     Length and alignment of each column stand in `stored`.  A tuple that has no more columns ends where its last value does.
     """

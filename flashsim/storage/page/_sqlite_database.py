@@ -158,8 +158,8 @@ def _local_bytes(length: int, size: int) -> int:
     if length <= most:
         return length
     least = (size - 12) * 32 // 255 - 23
-    kept = least + (length - least) % (size - 4)
-    return kept if kept <= most else least
+    local = least + (length - least) % (size - 4)
+    return local if local <= most else least
 
 
 def database_header(size: int, pages: int) -> bytes:

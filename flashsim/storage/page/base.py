@@ -1,4 +1,4 @@
-"""What every page format provides: how much a page holds, and how tuples become its bytes and are found again.
+"""Contract of page formats: the room of a page, and the conversion of tuples into its bytes and back.
 
 A member defines the functions of `PageFormat`; those that are marked optional are as there, if it does not.  Pages hold cells, one a
 tuple, as long as there is room; a cell is a tuple's record (`flashsim.storage.rows`) and what the format puts around it, header and

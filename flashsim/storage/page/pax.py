@@ -37,7 +37,7 @@ HEAD, _END = 4, 2
 
 
 class Minipage(NamedTuple):
-    """Where on every page the values of one column lie.
+    """Place of the values of one column on every page.
 
     Attributes
     ----------
@@ -115,8 +115,8 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
     """Some columns of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read."""
     numbers = [row_format.place(column) for column in columns]
     pages, arrays = _read(row_format, numbers, data)
-    found: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
-    return Tuples(found, pages)
+    columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
+    return Tuples(columns_read, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
@@ -140,9 +140,9 @@ def _capacity(row_format: RowFormat, page_size: int) -> int:
     attributes = row_format.attributes
     bits = sum(attribute.nullable for attribute in attributes)
     width = sum(attribute.size + _END * attribute.varies for attribute in attributes)
-    left = page_size - HEAD * len(attributes)
-    count = max(0, left * 8 // max(1, 8 * width + bits))
-    while count and count * width + -(-count // 8) * bits > left:
+    room = page_size - HEAD * len(attributes)
+    count = max(0, room * 8 // max(1, 8 * width + bits))
+    while count and count * width + -(-count // 8) * bits > room:
         count -= 1
     return count
 

@@ -112,7 +112,7 @@ class BufferPool:
         return min(self.frames, self.pages)
 
     @property
-    def held(self) -> int:
+    def used_frames(self) -> int:
         return int(self.state.numbers[replacement.USED])
 
     def numbers_of(self, file: File, pages: Integers) -> Integers:
@@ -175,7 +175,7 @@ class BufferPool:
         if lsns is None:
             lsns = np.arange(len(pages)) + counters[LSN] + 1
         for wrong, why in (
-            (self._books.held[rows, PINS] == 0, "it is not fixed"),
+            (self._books.pages[rows, PINS] == 0, "it is not fixed"),
             (self._books.lsns[rows] >= lsns, "its last change has no lower log sequence number"),
         ):
             if wrong.any():
@@ -207,7 +207,7 @@ class BufferPool:
         return self.state.pages[self._numbers[pages], replacement.FLAGS] & replacement.RESIDENT > 0
 
     def frames_of(self, pages: Integers) -> Integers:
-        return self._books.held[self._numbers[pages], FRAME]
+        return self._books.pages[self._numbers[pages], FRAME]
 
     def lsns_of(self, pages: Integers) -> Integers:
         """Log sequence numbers of their last changes, shape (n,)."""

@@ -13,7 +13,7 @@ from flashsim.core.request import Integers
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool, know_future, refer
 from flashsim.storage.pool.simulation import Writes
 
-# Columns of what is held: how often a page is fixed, and its frame.
+# Columns of `Books.pages`: how often a page is fixed, and its frame.
 PINS, FRAME = range(2)
 # Counters: pages that are fixed, free frames, and the last log sequence number.
 FIXED, FREE, LSN = range(3)
@@ -22,9 +22,9 @@ _AHEAD = 12
 
 
 class Books(NamedTuple):
-    """What the pool knows of pages besides their flags; a row a page, as in `PoolState`."""
+    """State of pages besides their flags; a row a page, as in `PoolState`."""
 
-    held: Numbers
+    pages: Numbers
     #: The log sequence number of each page's last change.
     lsns: Integers
     #: Free frames, as a stack.
@@ -37,25 +37,25 @@ def books(frames: int) -> Books:
     return Books(np.zeros((0, 2), np.int32), np.zeros(0, np.int64), free, np.array([0, frames, 0]))
 
 
-def with_pages(kept: Books, rows: int) -> Books:
+def with_pages(old: Books, rows: int) -> Books:
     """The books with so many rows."""
-    more = rows - len(kept.lsns)
-    return kept._replace(held=np.pad(kept.held, ((0, more), (0, 0))), lsns=np.pad(kept.lsns, (0, more))) if more else kept
+    more = rows - len(old.lsns)
+    return old._replace(pages=np.pad(old.pages, ((0, more), (0, 0))), lsns=np.pad(old.lsns, (0, more))) if more else old
 
 
 @inlined_kernel
 def _hold(pool: PoolState, books: Books, row: int) -> None:
-    if books.held[row, PINS] == 0:
+    if books.pages[row, PINS] == 0:
         books.counters[FIXED] += 1
         if pool.pages[row, replacement.FLAGS] & replacement.RESIDENT:
             pool.pages[row, replacement.FLAGS] |= replacement.PINNED
-    books.held[row, PINS] += 1
+    books.pages[row, PINS] += 1
 
 
 @inlined_kernel
 def _let_go(pool: PoolState, books: Books, row: int) -> None:
-    books.held[row, PINS] -= 1
-    if books.held[row, PINS] == 0:
+    books.pages[row, PINS] -= 1
+    if books.pages[row, PINS] == 0:
         books.counters[FIXED] -= 1
         pool.pages[row, replacement.FLAGS] &= ~replacement.PINNED
 
@@ -76,7 +76,7 @@ def hold(pool: PoolState, books: Books, rows: Numbers) -> bool:
 def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
     """Give up pages; returns `NONE`, or which of them is not held, and then nothing has changed."""
     for index in range(rows.shape[0]):
-        if books.held[rows[index], PINS] == 0:
+        if books.pages[rows[index], PINS] == 0:
             for before in range(index):
                 _hold(pool, books, rows[before])
             return index
@@ -89,9 +89,9 @@ def settle(books: Books, page: int, write: int, outcome: int) -> None:
     """Give a page that entered the free frame that was given back last, or that of its victim, and a change its number."""
     if outcome == TOOK_FREE:
         books.counters[FREE] -= 1
-        books.held[page, FRAME] = books.free[books.counters[FREE]]
+        books.pages[page, FRAME] = books.free[books.counters[FREE]]
     elif outcome > TOOK_FREE:
-        books.held[page, FRAME] = books.held[outcome & (WRITE_BACK - 1), FRAME]
+        books.pages[page, FRAME] = books.pages[outcome & (WRITE_BACK - 1), FRAME]
     if write:
         books.counters[LSN] += 1
         books.lsns[page] = books.counters[LSN]
@@ -107,13 +107,13 @@ def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, w
 
 
 @inlined_kernel
-def note(books: Books, page: int, outcome: int, stored: int, made: Integers, entered: int) -> int:
+def note(books: Books, page: int, outcome: int, stored: int, entries: Integers, entered: int) -> int:
     """Write down a page that entered (`flashsim.storage.pool.buffer_pool.Exchanges`) behind so many; returns how many there are."""
     if outcome == WAS_RESIDENT:
         return entered
     victim = outcome & (WRITE_BACK - 1) if outcome > TOOK_FREE else 0
-    made[0, entered], made[1, entered], made[2, entered], made[3, entered] = page, victim, books.held[page, FRAME], stored
-    made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else replacement.NONE
+    entries[0, entered], entries[1, entered], entries[2, entered], entries[3, entered] = page, victim, books.pages[page, FRAME], stored
+    entries[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else replacement.NONE
     return entered + 1
 
 
@@ -126,10 +126,10 @@ def exchange(
     writes: Writes,
     next_uses: Numbers,
     pin: bool,
-    made: Integers,
+    entries: Integers,
     after: Integers,
 ) -> int:
-    """Go through references; returns how many pages entered, which stand in `made`, or which rule the policy broke."""
+    """Go through references; returns how many pages entered, which stand in `entries`, or which rule the policy broke."""
     count, entered, pages = rows.shape[0], 0, pool.pages
     for index in range(count):
         if index + _AHEAD < count:
@@ -142,7 +142,7 @@ def exchange(
         outcome = refer_in_frame(pool, policy, books, row, write)
         if outcome < 0:
             return outcome
-        entered = note(books, row, outcome, stored, made, entered)
+        entered = note(books, row, outcome, stored, entries, entered)
         if pin:
             pages[row, replacement.FLAGS] |= replacement.PINNED
         after[index] = entered
@@ -154,7 +154,7 @@ def leave(pool: PoolState, books: Books, page: int) -> None:
     """Let a page that is there leave its frame, unwritten."""
     pool.pages[page, replacement.FLAGS] &= ~replacement.RESIDENT
     pool.numbers[replacement.USED] -= 1
-    books.free[books.counters[FREE]] = books.held[page, FRAME]
+    books.free[books.counters[FREE]] = books.pages[page, FRAME]
     books.counters[FREE] += 1
 
 
@@ -174,12 +174,12 @@ def exchange_plainly(
     writes: Writes,
     next_uses: Numbers,
     pin: bool,
-    made: Integers,
+    entries: Integers,
     after: Integers,
 ) -> int:
     """Exchange pages (see `exchange`); the policy sees what the pool's flags say."""
     flags, entered = pool.pages[:, replacement.FLAGS], 0
-    plain.held = set(np.flatnonzero(flags & replacement.PINNED).tolist())
+    plain.pins = set(np.flatnonzero(flags & replacement.PINNED).tolist())
     plain.resident = {row: bool(flags[row] & replacement.DIRTY) for row in plain.resident}
     for index, row in enumerate(rows.tolist()):
         write, stored = bool(len(writes) and writes[index]), int(books.lsns[row])
@@ -190,10 +190,10 @@ def exchange_plainly(
             flags[outcome & (WRITE_BACK - 1)] &= ~(replacement.RESIDENT | replacement.DIRTY)
         flags[row] |= replacement.RESIDENT | replacement.KNOWN | (replacement.DIRTY if write else 0)
         settle(books, row, write, outcome)
-        entered = note(books, row, outcome, stored, made, entered)
+        entered = note(books, row, outcome, stored, entries, entered)
         if pin:
             flags[row] |= replacement.PINNED
-            plain.held.add(row)
+            plain.pins.add(row)
         after[index] = entered
     pool.numbers[replacement.NOW] = plain.now
     return entered

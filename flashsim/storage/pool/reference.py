@@ -13,11 +13,11 @@ from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import PoolState
 
-#: What a reference comes to, unless the number of the page that left: the page was resident, or it took a free frame.
+#: Outcomes of a reference besides the number of the page that left: the page was resident, or it took a free frame.
 WAS_RESIDENT, TOOK_FREE = 0, 1
 #: Is added to the number of a page that left and must be written back.
 WRITE_BACK = 1 << 32
-#: Which rule a policy broke, by the negative number that stands for it.
+#: Breaches of a policy's contract, by their negative numbers.
 BREACHES = {
     -1: "the victim is not the number of a page",
     -2: "the victim is not resident",
@@ -52,13 +52,13 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
         leaving = int(replacement.choice(policy[replacement.VICTIM])(pool, page))
         if leaving < replacement.FIRST_PAGE or leaving >= pages.shape[0]:
             return _NO_PAGE
-        left = pages[leaving, replacement.FLAGS]
-        if not left & replacement.RESIDENT:
+        leaving_flags = pages[leaving, replacement.FLAGS]
+        if not leaving_flags & replacement.RESIDENT:
             return _ENTERING if leaving == page else _ABSENT
-        if left & replacement.PINNED:
+        if leaving_flags & replacement.PINNED:
             return _HELD
-        pages[leaving, replacement.FLAGS] = left & ~(replacement.RESIDENT | replacement.DIRTY)
-        outcome = leaving + WRITE_BACK if left & replacement.DIRTY else leaving
+        pages[leaving, replacement.FLAGS] = leaving_flags & ~(replacement.RESIDENT | replacement.DIRTY)
+        outcome = leaving + WRITE_BACK if leaving_flags & replacement.DIRTY else leaving
     else:
         numbers[replacement.USED] += 1
     pages[page, replacement.FLAGS] = flags | replacement.RESIDENT | replacement.KNOWN | (replacement.DIRTY if write else 0)
@@ -77,7 +77,7 @@ def with_rows(pool: PoolState, rows: int) -> PoolState:
 
 
 def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
-    """What is told of a policy that broke its contract."""
+    """Error of a policy that broke its contract."""
     return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {BREACHES[outcome]}")
 
 
@@ -118,9 +118,9 @@ class PlainPool:
         #: Pages in frames, and whether each was written since it was read.
         self.resident: dict[int, bool] = {}
         #: Pages that are held in their frames.
-        self.held: set[int] = set()
+        self.pins: set[int] = set()
         #: Pages that were ever referenced.
-        self.known: set[int] = set()
+        self.history: set[int] = set()
         if policy.plain is None:
             raise FlashsimError(f"replacement policy '{policy.name}' has no plain form")
         try:
@@ -129,18 +129,18 @@ class PlainPool:
             raise failure(self.name, "Plain", 0, problem) from problem
 
     def pinned(self, page: int) -> bool:
-        return page in self.held
+        return page in self.pins
 
     def dirty(self, page: int) -> bool:
-        """Whether the page was written since it was read or written back."""
+        """True if the page was written since it was read or written back."""
         return self.resident.get(page, False)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
         """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`)."""
-        if len(self.held) == self.size and page not in self.resident:
+        if len(self.pins) == self.size and page not in self.resident:
             raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
         self.now, self.next_use, self.written_again = self.now + 1, next_use & replacement.NEVER_AGAIN, next_use < 0
-        self.known.add(page)
+        self.history.add(page)
         if page in self.resident:
             self.resident[page] |= write
             self._ask("hit", page)
@@ -152,7 +152,7 @@ class PlainPool:
                 raise breach(self.name, -1, self.now)
             if leaving not in self.resident:
                 raise breach(self.name, -4 if leaving == page else -2, self.now)
-            if leaving in self.held:
+            if leaving in self.pins:
                 raise breach(self.name, -3, self.now)
             outcome = leaving + WRITE_BACK if self.resident.pop(leaving) else leaving
         self.resident[page] = write

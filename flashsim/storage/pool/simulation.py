@@ -32,7 +32,7 @@ _AHEAD, _BESIDE = 16, 8
 
 
 class Counts(NamedTuple):
-    """What came of a run of references."""
+    """Counts of a run of references."""
 
     references: int
     writes: int
@@ -169,7 +169,7 @@ class PlainSimulation(Simulation):
         future = self.policy.future_of(next_uses)
         for row, page in enumerate(pages.tolist()):
             write = bool(writes[row]) if writes is not None else False
-            known = page in self.pool.known
+            known = page in self.pool.history
             outcome = self.pool.refer(page, write, int(future[row]) if len(future) else 0)
             missed = outcome != WAS_RESIDENT
             evicted = outcome >= replacement.FIRST_PAGE

@@ -1,4 +1,4 @@
-"""What every source provides, how a source is named in text, and how two sources become the relations of a join.
+"""Contract of sources, their names in text, and the relations of a join from two sources.
 
 A member follows `SourceReader`.
 """
@@ -37,7 +37,7 @@ class SourceReader(Protocol):
 
     #: The endings of the files that it reads; none where its name is written before the text, as in ``tpch:customer@0.1``.
     SUFFIXES: tuple[str, ...]
-    #: What follows its name, if it has no endings, as messages tell it.
+    #: Text that follows the source's name in messages, if it has no endings.
     FORM: str = "TABLE@SCALE"
 
     def open_records(self, text: str) -> Source:
@@ -104,7 +104,7 @@ class TableRecords:
         return encode_records(self.take(rows))
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """What every column takes where it is stored as such."""
+        """Storage of every column where it is stored as such."""
         if self._attributes is None:
             self._attributes = tuple(attribute(name, self.table.column(name)) for name in self.names)
         return self._attributes
@@ -158,7 +158,7 @@ def _named(text: str) -> tuple[SourceReader, str] | None:
     members = _members()
     if colon and prefix in members and not members[prefix].SUFFIXES:
         return members[prefix], rest
-    split = {name: found for name, member in members.items() if (found := split_file(text, member.SUFFIXES))}
+    split = {name: parts for name, member in members.items() if (parts := split_file(text, member.SUFFIXES))}
     return (members[min(split, key=lambda name: len(split[name][0]))], text) if split else None
 
 

@@ -79,7 +79,7 @@ def steps(source: NamedReferences, policies: Sequence[str], frames: int, limit: 
         pool = PlainPool(replacement_policy(name), frames, seed)
         resident: list[int | None] = [None] * frames
         for number, (page, write, next_use) in enumerate(zip(pages.tolist(), writing, next_uses, strict=True), start=1):
-            known = page in pool.known
+            known = page in pool.history
             outcome = pool.refer(page, write, next_use)
             gone = None
             if outcome != WAS_RESIDENT:

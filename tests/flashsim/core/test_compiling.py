@@ -49,7 +49,7 @@ def test_processes_leave_their_parts_in_the_cache(empty_cache: Path) -> None:
     assert not any(part.is_kept() for part in parts)
     compilation = Compilation(parts)
     compilation.wait("queues")
-    assert all(part.is_kept() for part in parts) and compilation.done == 1
+    assert all(part.is_kept() for part in parts) and compilation.share == 1
     assert Compilation(parts).is_over(0)
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_cache_is_compiled_anew(empty_cache: Path) -> None:
         if damage is not None:
             for file in [*empty_cache.rglob("*.nbi"), *empty_cache.rglob("*.nbc")]:
                 file.write_bytes(damage)
-        worker = compiling._started()
+        worker = compiling._worker()
         with worker:
             assert compiling._ask(worker, part) == "compiled\n"
     assert os.listdir(empty_cache)

@@ -53,7 +53,7 @@ def naive_places(drive: HddParameters) -> list[tuple[int, int]]:
 
 def slot_of(drive: HddParameters, extents: list[Extent], sector: int) -> int:
     row = next(row for row in extents if sector < row.end)
-    return row.slot + (sector - row.first) % row.held
+    return row.slot + (sector - row.first) % row.per_track
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -93,7 +93,7 @@ def test_kernels_find_what_the_walk_finds(seed: int) -> None:
         first = kernels.piece_first(extents, extent, sector)
         angle = kernels.track_angle(extents, extent, track, drive.heads)
         order = ("first", "turning-in-zone", "turning").index(drive.head_order)
-        assert (track, first, first + extents[extent].held) == (place.track, place.first, place.end)
+        assert (track, first, first + extents[extent].per_track) == (place.track, place.first, place.end)
         assert kernels.head_of(extents, extent, track, drive.heads, order) == place.head
         assert (angle + (sector - first) * SLOT_UNIT, extents[extent].slots) == (place.part, place.slots)
         assert kernels.track_bounds(extents, sector) == locator.track_bounds(sector)

@@ -38,7 +38,7 @@ def test_frames_are_those_of_resident_pages_while_some_are_held(policy: str) -> 
         _check_frames(pool, every)
     pool.unfix(held)
     pool.forget(clean := np.setdiff1d(every[pool.resident(every)], pool.changed()))
-    assert pool.held == 700 - len(clean) and not pool.resident(clean).any()
+    assert pool.used_frames == 700 - len(clean) and not pool.resident(clean).any()
     pool.refer(rng.integers(0, pool.pages, 3000))
     _check_frames(pool, every)
 
@@ -46,7 +46,7 @@ def test_frames_are_those_of_resident_pages_while_some_are_held(policy: str) -> 
 def _check_frames(pool: BufferPool, every: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
     here = every[pool.resident(every)]
     frames = pool.frames_of(here)
-    assert len(here) == len(np.unique(frames)) == pool.held <= pool.frames
+    assert len(here) == len(np.unique(frames)) == pool.used_frames <= pool.frames
     assert frames.min() >= 0 and frames.max() < pool.frames
 
 

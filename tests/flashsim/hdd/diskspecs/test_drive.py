@@ -53,7 +53,7 @@ def test_sectors_lie_where_the_layout_says(tmp_path: Path) -> None:
     placed = {}
     for row in extents:
         for sector in range(row.first, row.end):
-            track, slot = divmod(sector - row.first, row.held)
+            track, slot = divmod(sector - row.first, row.per_track)
             placed[sector] = (int(row.track + track), int(row.slot + slot))
     assert len(placed) == 130
     outer = [(track, slot) for track in (1, 2, 4, 5, 6) for slot in range(20)]
