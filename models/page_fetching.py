@@ -172,7 +172,7 @@ def cardenas(pages: float, chosen: float) -> float:
     return float(pages * -math.expm1(chosen * math.log1p(-1 / pages))) if pages > 1 else min(float(pages), chosen)
 
 
-class Asked(NamedTuple):
+class Accesses(NamedTuple):
     """Tuples of a file that are asked for in no order.
 
     Attributes
@@ -211,7 +211,7 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
     Parameters
     ----------
     files
-        What is asked for of each (`Asked`).
+        What is asked for of each (`Accesses`).
     passing
         Pages of others that are asked for once meanwhile, as by a scan.
 
@@ -220,7 +220,7 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
     >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
     (200, 1100)
     """
-    accesses = [Asked(*file) for file in files if file[0] and file[2]]
+    accesses = [Accesses(*file) for file in files if file[0] and file[2]]
     accesses = [file._replace(each=max(1.0, file.each, file.tuples / file.pages)) for file in accesses]
 
     def distinct(time: float) -> float:

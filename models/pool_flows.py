@@ -28,7 +28,7 @@ DESIGNS = ("none", "cw", "dw", "lc", "tac")
 _TWICE, _NEVER = 1 << 40, -(1 << 60)
 
 
-class References(NamedTuple):
+class ReferenceStream(NamedTuple):
     """References one after the other, shape (n,) each."""
 
     pages: Integers
@@ -36,9 +36,9 @@ class References(NamedTuple):
     writes: Bits
     creates: Bits
 
-    def until(self, count: int) -> References:
+    def until(self, count: int) -> ReferenceStream:
         """The first of them."""
-        return References(self.pages[:count], self.writes[:count], self.creates[:count])
+        return ReferenceStream(self.pages[:count], self.writes[:count], self.creates[:count])
 
 
 class Window(NamedTuple):
@@ -98,7 +98,7 @@ def _at(cut: int, pages: Integers, times: Integers) -> Integers:
     return np.flatnonzero(last & (times < cut))
 
 
-def stays(references: References, frames: int, window: Window, uses: int = 2) -> Stays:
+def stays(references: ReferenceStream, frames: int, window: Window, uses: int = 2) -> Stays:
     """Stays in a memory pool.
 
     Parameters

@@ -20,10 +20,10 @@ from models.allocation.grace_hash import grace_as_hybrid
 from models.allocation.hybrid_hash import hybrid_division
 from models.allocation.nested_loops import nested_loops_inner
 from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, bursts_a_write
-from models.ssd_problem import Price, Problem
+from models.ssd_problem import Problem, RequestPrice
 
 
-def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
+def _sized(price: RequestPrice, rule: Callable[[float], float], command: int) -> float:
     size = rule(price.first)
     return size if size <= command else max(command, rule(price.start))
 
@@ -51,7 +51,7 @@ def _hidden(problem: Problem) -> tuple[bool, ...]:
     return (False, True) if problem.drive.behind_ms else (False,)
 
 
-def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = False) -> tuple[Price, Price, Price]:
+def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = False) -> tuple[RequestPrice, RequestPrice, RequestPrice]:
     """Prices of reading a base relation in order, of writing an output buffer, and of reading it back in the second phase.
 
     On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
@@ -60,8 +60,8 @@ def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = F
     """
     drive, packed = problem.drive, problem.layout == "packed"
     rounds = drive.rounds(problem.command)
-    read, write = Price.of(drive.read), Price.of(drive.write, rounds)
-    again = Price(read.start + drive.move_ms, read.command)
+    read, write = RequestPrice.of(drive.read), RequestPrice.of(drive.write, rounds)
+    again = RequestPrice(read.start + drive.move_ms, read.command)
     # A command to which the head has moved does not wait for the place to come round once more.
     to_write = 0.0 if hidden else drive.move_ms - rounds
     if problem.layout == "separate":
@@ -130,7 +130,7 @@ def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
             yield divided_sort_merge(problem, memory - output - _tight(problem, made), output) or made
 
 
-def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
+def _priced_sort_merge(problem: Problem, read: RequestPrice, write: RequestPrice, merge: RequestPrice) -> Iterator[Allocation]:
     """Buffers by price, as long and no longer than a command, and the input buffer alone with a tree for whole commands in the merge."""
     memory, command, merging = problem.sizes.memory, problem.command, _merging(problem, merge)
     input = _sized(read, lambda ms: _divided(problem, ms, write.first, merging)[0], command)
@@ -156,7 +156,7 @@ def _divided(problem: Problem, reading: float, writing: float, merging: float) -
     return v * a / (a + b), v * b / (a + b)
 
 
-def _merging(problem: Problem, merge: Price) -> float:
+def _merging(problem: Problem, merge: RequestPrice) -> float:
     return merge.first if _merge_share(problem) < problem.command else merge.start
 
 
@@ -247,7 +247,7 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
         spilled = max(1.0, table - memory + input)
         read, write, again = _prices(problem, Partitioning(buckets, input, output, min(1.0, spilled / table)), hidden)
         if problem.layout == "packed":
-            write = Price(write.start + again.start, write.command + again.command)
+            write = RequestPrice(write.start + again.start, write.command + again.command)
         input = problem.whole(min(memory / 4, _sized(read, lambda ms: math.sqrt(ms * table / page), command)))
         output = problem.whole(
             min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023

@@ -108,14 +108,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Price:
+class RequestPrice:
     """Price of a request besides its pages: once if it is long, and how much more if it is one command."""
 
     start: float
     command: float
 
     @classmethod
-    def of(cls, timing: Timing, rounds: float = 0.0) -> Price:
+    def of(cls, timing: Timing, rounds: float = 0.0) -> RequestPrice:
         """The price in one direction, where a command also waits for the platter."""
         return cls(timing.start_ms + timing.several_ms, timing.command_ms + rounds - timing.several_ms)
 
@@ -123,5 +123,5 @@ class Price:
     def first(self) -> float:
         return self.start + self.command
 
-    def dearer(self, ms: float) -> Price:
+    def dearer(self, ms: float) -> RequestPrice:
         return replace(self, start=self.start + ms)

@@ -188,7 +188,7 @@ def fifo_groups(alpha: float, writes: Sequence[float], data: Sequence[float]) ->
 
 
 @dataclass(frozen=True)
-class Pools:
+class HotAndColdPools:
     """Hot and cold data in blocks of their own: the hot pool's share p of the spare room, and the write amplification."""
 
     share: float
@@ -199,7 +199,7 @@ class Pools:
 
 def separate_pools(
     alpha: float, hot_writes: float, hot_data: float, share: float | None = None, cleaning: Callable[[float], float] = fifo
-) -> Pools:
+) -> HotAndColdPools:
     """Hot and cold data in two pools (Desnoyers, equations 20 to 22); without `share` the spare room is divided best.
 
     alpha_h = (p (alpha - 1) + f) / f, alpha_c = ((1 - p)(alpha - 1) + 1 - f) / (1 - f), A = r g(alpha_h) + (1 - r) g(alpha_c), where g is
@@ -219,9 +219,9 @@ def separate_pools(
     spare = overprovisioning_of(alpha)
     r, f = _share("hot_writes", hot_writes), _share("hot_data", hot_data)
 
-    def divided(p: float) -> Pools:
+    def divided(p: float) -> HotAndColdPools:
         hot, cold = (p * spare + f) / f, ((1 - p) * spare + 1 - f) / (1 - f)
-        return Pools(p, hot, cold, r * cleaning(hot) + (1 - r) * cleaning(cold))
+        return HotAndColdPools(p, hot, cold, r * cleaning(hot) + (1 - r) * cleaning(cold))
 
     if share is not None:
         return divided(_share("share", share))

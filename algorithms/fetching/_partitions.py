@@ -130,14 +130,14 @@ class PutAside:
             yield from output.finish()
         part, places, inner = np.concatenate(self._joins, axis=1)
         for number in range(len(self._counts)):
-            reader = _Reader(
+            reader = _PartitionReader(
                 self._tuples[number - 1] if number else None, np.concatenate(self._rows), max(1, self._room // 4), page_io=self._page_io
             )
             yield from self._join_some(reader, places[part == number], inner[part == number])
             if number:
                 yield from drop(self._tuples[number - 1])
 
-    def _join_some(self, reader: _Reader, places: Integers, inner: Integers) -> Algorithm:
+    def _join_some(self, reader: _PartitionReader, places: Integers, inner: Integers) -> Algorithm:
         """Join tuples of a partition, at their places, which ascend, with inner rows; as many at a time as memory holds."""
         step = self._room * self._a_page
         for begin in range(0, len(places), step):
@@ -149,7 +149,7 @@ class PutAside:
             yield from pairs(*self._sides.turned(own, partners))
 
 
-class _Reader:
+class _PartitionReader:
     """Reads a partition's tuples from its beginning on; without a file, they are in memory."""
 
     def __init__(self, file: File | None, rows: Integers, at_once: int, *, page_io: bool) -> None:

@@ -19,7 +19,7 @@ from flashsim.core.kernel import lean_kernel
 _LONGEST = 4
 
 
-class Replay(NamedTuple):
+class EdgeReplay(NamedTuple):
     """Arrays for going through an order of edges, and the results (`fetched`, `victims`, `after`: see `FetchPlan`)."""
 
     first: Pages
@@ -35,13 +35,13 @@ class Replay(NamedTuple):
     after: Pages
 
 
-def replay(graph: PageGraph, frames: int) -> Replay:
+def replay(graph: PageGraph, frames: int) -> EdgeReplay:
     """Room to go through orders of a graph's edges."""
     room = min(frames, max(LEAST_FRAMES, graph.needed_pages))
     next_use, places = np.empty((2, graph.pages), np.int32)
     uses, heap = np.empty((graph.edges, 2), np.int32), np.empty((room, 2), np.int32)
     fetched, victims = np.empty((2, 2 * graph.edges), np.int32)
-    return Replay(graph.first, graph.second, next_use, uses, places, heap, fetched, victims, np.empty(graph.edges, np.int32))
+    return EdgeReplay(graph.first, graph.second, next_use, uses, places, heap, fetched, victims, np.empty(graph.edges, np.int32))
 
 
 def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
@@ -75,7 +75,7 @@ def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
 
 
 @lean_kernel
-def go_through(order: Pages, room: Replay) -> int:
+def go_through(order: Pages, room: EdgeReplay) -> int:
     """Let the edges of an order meet, and replace by Belady's rule; returns the number of fetches."""
     room.next_use[:] = order.shape[0]
     room.places[:] = NONE
@@ -120,7 +120,7 @@ def polished(plan: FetchPlan, effort: int) -> FetchPlan:
 
 
 @lean_kernel
-def _move_runs(order: Pages, moved: Pages, room: Replay, enough: int, moves: int) -> None:
+def _move_runs(order: Pages, moved: Pages, room: EdgeReplay, enough: int, moves: int) -> None:
     """Move runs of an order, forwards or turned round, as long as more than enough pages are fetched."""
     edges = order.shape[0]
     fewest = go_through(order, room)

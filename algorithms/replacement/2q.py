@@ -28,7 +28,7 @@ class Plain(replacement.PlainPolicy):
     are the same from four pages on.
     """
 
-    def __init__(self, pool: replacement.PlainPool, kin: int, kout: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, kin: int, kout: int) -> None:
         super().__init__(pool)
         self.kin, self.kout = kin * pool.size // 100, kout * pool.size // 100
         # each from the oldest to the newest

@@ -20,7 +20,7 @@ _AHEAD = 4
 class PlainFrames(replacement.PlainPolicy):
     """Pages by frame."""
 
-    def __init__(self, pool: replacement.PlainPool) -> None:
+    def __init__(self, pool: replacement.PolicyPool) -> None:
         super().__init__(pool)
         self.pages = [replacement.NONE] * pool.size
         self.free = list(reversed(range(pool.size)))
@@ -47,7 +47,7 @@ class PlainClock(PlainFrames):
         The count of a page that enters.
     """
 
-    def __init__(self, pool: replacement.PlainPool, limit: int, entering: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, limit: int, entering: int) -> None:
         super().__init__(pool)
         self.limit, self.entering, self.hand = limit, entering, 0
         self.count: dict[int, int] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from algorithms.replacement._rings import LENGTHS, leave, ring_of
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.replacement import NEWER, SIZE, PlainPolicy, PlainPool, PoolState
+from flashsim.core.replacement import NEWER, SIZE, PlainPolicy, PolicyPool, PoolState
 
 T1, T2, B1, B2 = range(1, 5)
 
@@ -18,7 +18,7 @@ T1, T2, B1, B2 = range(1, 5)
 class PlainDirectory(PlainPolicy):
     """The four lists, each from the oldest page to the newest, with the reference bits of those that are resident, and the target."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: PolicyPool) -> None:
         super().__init__(pool)
         self.t1, self.t2, self.b1, self.b2 = (OrderedDict[int, bool]() for _ in range(4))
         self.p = 0.0

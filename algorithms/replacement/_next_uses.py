@@ -34,7 +34,7 @@ _ITEMS = replacement.OWN_NUMBER
 class PlainNextUses(replacement.PlainPolicy):
     """Next use of each resident page."""
 
-    def __init__(self, pool: replacement.PlainPool) -> None:
+    def __init__(self, pool: replacement.PolicyPool) -> None:
         super().__init__(pool)
         self.next_use: dict[int, int] = {}
 

@@ -6,7 +6,7 @@ A page is in T1 if it was seen once lately and in T2 if more often; those that l
 from algorithms.replacement._directory import B2, T1, T2, PlainDirectory, adapt, make_room, target
 from algorithms.replacement._rings import LENGTHS, RING, RINGS, forget, join, leave, move, oldest_of, ring_of
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import NONE, SIZE, PlainPool, PoolState, oldest, renew
+from flashsim.core.replacement import NONE, SIZE, PolicyPool, PoolState, oldest, renew
 
 TITLE = "ARC, adaptive replacement cache (Megiddo and Modha, FAST 2003)"
 COLUMNS = 1
@@ -19,7 +19,7 @@ class Plain(PlainDirectory):
     Of the directory, a page is forgotten when another enters, which comes to the same as before the replacement.
     """
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: PolicyPool) -> None:
         super().__init__(pool)
         self.recalled = NONE
 

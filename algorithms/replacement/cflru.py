@@ -26,7 +26,7 @@ _WORKING, _CLEAN, _DIRTY = range(1, 4)
 class Plain(replacement.PlainPolicy):
     """The window's clean and dirty pages and the working region, each in the order of their last references."""
 
-    def __init__(self, pool: replacement.PlainPool, window: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, window: int) -> None:
         super().__init__(pool)
         self.room = pool.size - pool.size * window // 100
         self.orders = self.clean, self.dirty, self.working = OrderedDict[int, None](), OrderedDict[int, None](), OrderedDict[int, None]()

@@ -7,7 +7,7 @@ most simulators it is not, and so by default here (``entering``).
 
 from algorithms.replacement import _circle
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PlainPool, PoolState
+from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PolicyPool, PoolState
 
 TITLE = "CLOCK, second chance (Corbato, MIT Project MAC, 1968)"
 PARAMETERS = {"entering": Parameter(0, 0, 1, "whether the bit of a page that enters is set")}
@@ -18,7 +18,7 @@ setup, victim, forget = _circle.setup, _circle.victim, _circle.forget
 class Plain(_circle.PlainClock):
     """Frames in a circle, a bit for each page, and a hand."""
 
-    def __init__(self, pool: PlainPool, entering: int) -> None:
+    def __init__(self, pool: PolicyPool, entering: int) -> None:
         super().__init__(pool, 1, entering)
 
 

@@ -52,7 +52,7 @@ class Plain(replacement.PlainPolicy):
     hot one leaves, and is forgotten.
     """
 
-    def __init__(self, pool: replacement.PlainPool, cold: int, most: int, ghosts: int, spare: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, cold: int, most: int, ghosts: int, spare: int) -> None:
         super().__init__(pool)
         self.least = min(max(cold * pool.size // 100, 2), pool.size)
         self.most = max(most * pool.size // 100, self.least)

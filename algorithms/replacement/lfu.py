@@ -25,7 +25,7 @@ _SUM, _GROUPS, _FREE = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3)
 class Plain(replacement.PlainPolicy):
     """The count of each page, and the pages of each count, those first that came to it first."""
 
-    def __init__(self, pool: replacement.PlainPool, average: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, average: int) -> None:
         super().__init__(pool)
         self.average, self.total = average, 0
         self.count: dict[int, int] = {}

@@ -27,7 +27,7 @@ class Plain(replacement.PlainPolicy):
     oldest LIR page that is not leaves, and is forgotten.
     """
 
-    def __init__(self, pool: replacement.PlainPool, hir: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, hir: int) -> None:
         super().__init__(pool)
         self.most_lirs = pool.size - max(min(max(hir * pool.size // 100, 2), pool.size - 1), 1)
         self.lirs: set[int] = set()

@@ -48,7 +48,7 @@ def COLUMNS(parameters: Mapping[str, int]) -> int:  # noqa: N802
 class Plain(replacement.PlainPolicy):
     """The paper's history control blocks."""
 
-    def __init__(self, pool: replacement.PlainPool, k: int, correlated: int, retained: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, k: int, correlated: int, retained: int) -> None:
         super().__init__(pool)
         self.k, self.correlated, self.retained = k, correlated, retained
         #: HIST of the paper: times of a page's last uncorrelated references, the newest first, 0 for what is not known.

@@ -28,7 +28,7 @@ forget = replacement.stay  # the page's item is found out to stand for no reside
 class Plain(_next_uses.PlainNextUses):
     """Next use of each resident page, and whether the page is written again."""
 
-    def __init__(self, pool: replacement.PlainPool, price: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, price: int) -> None:
         super().__init__(pool)
         self.price = price
         self.written_again: dict[int, bool] = {}

@@ -7,7 +7,7 @@ Which pages it draws is a function of the pool's seed and of how many draws ther
 from algorithms.replacement import _circle
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import FLAGS, PINNED, SEED, SIZE, PlainPool, PoolState, stay
+from flashsim.core.replacement import FLAGS, PINNED, SEED, SIZE, PolicyPool, PoolState, stay
 
 TITLE = "random (Belady, IBM Systems Journal 5(2), 1966)"
 WORDS = _circle.FRAME_WORDS
@@ -18,7 +18,7 @@ hit, forget = stay, _circle.forget
 class Plain(_circle.PlainFrames):
     """Pages by frame, and how many draws there were."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: PolicyPool) -> None:
         super().__init__(pool)
         self.draws = mixed(pool.seed)
 

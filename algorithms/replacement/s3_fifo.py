@@ -37,7 +37,7 @@ forget = _rings.forget
 class Plain(replacement.PlainPolicy):
     """The paper's three queues, with how often each page was referenced."""
 
-    def __init__(self, pool: replacement.PlainPool, small: int, ghosts: int, moves: int, fill: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, small: int, ghosts: int, moves: int, fill: int) -> None:
         super().__init__(pool)
         self.most_small, self.most_ghosts, self.moves = max(1, pool.size * small // 100), pool.size * ghosts // 100, moves
         self.small, self.main, self.ghosts = (OrderedDict[int, int]() for _ in range(3))

@@ -16,7 +16,7 @@ _RING, _HAND, _VISITED = 0, replacement.OWN_NUMBER, replacement.OWN
 class Plain(replacement.PlainPolicy):
     """Pages in the order in which they entered, whether each was referenced since, and the place at which the hand stands."""
 
-    def __init__(self, pool: replacement.PlainPool) -> None:
+    def __init__(self, pool: replacement.PolicyPool) -> None:
         super().__init__(pool)
         self.order: list[int] = []
         self.visited: dict[int, bool] = {}

@@ -49,7 +49,7 @@ def _counter(page: int, frames: int, row: int) -> int:
 class Plain(replacement.PlainPolicy):
     """Three orders of last references, and how often pages were referenced."""
 
-    def __init__(self, pool: replacement.PlainPool, window: int, protected: int, sample: int) -> None:
+    def __init__(self, pool: replacement.PolicyPool, window: int, protected: int, sample: int) -> None:
         super().__init__(pool)
         main = pool.size * (100 - window) // 100
         self.most_window, self.most_protected, self.sample = pool.size - main, main * protected // 100, sample * pool.size

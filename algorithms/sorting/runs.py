@@ -30,7 +30,7 @@ _DONE, _PAIRS_FULL, _GROUP_FULL = range(3)
 _NEXT, _KEY, _COUNT, _SKIP = range(4)
 
 
-class Selection:
+class ReplacementSelection:
     """The memory of a replacement selection; its tree grows to as many leaves as tuples of this size need.
 
     Parameters
@@ -96,7 +96,7 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
     capacity
         Bytes of tuples in memory.
     """
-    selection = Selection(capacity, file.tuples)
+    selection = ReplacementSelection(capacity, file.tuples)
     run_pages = min(file.pages, 2 * capacity // file.page_size + 1)
     output: Output | None = None
     for first, pages in spans(file.pages, input_pages):

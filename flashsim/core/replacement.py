@@ -90,7 +90,7 @@ class Parameter(NamedTuple):
     meaning: str
 
 
-class PlainPool(Protocol):
+class PolicyPool(Protocol):
     """The face of a pool to a policy of ordinary Python."""
 
     size: int  # frames
@@ -109,7 +109,7 @@ class PlainPool(Protocol):
 class PlainPolicy(ABC):
     """A policy to read: its methods mean what the kernels of the same names do."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: PolicyPool) -> None:
         self.pool = pool
 
     @abstractmethod
@@ -140,7 +140,7 @@ class PlainPolicy(ABC):
 class PlainQueue(PlainPolicy):
     """Pages in the order in which they entered, of which the oldest leaves."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: PolicyPool) -> None:
         super().__init__(pool)
         self.order: OrderedDict[int, bool] = OrderedDict()
 

@@ -20,7 +20,7 @@ from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Control, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Coordination, Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
+from flashsim.execution.strand_state import Coordination, Port, Record, Site, StrandState, StrandStep, check_duration, check_strand, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
 
@@ -183,7 +183,7 @@ class ConcurrentDriver:
         heappush(self._timers, (self.now + duration, strand.number, strand))
         yield
 
-    def _work(self, strand: StrandState, step: Step) -> Iterator[None]:
+    def _work(self, strand: StrandState, step: StrandStep) -> Iterator[None]:
         cores = self._cores[step.place]
         if cores.free:
             cores.free -= 1

@@ -21,7 +21,7 @@ from flashsim.execution.machine import Machine, load
 from flashsim.execution.real import RealStrand, StrandThreads
 from flashsim.execution.requests import HOST, Algorithm
 from flashsim.execution.run import ConcurrentRun, Run, in_one
-from flashsim.execution.simulated import Simulated
+from flashsim.execution.simulated import SimulatedBackend
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.placement import PLACEMENTS
@@ -99,7 +99,7 @@ def simulate(
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
-    return drive(algorithm, Simulated(load(files, machines, placement), ColumnContent(), machines, trim=trim), results)
+    return drive(algorithm, SimulatedBackend(load(files, machines, placement), ColumnContent(), machines, trim=trim), results)
 
 
 def run_strands(

@@ -23,7 +23,7 @@ from flashsim.storage.volume import Volume
 _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
 
 
-class Simulated(FileAccess):
+class SimulatedBackend(FileAccess):
     """The backend: one volume and content, any number of machines, for which groups of requests are gathered.
 
     Parameters

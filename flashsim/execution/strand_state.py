@@ -26,7 +26,7 @@ from flashsim.storage.volume import Extents, Volume
 
 
 @dataclass(slots=True)
-class Step:
+class StrandStep:
     """Work on one core, then, if there are any, requests at once, in a group for each device."""
 
     place: str = HOST
@@ -133,7 +133,7 @@ class StrandState(FileAccess):
         self.last = (0, -1)  # when the last request completed that this strand waited for, and its number in the record
         if parent is not None:
             self.runs[0].phase.name, self.last = parent.runs[0].phase.name, parent.last
-        self._steps: list[Step] = []
+        self._steps: list[StrandStep] = []
         self._began = site.clock()
         self._busy = 0  # until then
 
@@ -149,7 +149,7 @@ class StrandState(FileAccess):
         time = round(machine.cpu.user_time(request.work, request.place))
         check_duration("work", time, self.site.clock())
         self.runs[0].phase.user_time += time
-        self._steps.append(Step(request.place, time))
+        self._steps.append(StrandStep(request.place, time))
 
     def phase_ends(self) -> None:
         """Time of the phase that was neither work nor I/O is a wait."""
@@ -161,7 +161,7 @@ class StrandState(FileAccess):
             self._busy = busy
         self._began = now
 
-    def take_steps(self) -> list[Step]:
+    def take_steps(self) -> list[StrandStep]:
         """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
@@ -175,7 +175,7 @@ class StrandState(FileAccess):
         machine, extents = self.site.machine, groups[0].extents
         if machine is None:
             if any(len(group.extents.lengths) for group in groups):
-                self._steps.append(Step(groups=groups))
+                self._steps.append(StrandStep(groups=groups))
             return
         if groups[0].at_once:
             kernel = kernel_times_at_once(machine.cpu, machine.devices, groups)
@@ -184,10 +184,10 @@ class StrandState(FileAccess):
         self.runs[0].phase.kernel_time += int(kernel.sum())
         before = self._steps.pop().work if self._steps and not self._steps[-1].groups else 0
         for part, time in _parts(groups, kernel.tolist()):
-            self._steps.append(Step(HOST, before + time, part))
+            self._steps.append(StrandStep(HOST, before + time, part))
             before = 0
         if before:
-            self._steps.append(Step(HOST, before))
+            self._steps.append(StrandStep(HOST, before))
 
 
 def _parts(groups: Sequence[Group], kernel: list[int]) -> Iterator[tuple[Sequence[Group], int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File, HeapFile, ranges
-from flashsim.storage.placement.base import PLACEMENTS, DeviceMap, Room, Runs
+from flashsim.storage.placement.base import PLACEMENTS, DeviceMap, FileRuns, Room
 
 
 class Extents(NamedTuple):
@@ -92,7 +92,7 @@ class Volume:
             raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {device_map.devices}")
         self.device = device_map.device
         self._rooms = [Room(capacity, scale=scale) for capacity in capacities]
-        self._systems: list[Runs] = [member.FileSystem(room) for room in self._rooms]
+        self._systems: list[FileRuns] = [member.FileSystem(room) for room in self._rooms]
         self._files: dict[File, _Segments] = {}
 
     @property

@@ -30,7 +30,7 @@ from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, T
 from flashsim.core.units import GIB, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content, FileContent, MemoryContent
-from flashsim.device.nbd.drive import Served, ServedDrive
+from flashsim.device.nbd.drive import ServedRequest, ServedDrive
 from flashsim.device.nbd.protocol import Export
 from flashsim.device.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
@@ -202,13 +202,13 @@ class Journal:
         self._report = DeviceReport(preset)
         self._took = [Histogram() for _ in OPERATIONS]  # from coming to reply, real
         self._behind = [Histogram() for _ in OPERATIONS]  # from when the reply was due, real
-        self._ahead: dict[int, Served] = {}  # those that await one before them
-        self._rows: list[Served] = []
+        self._ahead: dict[int, ServedRequest] = {}  # those that await one before them
+        self._rows: list[ServedRequest] = []
         self._trace = trace
         self._writer = ThreadPoolExecutor(1)  # compressing a part of a trace takes longer than a client may wait
         self._problem: FlashsimError | None = None
 
-    def add(self, request: Served) -> None:
+    def add(self, request: ServedRequest) -> None:
         """Take a request that has been answered; once all have come, their numbers are those of arrival, without gaps."""
         self._ahead[request.number] = request
         while self.requests in self._ahead:

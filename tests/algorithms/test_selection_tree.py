@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.sorting import tournament as tree
-from algorithms.sorting.runs import Selection
+from algorithms.sorting.runs import ReplacementSelection
 from flashsim.storage.rows import keyed
 
 _LEAST, _MOST = -(1 << 63) + 1, (1 << 63) - 1
@@ -60,7 +60,7 @@ def test_four_nodes_that_are_compared_share_a_cache_line():
 def test_runs_are_those_of_a_heap(capacity):
     rng = np.random.default_rng(3)
     numbers, sizes = rng.integers(_LEAST, _MOST, 60_000), rng.integers(40, 60, 60_000)
-    selection = Selection(capacity, len(numbers))
+    selection = ReplacementSelection(capacity, len(numbers))
     chosen, ends = [], []
     for tuples, run_ends in selection.feed(keyed(numbers, np.arange(60_000)), sizes, last=True):
         chosen += tuples.rows.tolist()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.joins import sort_merge
 from algorithms.joins.base import JoinParameters
-from algorithms.sorting.runs import Selection
+from algorithms.sorting.runs import ReplacementSelection
 from flashsim.execution.requests import Work
 from flashsim.storage.rows import keyed
 from models.allocation.buffers import SortMergeAllocation
@@ -21,7 +21,7 @@ from tests.algorithms.strict_driver import oracle, relation_file, run
 def select(keys, sizes, capacity, block=64):
     """Runs of row numbers, and the comparisons made."""
     keys, sizes = np.asarray(keys, np.int64), np.asarray(sizes, np.int64)
-    selection, runs = Selection(capacity, len(keys)), [[]]
+    selection, runs = ReplacementSelection(capacity, len(keys)), [[]]
     starts = range(0, max(1, len(keys)), block)
     for start in starts:
         part = slice(start, start + block)

@@ -10,19 +10,19 @@ import pytest
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import GIB, KIB, MIB
-from traces.workload.base import FAMILY, Pattern, Run, Setting
+from traces.workload.base import FAMILY, Pattern, WorkloadRun, WorkloadSpace
 
 SETTINGS = (
-    Setting(4 * MIB),
-    Setting(GIB, quick=True),
-    Setting(GIB, least=4096, write=False, count=100),
-    Setting(5 * GIB + 32 * KIB, count=1),
+    WorkloadSpace(4 * MIB),
+    WorkloadSpace(GIB, quick=True),
+    WorkloadSpace(GIB, least=4096, write=False, count=100),
+    WorkloadSpace(5 * GIB + 32 * KIB, count=1),
 )
 
 
 @pytest.mark.parametrize("name", FAMILY.names())
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_requests_stay_in_the_area_on_multiples_of_the_unit(name: str, setting: Setting) -> None:
+def test_requests_stay_in_the_area_on_multiples_of_the_unit(name: str, setting: WorkloadSpace) -> None:
     runs = list(FAMILY.load(name).runs(setting))
     assert runs
     for run in runs:
@@ -37,7 +37,7 @@ def test_requests_stay_in_the_area_on_multiples_of_the_unit(name: str, setting: 
 
 @pytest.mark.parametrize("name", FAMILY.names())
 def test_a_process_has_one_request_at_a_time(name: str) -> None:
-    for run in FAMILY.load(name).runs(Setting(GIB, quick=True)):
+    for run in FAMILY.load(name).runs(WorkloadSpace(GIB, quick=True)):
         requests = run.requests(1)
         for stream in np.unique(requests["stream"]):
             rows = np.flatnonzero(requests["stream"] == stream)
@@ -48,9 +48,9 @@ def test_a_process_has_one_request_at_a_time(name: str) -> None:
 @pytest.mark.parametrize("name", FAMILY.names())
 def test_the_seed_decides_and_runs_differ_by_their_parameter(name: str) -> None:
     member = FAMILY.load(name)
-    first, again = ([run.requests(1) for run in member.runs(Setting(GIB, quick=True))] for _ in range(2))
+    first, again = ([run.requests(1) for run in member.runs(WorkloadSpace(GIB, quick=True))] for _ in range(2))
     assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
-    runs = list(member.runs(Setting(GIB)))
+    runs = list(member.runs(WorkloadSpace(GIB)))
     assert len({(run.name, run.value) for run in runs}) == len(runs)
     for pattern in {run.name for run in runs}:
         values = [run.value for run in runs if run.name == pattern]
@@ -79,12 +79,12 @@ def test_patterns_are_the_papers_formulas() -> None:
 
 def test_mixes_and_bursts_take_turns() -> None:
     reads, writes = Pattern(READ, 1024, 4096), Pattern(WRITE, 1024, 4096)
-    mixed = Run("SR/SW", 2, (reads, writes), 7, ratio=2).requests(0)
+    mixed = WorkloadRun("SR/SW", 2, (reads, writes), 7, ratio=2).requests(0)
     assert mixed["operation"].tolist() == [WRITE, READ, READ, WRITE, READ, READ, WRITE]
     assert mixed["offset"].tolist() == [0, 0, 1024, 1024, 2048, 3072, 2048]
-    bursts = Run("SR", 3, (reads,), 7, pause=5, burst=3).requests(0)
+    bursts = WorkloadRun("SR", 3, (reads,), 7, pause=5, burst=3).requests(0)
     assert bursts["think"].tolist() == [0, 0, 0, 5, 0, 0, 5]
-    parallel = Run("SR", 2, (reads, reads), 4, pause=5).requests(0)
+    parallel = WorkloadRun("SR", 2, (reads, reads), 4, pause=5).requests(0)
     assert parallel["think"].tolist() == [0, 0, 5, 5]
     assert parallel["stream"].tolist() == [0, 1, 0, 1]
 
@@ -94,7 +94,7 @@ def test_mixes_and_bursts_take_turns() -> None:
 )
 def test_impossible_settings_are_refused(values: dict[str, int]) -> None:
     with pytest.raises(InvalidParameterError):
-        Setting(**values)
+        WorkloadSpace(**values)
 
 
 def test_a_workload_may_live_in_any_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from flashsim.core.errors import UnknownNameError
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, PlainPool
 from models.extended_pool import Clients, Service, predict
-from models.pool_flows import DESIGNS, References, Window, flows, stays
+from models.pool_flows import DESIGNS, ReferenceStream, Window, flows, stays
 from traces.summary.reuse import ReuseDistances
 
 PAGES, COUNT = 3000, 120_000
@@ -18,11 +18,11 @@ WINDOW = Window(COUNT * 4 // 5, COUNT * 9 // 10, COUNT)
 DISK, SSD = Service(8 / 1015, 8 / 895, 1 / 26370, 8), Service(1 / 12182, 1 / 12374)
 
 
-def drawn(seed: int, writes: float = 0.3) -> References:
+def drawn(seed: int, writes: float = 0.3) -> ReferenceStream:
     """References that fall off as a power."""
     draw = np.random.default_rng(seed)
     pages = (PAGES * draw.random(COUNT) ** 3).astype(np.int64)
-    return References(pages, draw.random(COUNT) < writes, np.zeros(COUNT, bool))
+    return ReferenceStream(pages, draw.random(COUNT) < writes, np.zeros(COUNT, bool))
 
 
 @pytest.mark.parametrize("frames", [30, 300, 1500])

@@ -23,7 +23,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState, apply
-from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
@@ -60,7 +60,7 @@ class StateMachine(RuleBasedStateMachine):
             apply(number, state.flash)
         return [row.kind for row in rows]
 
-    def check(self, row: Planned) -> None:
+    def check(self, row: PlannedOperation) -> None:
         """Programs in order and only after an erase; copies of what is there; erases of what nobody needs."""
         state, per_block = self.state, self.parameters.pages_per_block
         place = row.place

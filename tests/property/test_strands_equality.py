@@ -17,7 +17,7 @@ from flashsim.execution.concurrent import ConcurrentDriver
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Psync, Read
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.simulated import Simulated
+from flashsim.execution.simulated import SimulatedBackend
 from flashsim.storage.heap_file import HeapFile
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGE, PAGES, Places, Program, machine, outcome, station
 from tests.flashsim.execution.strands_specification import ConcurrentSpecification
@@ -63,7 +63,7 @@ def alone(seed: int) -> bool:
     for serial in (True, False):
         on, places = machine(seed), Places()
         algorithm = Program(seed, len(on.devices), 1).alone()
-        backend: Any = Simulated(places, places, [on]) if serial else ConcurrentDriver(places, places, on)  # type: ignore[arg-type]
+        backend: Any = SimulatedBackend(places, places, [on]) if serial else ConcurrentDriver(places, places, on)  # type: ignore[arg-type]
         run = drive(algorithm, backend)[0] if serial else backend.run(algorithm).strands[0]
         costs = [replace(phase, seeks=0, seek_time=0) for phase in run.phases]  # a strand does not know the head's movements
         found.append((costs, run.outstanding.as_dict(), on.now, list(_requests(on.sink.rows))))  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ def test_a_set_ends_as_queues_of_servers_say(reads: list[tuple[int, int, int]], 
     def algorithm() -> Algorithm:
         yield Psync(requests)
 
-    (run,) = drive(algorithm(), Simulated(places, places, [on]))  # type: ignore[arg-type]
+    (run,) = drive(algorithm(), SimulatedBackend(places, places, [on]))  # type: ignore[arg-type]
     least, most = [0.0], [0.0]
     for number, (count, service) in enumerate(servers):
         times = [service + (-(-pages * PAGE * 10**9 // rate) if rate else 0) for device, _, pages in reads if device == number]

@@ -33,7 +33,7 @@ class PageExample(NamedTuple):
     writes: Sequence[bool] | None = None
 
 
-class PageFormat(Protocol):
+class PageTraceFormat(Protocol):
     """A member's module."""
 
     TITLE: str  # a line that says what it is
@@ -53,7 +53,7 @@ class PageFormat(Protocol):
         """
 
     @optional
-    def configured(self, options: str) -> PageFormat:
+    def configured(self, options: str) -> PageTraceFormat:
         """A format that knows what its files do not say of themselves.
 
         Raises
@@ -75,10 +75,10 @@ class PageFormat(Protocol):
         raise InvalidParameterError("page trace format", self.TITLE, "it can only be read; lines and parquet can be written")
 
 
-PAGE_FORMATS = Family("traces.page_format", "page trace format", PageFormat)
+PAGE_FORMATS = Family("traces.page_format", "page trace format", PageTraceFormat)
 
 
-def load_page_format(name: str) -> PageFormat:
+def load_page_format(name: str) -> PageTraceFormat:
     """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.configured`)."""
     member, colon, options = name.partition(":")
     return PAGE_FORMATS.load(member).configured(options) if colon else PAGE_FORMATS.load(name)

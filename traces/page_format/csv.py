@@ -14,7 +14,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
-from traces.page_format.base import PageExample, PageFormat, Parser
+from traces.page_format.base import PageExample, PageTraceFormat, Parser
 
 TITLE = "CSV with a column page, id, key or object"
 EXAMPLE = PageExample(
@@ -29,7 +29,7 @@ _WRITES = "w write set put add replace cas append prepend incr decr update inser
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
 
 
-def configured(options: str) -> PageFormat:
+def configured(options: str) -> PageTraceFormat:
     """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
     pairs = [option.strip().partition("=")[::2] for option in options.split(",")]
     columns = dict(pairs)
@@ -39,10 +39,10 @@ def configured(options: str) -> PageFormat:
     if len(columns) < len(pairs) or columns["page"] == name:
         raise InvalidParameterError("columns", repr(options[:60]), "page and write are named once each, and are two columns")
     means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
-    return _NamedColumns(columns["page"], name, means)
+    return _PageColumns(columns["page"], name, means)
 
 
-class _NamedColumns(PageFormat):
+class _PageColumns(PageTraceFormat):
     """Files whose columns are what their names, or the user, say; what is not given is found by its name."""
 
     TITLE = TITLE
@@ -50,7 +50,7 @@ class _NamedColumns(PageFormat):
     def __init__(self, page: str = "", write: str = "", means: Mapping[str, bool] = _MEANS) -> None:
         self._page, self._write, self._means = page, write, means
 
-    def configured(self, options: str) -> PageFormat:
+    def configured(self, options: str) -> PageTraceFormat:
         return configured(options)
 
     def _columns(self, line: str) -> tuple[str, list[str], str | None, str | None]:
@@ -93,4 +93,4 @@ class _NamedColumns(PageFormat):
         return writes > 0
 
 
-recognise, references = _NamedColumns().recognise, _NamedColumns().references
+recognise, references = _PageColumns().recognise, _PageColumns().references

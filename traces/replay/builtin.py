@@ -37,14 +37,14 @@ def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe:
     Batches of the trace are served one after another, each until all its requests have completed, and the next one is read meanwhile.
     What is written is random.
     """
-    run = _Run(device, pace, depth, observe, progress)
+    run = _ReplayRun(device, pace, depth, observe, progress)
     for batch in _ahead(batches):
         run.window(batch)
     how = "plain calls" if pace == "asap" and depth == 1 else device.queue.TITLE
     return f"{how}{', through the page cache' if device.buffered else ''}"
 
 
-class _Run:
+class _ReplayRun:
     """A replay under way."""
 
     def __init__(self, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None) -> None:

@@ -65,7 +65,7 @@ class Region(NamedTuple):
     most: int
 
 
-class Layout(NamedTuple):
+class PageLayout(NamedTuple):
     """Sizes of a database, and the pages of all tables."""
 
     warehouses: int
@@ -114,7 +114,7 @@ class Database(NamedTuple):
         The logarithm of each customer's chance that a new order is of somebody else, shape (customers,).
     """
 
-    layout: Layout
+    layout: PageLayout
     constants: Constants
     districts: Integers
     odds: npt.NDArray[np.float64]
@@ -168,17 +168,17 @@ def page_of_district(region: Region, districts: int, district: int, page: int) -
 
 
 @inlined_kernel
-def customer_page(layout: Layout, district: int, customer: int) -> int:
+def customer_page(layout: PageLayout, district: int, customer: int) -> int:
     return page_of(layout.customer, district * layout.customers + customer)
 
 
 @inlined_kernel
-def order_page(layout: Layout, district: int, order: int) -> int:
+def order_page(layout: PageLayout, district: int, order: int) -> int:
     return page_of_district(layout.order, layout.districts, district, order // layout.order.page_rows)
 
 
 @inlined_kernel
-def new_order_page(layout: Layout, district: int, order: int) -> int:
+def new_order_page(layout: PageLayout, district: int, order: int) -> int:
     page = order // layout.new_order.page_rows % layout.new_order.pages
     return page_of_district(layout.new_order, layout.districts, district, page)
 
@@ -189,7 +189,7 @@ def order_key(constants: Constants, district: int, order: int) -> int:
 
 
 @lean_kernel
-def customer_of(layout: Layout, constants: Constants, district: int, order: int) -> int:
+def customer_of(layout: PageLayout, constants: Constants, district: int, order: int) -> int:
     """Customer of an order; of the orders at the start every customer has one (clause 4.3.3.1)."""
     if order < layout.customers:
         return order * constants.back % layout.customers
@@ -199,7 +199,7 @@ def customer_of(layout: Layout, constants: Constants, district: int, order: int)
 
 
 @lean_kernel
-def item_of(layout: Layout, constants: Constants, key: int, line: int, order: int) -> int:
+def item_of(layout: PageLayout, constants: Constants, key: int, line: int, order: int) -> int:
     """The item of an order's line; those of the orders at the start are drawn evenly (clause 4.3.3.1)."""
     low, draw = draw_of(key, _ITEMS + 4 * line), draw_of(key, _ITEMS + 4 * line + 1)
     if order < layout.customers:
@@ -213,13 +213,13 @@ def lines_of(key: int) -> int:
 
 
 @inlined_kernel
-def line_page(layout: Layout, order: int) -> int:
+def line_page(layout: PageLayout, order: int) -> int:
     """The page of a district's order lines that holds the first one of an order."""
     return order * LINES // layout.line.page_rows
 
 
 @inlined_kernel
-def refer_to_lines(layout: Layout, references: Integers, row: int, district: int, first: int, last: int, marks: int) -> int:
+def refer_to_lines(layout: PageLayout, references: Integers, row: int, district: int, first: int, last: int, marks: int) -> int:
     """Reference all pages with lines of some orders that are there already."""
     for page in range(line_page(layout, first), ((last + 1) * LINES - 1) // layout.line.page_rows + 1):
         row = refer(references, row, page_of_district(layout.line, layout.districts, district, page), marks)
@@ -239,7 +239,7 @@ def choose_customer(db: Database, words: Integers, district: int) -> int:
 
 
 @lean_kernel
-def refer_to_customer(layout: Layout, references: Integers, row: int, words: Integers, district: int, customer: int, marks: int) -> int:
+def refer_to_customer(layout: PageLayout, references: Integers, row: int, words: Integers, district: int, customer: int, marks: int) -> int:
     """Reference a customer's page, and before it a leaf of the index if the name was given."""
     if is_so(int(words[BY_NAME]), NAMED):
         name = customer % (layout.customers // NAMESAKES)

@@ -41,7 +41,7 @@ import numpy as np
 from flashsim.core import parameters, rng, units
 from flashsim.core.transactions import Transactions
 from traces.transactions import _tpc_c_profiles as profiles
-from traces.transactions._tpc_c_profiles import DISTRICTS, Layout, Region
+from traces.transactions._tpc_c_profiles import DISTRICTS, PageLayout, Region
 from traces.transactions.base import Metric, TransactionWorkload, rows_of_a_page
 
 TITLE = "TPC-C's five transactions"
@@ -78,7 +78,7 @@ class Workload(TransactionWorkload):
     items: bool = parameters.switch("whether the table of items is read, too", default=False)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> PageLayout:
         return layout(self.warehouses, self.fill, self.growth, self.items)
 
     @property
@@ -130,7 +130,7 @@ class Workload(TransactionWorkload):
             part += 1
 
 
-def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> Layout:
+def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> PageLayout:
     """The layout of so many warehouses.
 
     Parameters
@@ -163,4 +163,4 @@ def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> Layo
         most = ceil(regions[name].pages * growth * (1 if apart else districts)) + 1
         regions[name] = regions[name]._replace(grown=end, most=most)
         end += most * (districts if apart else 1)
-    return Layout(warehouses, districts, customers, max(1, customers * 3 // 10), items, at_start, end, **regions)
+    return PageLayout(warehouses, districts, customers, max(1, customers * 3 // 10), items, at_start, end, **regions)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "IOShift"
 UNIT = "bytes"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines, moved by nothing up to half a request."""
     values = [0, *setting.doubled(setting.least, setting.block // 2, quick=3)]
     for name, shift, pattern in baseline_runs(setting, values):
-        yield Run(name, shift, (replace(pattern, shift=shift),), setting.count)
+        yield WorkloadRun(name, shift, (replace(pattern, shift=shift),), setting.count)

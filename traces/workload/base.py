@@ -23,7 +23,7 @@ _LEAST_AREA = 128
 
 
 @dataclass(frozen=True)
-class Setting:
+class WorkloadSpace:
     """Space and amount of a workload's requests.
 
     Parameters
@@ -139,7 +139,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Run:
+class WorkloadRun:
     """One run: patterns, and how their requests follow each other; every process waits for its request before it sends the next.
 
     Parameters
@@ -186,20 +186,20 @@ class Run:
         return requests
 
 
-class Workload(Protocol):
+class DeviceWorkload(Protocol):
     """A member of the family."""
 
     PARAMETER: str  # what it varies
     UNIT: str  # of that parameter: "bytes", "ns" or "count"
 
-    def runs(self, setting: Setting) -> Iterator[Run]:
+    def runs(self, setting: WorkloadSpace) -> Iterator[WorkloadRun]:
         """The runs in order: reads first, each value of the parameter from small to large."""
 
 
-FAMILY = Family("traces.workload", "workload", Workload)
+FAMILY = Family("traces.workload", "workload", DeviceWorkload)
 
 
-def baseline_runs(setting: Setting, values: list[int], names: tuple[str, ...] = BASELINES) -> Iterator[tuple[str, int, Pattern]]:
+def baseline_runs(setting: WorkloadSpace, values: list[int], names: tuple[str, ...] = BASELINES) -> Iterator[tuple[str, int, Pattern]]:
     """Name, value and baseline pattern of every run that varies one parameter of one process, reads first."""
     for name in setting.baselines(names):
         for number, value in enumerate(values):

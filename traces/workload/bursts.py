@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from flashsim.core.units import MILLISECONDS
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "Burst"
 UNIT = "count"
@@ -11,7 +11,7 @@ UNIT = "count"
 _PAUSE = 100 * MILLISECONDS
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines in bursts of 8 to 512 requests."""
     for name, burst, pattern in baseline_runs(setting, setting.doubled(8, 512, quick=2)):
-        yield Run(name, burst, (pattern,), setting.count, pause=_PAUSE, burst=burst)
+        yield WorkloadRun(name, burst, (pattern,), setting.count, pause=_PAUSE, burst=burst)

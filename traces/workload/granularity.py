@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from flashsim.core.units import KIB
-from traces.workload.base import Run, Setting
+from traces.workload.base import WorkloadRun, WorkloadSpace
 
 PARAMETER = "IOSize"
 UNIT = "bytes"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines at sizes from the smallest to 512 KiB."""
     values = setting.doubled(setting.least, min(512 * KIB, setting.size // 8), quick=3)
     for name in setting.baselines():
         for number, size in enumerate(values):
-            yield Run(name, size, (setting.pattern(name, number, size),), setting.count)
+            yield WorkloadRun(name, size, (setting.pattern(name, number, size),), setting.count)

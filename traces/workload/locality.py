@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "TargetSize"
 UNIT = "bytes"
@@ -12,9 +12,9 @@ UNIT = "bytes"
 _RANDOM, _SEQUENTIAL = 2**16, 2**8
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines in areas from one request to 65,536 (sequential: 256)."""
     for names, most in ((("SR",), _SEQUENTIAL), (("RR", "RW"), _RANDOM), (("SW",), _SEQUENTIAL)):
         values = setting.doubled(setting.block, min(most * setting.block, setting.size // 2))
         for name, size, pattern in baseline_runs(setting, values, names):
-            yield Run(name, size, (replace(pattern, target_size=min(size, pattern.target_size)),), setting.count)
+            yield WorkloadRun(name, size, (replace(pattern, target_size=min(size, pattern.target_size)),), setting.count)

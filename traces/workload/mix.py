@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from traces.workload.base import Run, Setting
+from traces.workload.base import WorkloadRun, WorkloadSpace
 
 PARAMETER = "Ratio"
 UNIT = "count"
@@ -10,11 +10,11 @@ UNIT = "count"
 _PAIRS = (("SR", "RR"), ("SR", "RW"), ("RR", "RW"), ("SR", "SW"), ("RR", "SW"), ("SW", "RW"))
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The six pairs of different baselines at ratios from 1 to 64."""
     for first, second in _PAIRS:
         if not setting.write and "W" in first + second:
             continue
         for number, ratio in enumerate(setting.doubled(1, 64, quick=3)):
             patterns = (setting.pattern(first, number), setting.pattern(second, number))
-            yield Run(f"{first}/{second}", ratio, patterns, setting.count, ratio=ratio)
+            yield WorkloadRun(f"{first}/{second}", ratio, patterns, setting.count, ratio=ratio)

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "Incr"
 UNIT = "count"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """Sequential reads and writes with increments -1, 0, and 1 to 256 requests; writes in the whole area."""
     for name, increment, pattern in baseline_runs(setting, [-1, 0, *setting.doubled(1, 256)], ("SR", "SW")):
         whole = setting.size // setting.block * setting.block
         moved = replace(pattern, increment=increment, target_offset=0, target_size=whole)
-        yield Run(name, increment, (moved if abs(increment) > 1 else replace(pattern, increment=increment),), setting.count)
+        yield WorkloadRun(name, increment, (moved if abs(increment) > 1 else replace(pattern, increment=increment),), setting.count)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "ParallelDegree"
 UNIT = "count"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines in 1 to 16 processes."""
     values = setting.doubled(1, min(16, setting.count), quick=2)
     for name, degree, pattern in baseline_runs(setting, values):
-        yield Run(name, degree, tuple(pattern.part(number, degree) for number in range(degree)), setting.count)
+        yield WorkloadRun(name, degree, tuple(pattern.part(number, degree) for number in range(degree)), setting.count)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "Partitions"
 UNIT = "count"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """Sequential reads and writes in 1 to 256 areas."""
     values = setting.doubled(1, min(256, setting.size // 2 // setting.block, setting.count))
     for name, partitions, pattern in baseline_runs(setting, values, ("SR", "SW")):
-        yield Run(name, partitions, (replace(pattern, partitions=partitions),), setting.count)
+        yield WorkloadRun(name, partitions, (replace(pattern, partitions=partitions),), setting.count)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from flashsim.core.units import MICROSECONDS
-from traces.workload.base import Run, Setting, baseline_runs
+from traces.workload.base import WorkloadRun, WorkloadSpace, baseline_runs
 
 PARAMETER = "Pause"
 UNIT = "ns"
 
 
-def runs(setting: Setting) -> Iterator[Run]:
+def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines with 0.1 ms to 25.6 ms between requests."""
     values = setting.doubled(100 * MICROSECONDS, 25600 * MICROSECONDS)
     for name, pause, pattern in baseline_runs(setting, values):
-        yield Run(name, pause, (pattern,), setting.count, pause=pause)
+        yield WorkloadRun(name, pause, (pattern,), setting.count, pause=pause)

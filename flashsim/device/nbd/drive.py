@@ -33,7 +33,7 @@ def check_scale(scale: float) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class Served:
+class ServedRequest:
     """One request of a client and its life, times in ns: simulated ones by the drive's clock, and real ones.
 
     `number` counts the requests that the drive took; -1: refused.  `due` (real) is None where no latency is imposed, and `replied` (real)
@@ -89,15 +89,15 @@ class ServedDrive:
         self._device, self._start, self._origin = device, start, device.now
         self._scale = Fraction(scale)  # exact, so that what is due at a real time has completed by then
         self._count = 0
-        self._arrived: list[Served] = []  # since the last step
-        self._inside: dict[int, Served] = {}  # by the id of each request of the simulated drive that is not done
+        self._arrived: list[ServedRequest] = []  # since the last step
+        self._inside: dict[int, ServedRequest] = {}  # by the id of each request of the simulated drive that is not done
         self._next = NEVER
 
     @property
     def outstanding(self) -> int:
         return len(self._arrived) + len(self._inside)
 
-    def take(self, request: Request, stream: int, received: int) -> Served:
+    def take(self, request: Request, stream: int, received: int) -> ServedRequest:
         """Let a request have its effect and enter the drive, or be refused; `stream` says whose it is, `received` (real, ns) since when."""
         error, data = refusal(request, self.export), b""
         if not error and self.read_only_because and request.command in (NbdCommand.WRITE, NbdCommand.WRITE_ZEROES):
@@ -112,7 +112,7 @@ class ServedDrive:
             operation = TRIM
         flags = FORCE_UNIT_ACCESS if request.flags & CommandFlag.FUA else 0
         number = -1 if error else self._count
-        served = Served(number, stream, request.cookie, operation, flags, request.offset, request.length, received, error, data)
+        served = ServedRequest(number, stream, request.cookie, operation, flags, request.offset, request.length, received, error, data)
         if error:
             self.refused += 1
         else:
@@ -131,7 +131,7 @@ class ServedDrive:
             self.content.flush()
         return b""
 
-    def step(self, now: int) -> list[Served]:
+    def step(self, now: int) -> list[ServedRequest]:
         """Submit what has come, and return what is done by now (real, ns), in the order in which the drive completed it."""
         if self._arrived:
             self._submit()
@@ -147,7 +147,7 @@ class ServedDrive:
         """Latest time of the next step (real, ns): now, if something has come; NEVER, if nothing is going on."""
         return 0 if self._arrived else self._next
 
-    def finish(self) -> list[Served]:
+    def finish(self) -> list[ServedRequest]:
         """Pending requests, after the simulated drive has served them in no real time."""
         if self._arrived:
             self._submit()
@@ -158,7 +158,7 @@ class ServedDrive:
 
     def _submit(self) -> None:
         rows: list[tuple[int, ...]] = []
-        owners: list[Served] = []
+        owners: list[ServedRequest] = []
         for served in self._arrived:
             stream = served.stream % (1 << 15)
             rows.append((0, served.operation, 0, stream, served.flags, served.offset, served.length, served.number, -1, 0))
@@ -174,7 +174,7 @@ class ServedDrive:
         ids = self._device.submit(np.array(rows, REQUEST), at)
         self._inside.update(zip(ids.tolist(), owners, strict=True))
 
-    def _finish_parts(self, completions: Completions) -> list[Served]:
+    def _finish_parts(self, completions: Completions) -> list[ServedRequest]:
         finished = []
         for number, _, submitted, started, completed in completions.tolist():
             served = self._inside.pop(number)

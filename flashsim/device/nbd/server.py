@@ -12,7 +12,7 @@ from time import monotonic_ns
 
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
-from flashsim.device.nbd.drive import Served, ServedDrive
+from flashsim.device.nbd.drive import ServedDrive, ServedRequest
 from flashsim.device.nbd.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
 
 #: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
@@ -54,7 +54,7 @@ class Server:
         Connections that broke the protocol, or ended with requests that were not answered.
     """
 
-    def __init__(self, drive: ServedDrive, observe: Callable[[Served], None]) -> None:
+    def __init__(self, drive: ServedDrive, observe: Callable[[ServedRequest], None]) -> None:
         self.drive = drive
         self.clients = self.turned_away = self.broken = 0
         self._observe = observe
@@ -113,7 +113,7 @@ class Server:
     def _step(self) -> None:
         self._timer, self._soon = None, False
         requests = self.drive.step(monotonic_ns())
-        mine: dict[int, list[Served]] = {}
+        mine: dict[int, list[ServedRequest]] = {}
         for served in requests:
             mine.setdefault(served.stream, []).append(served)
         for stream, answered in mine.items():
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
         self.proceed()
         self._server.arrange()
 
-    def answer(self, answered: list[Served]) -> None:
+    def answer(self, answered: list[ServedRequest]) -> None:
         """Send replies to requests, and hang up with the last one that a client awaits before it leaves."""
         self._write(_replies(answered))
         self._requests -= len(answered)
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-def _replies(answered: list[Served]) -> bytes:
+def _replies(answered: list[ServedRequest]) -> bytes:
     return b"".join([reply(served.cookie, served.error, served.data) for served in answered])
 
 
@@ -232,5 +232,5 @@ def _carries(request: Request) -> int:
     return min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
 
 
-def _length_carried(served: Served) -> int:
+def _length_carried(served: ServedRequest) -> int:
     return served.length if served.operation in (READ, WRITE) else 0

@@ -23,7 +23,7 @@ _PLACE_BITS = 16
 _PLACE_MASK = (1 << _PLACE_BITS) - 1
 
 
-class Station(NamedTuple):
+class Servers(NamedTuple):
     """The tables of a station."""
 
     parameters: Integers
@@ -34,12 +34,12 @@ class Station(NamedTuple):
     places: Integers
 
 
-_STATE = types.Tuple((HOST_TABLES, types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR), Station)))
+_STATE = types.Tuple((HOST_TABLES, types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR), Servers)))
 _state_of = state_of(_STATE)
 
 
 @inlined_kernel
-def _serve(host: Host, station: Station, queue: int) -> None:
+def _serve(host: Host, station: Servers, queue: int) -> None:
     command = take_command(host, queue)
     row = command - host.scalars.command_base
     operation = host.commands[row].operation
@@ -55,7 +55,7 @@ def _serve(host: Host, station: Station, queue: int) -> None:
 
 
 @inlined_kernel
-def _end_service(host: Host, station: Station) -> None:
+def _end_service(host: Host, station: Servers) -> None:
     """The server that ends first is free again."""
     host.scalars.now = station.heap[0, 0]
     place = station.heap[0, 1] & _PLACE_MASK
@@ -97,7 +97,7 @@ class StationEngine(CompiledEngine):
         self.parameters = parameters
         super().__init__(HostQueue(parameters.servers), advance, _STATE)
         servers = parameters.servers
-        self._station = Station(parameters.vector(), np.zeros(6, np.int64), np.zeros((servers, 2), np.int64), np.arange(1, servers + 1))
+        self._station = Servers(parameters.vector(), np.zeros(6, np.int64), np.zeros((servers, 2), np.int64), np.arange(1, servers + 1))
 
     @property
     def next_event(self) -> int:

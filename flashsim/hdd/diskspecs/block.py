@@ -15,7 +15,7 @@ from flashsim.core.units import MILLISECONDS
 SECTOR = 512
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A line of a file."""
 
     path: Path
@@ -34,14 +34,14 @@ class Word(NamedTuple):
     """A word or number."""
 
     text: str
-    at: Place
+    at: SourcePlace
 
 
-class Listing(NamedTuple):
+class ValueList(NamedTuple):
     """A list of values."""
 
     items: tuple[Value, ...]
-    at: Place
+    at: SourcePlace
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Block:
     kind: str
     name: str
     entries: dict[str, Value]
-    at: Place
+    at: SourcePlace
     _read: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def has(self, key: str) -> bool:
@@ -87,14 +87,14 @@ class Block:
     def numbers(self, key: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         if default is not None and not self.has(key):
             return tuple(default)
-        return tuple(_number(key, _checked(key, item, Word, "a number")) for item in self._value(key, Listing, "a list").items)
+        return tuple(_number(key, _checked(key, item, Word, "a number")) for item in self._value(key, ValueList, "a list").items)
 
     def child(self, key: str, kind: str) -> Block:
         """A block of some kind."""
         return _of_kind(key, self._value(key, Block, f"a block ({kind})"), kind)
 
     def children(self, key: str, kind: str) -> list[Block]:
-        items = self._value(key, Listing, "a list").items
+        items = self._value(key, ValueList, "a list").items
         return [_of_kind(key, _checked(key, item, Block, f"a block ({kind})"), kind) for item in items]
 
     def refuse_unread(self, harmless: Iterable[str] = ()) -> None:
@@ -110,8 +110,8 @@ class Block:
         return _checked(key, self.entries[key], kind, noun)
 
 
-Value = Word | Listing | Block
-Kind = TypeVar("Kind", Word, Listing, Block)
+Value = Word | ValueList | Block
+Kind = TypeVar("Kind", Word, ValueList, Block)
 
 
 def _checked(key: str, value: Value, kind: type[Kind], noun: str) -> Kind:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
-from flashsim.hdd.diskspecs.block import Block, Listing, Place, Value, Word
+from flashsim.hdd.diskspecs.block import Block, SourcePlace, Value, ValueList, Word
 
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
 #: Tokens that are no words: marks, and the end of a file, which stands as an empty word behind its last line.
@@ -65,7 +65,7 @@ class _Parser:
         self.inside = (*inside, path.resolve())
         document.files.append(path)
         words = list(_words(path))
-        self._words = [*words, Word("", words[-1].at if words else Place(path, 1))]
+        self._words = [*words, Word("", words[-1].at if words else SourcePlace(path, 1))]
         self._next = 0
 
     def statements(self) -> None:
@@ -141,7 +141,7 @@ class _Parser:
             return self._block(word, depth + 1)
         return word
 
-    def _listing(self, depth: int) -> Listing:
+    def _listing(self, depth: int) -> ValueList:
         at = self._at()
         self._mark("[")
         self._check_depth(depth)
@@ -150,7 +150,7 @@ class _Parser:
             items.append(self._value(depth))
             if not self._skipped(",") and not self._text():
                 raise DamagedFileError(f"{self._at()}: the file ends inside the list of line {at.line}")
-        return Listing(tuple(items), at)
+        return ValueList(tuple(items), at)
 
     def _sourced(self) -> _Parser:
         name = self._word("a file name")
@@ -165,7 +165,7 @@ class _Parser:
     def _text(self, ahead: int = 0) -> str:
         return self._words[min(self._next + ahead, len(self._words) - 1)].text
 
-    def _at(self) -> Place:
+    def _at(self) -> SourcePlace:
         return self._words[self._next].at
 
     def _met(self) -> str:
@@ -208,10 +208,10 @@ def _words(path: Path) -> Iterator[Word]:
         if token == "\n":
             line += 1
         elif not token.startswith("#"):
-            yield Word(token, Place(path, line))
+            yield Word(token, SourcePlace(path, line))
 
 
-def _expanded(names: Listing) -> Iterator[str]:
+def _expanded(names: ValueList) -> Iterator[str]:
     """Names of a list, in which ``disk0 .. disk3`` stands for four."""
     words = [item for item in names.items if isinstance(item, Word)]
     for place, word in enumerate(words):

@@ -6,7 +6,7 @@ from pathlib import Path
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.units import MINUTES
 from flashsim.hdd.description import HEAD_ORDERS, SPARING
-from flashsim.hdd.diskspecs.block import Block, Collection, Place, milliseconds
+from flashsim.hdd.diskspecs.block import Block, Collection, SourcePlace, milliseconds
 
 #: More cylinders are no drive's.
 _MOST_CYLINDERS = 10_000_000
@@ -90,7 +90,7 @@ def _seek_times(path: Path) -> tuple[list[list[float]], bool]:
     rows: list[list[float]] = []
     promised, writes = None, 0
     for number, line in enumerate(lines, 1):
-        text, at = line.split("#")[0].strip(), Place(path, number)
+        text, at = line.split("#")[0].strip(), SourcePlace(path, number)
         header = re.match(r"seek distances measured:\s*(\d+)$", text, re.IGNORECASE)
         if header and not rows and promised is None:
             promised = int(header[1])
@@ -105,7 +105,7 @@ def _seek_times(path: Path) -> tuple[list[list[float]], bool]:
     return rows, writes > 0
 
 
-def _seek_row(text: str, at: Place) -> tuple[int, list[float]]:
+def _seek_row(text: str, at: SourcePlace) -> tuple[int, list[float]]:
     first, *rest = text.split(",")
     try:
         distance, times = int(first), [float(part) for part in rest]

@@ -8,7 +8,7 @@ from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, WRITE
 from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.engine.stream import position, sector_end
-from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, Disk
+from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, DiskState
 from flashsim.hdd.state.geometry import cylinder_end, extent_of, piece_first, track_bounds
 from flashsim.hdd.state.transfer import crossing_time
 
@@ -16,13 +16,13 @@ _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cyli
 
 
 @inlined_kernel
-def destaged(disk: Disk, time: int) -> int:
+def destaged(disk: DiskState, time: int) -> int:
     """Time when all writes are on the media, not before `time`."""
     return max(time, disk.state.rest) if disk.state.stream == WRITING else time
 
 
 @inlined_kernel
-def interruptible(disk: Disk, time: int) -> int:
+def interruptible(disk: DiskState, time: int) -> int:
     """Time when the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
     if disk.state.stream == WRITING:
         return max(time, disk.state.rest)
@@ -32,7 +32,7 @@ def interruptible(disk: Disk, time: int) -> int:
 
 
 @inlined_kernel
-def fill(disk: Disk, time: int) -> None:
+def fill(disk: DiskState, time: int) -> None:
     """Put into the segment what the stream has read until `time`."""
     row = disk.state.current
     if row >= 0 and disk.state.stream == READING:
@@ -41,20 +41,20 @@ def fill(disk: Disk, time: int) -> None:
 
 
 @inlined_kernel
-def bound(disk: Disk, row: int) -> None:
+def bound(disk: DiskState, row: int) -> None:
     """A full segment loses what was read first."""
     if disk.control.segment_size > 0:
         disk.segments[row].first = max(disk.segments[row].first, disk.segments[row].end - disk.control.segment_size)
 
 
 @inlined_kernel
-def use(disk: Disk, row: int) -> None:
+def use(disk: DiskState, row: int) -> None:
     disk.state.uses += 1
     disk.segments[row].used = disk.state.uses
 
 
 @inlined_kernel
-def hit(disk: Disk, first: int, end: int) -> int:
+def hit(disk: DiskState, first: int, end: int) -> int:
     """The row of the segment that serves a read; -1 if none does.  One that holds all of it is better, and then the stream's."""
     best = -1
     best_value = 0
@@ -72,7 +72,7 @@ def hit(disk: Disk, first: int, end: int) -> int:
 
 
 @inlined_kernel
-def victim(disk: Disk) -> int:
+def victim(disk: DiskState) -> int:
     """The row of the segment that a miss takes: an empty one, or the one that was used the longest time ago."""
     best = 0
     for row in range(disk.segments.shape[0]):
@@ -84,7 +84,7 @@ def victim(disk: Disk) -> int:
 
 
 @inlined_kernel
-def forget_overlapped(disk: Disk, first: int, end: int) -> None:
+def forget_overlapped(disk: DiskState, first: int, end: int) -> None:
     """Empty the segments that hold what is being written."""
     for row in range(disk.segments.shape[0]):
         if first < disk.segments[row].end and disk.segments[row].first < end:
@@ -92,7 +92,7 @@ def forget_overlapped(disk: Disk, first: int, end: int) -> None:
 
 
 @inlined_kernel
-def read_limit(disk: Disk, end: int, segment_first: int) -> int:
+def read_limit(disk: DiskState, end: int, segment_first: int) -> int:
     """Up to where the drive reads for a request that ends before `end`, read-ahead included."""
     bound = disk.control.read_ahead_bound
     if disk.control.read_ahead == 0 or end == disk.control.sectors:
@@ -122,7 +122,7 @@ def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
 
 
 @inlined_kernel
-def crossing(disk: Disk, sectors: int, bus: int) -> int:
+def crossing(disk: DiskState, sectors: int, bus: int) -> int:
     """Time of sectors over the link and a bus of `bus` ns a sector."""
     return crossing_time(sectors, disk.control.sector_size, disk.control.link_rate, bus)
 
@@ -135,7 +135,7 @@ def sectors_to_start(control: RecordArray, sectors: int) -> int:
 
 
 @lean_kernel
-def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
+def read_out(disk: DiskState, first: int, end: int, arrived: int, link: int) -> int:
     """Time when sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
     bus = disk.control.bus_read
     if disk.control.hold_reads == 0 and arrived < end:
@@ -152,7 +152,7 @@ def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
 
 
 @lean_kernel
-def _read_out_in_parts(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
+def _read_out_in_parts(disk: DiskState, first: int, end: int, arrived: int, link: int) -> int:
     """Read out (see `read_out`), but give the link away whenever all that is there has crossed, until enough has come again."""
     bus = disk.control.bus_read
     time = link

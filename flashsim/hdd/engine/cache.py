@@ -20,12 +20,12 @@ from flashsim.core.kernel import compiled_apart, inlined_kernel, lean_kernel, sp
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.hdd.engine import buffer
 from flashsim.hdd.engine.stream import begin, extend, position, sector_end, stop
-from flashsim.hdd.state.disk import DISK, READING, SHARE_UNIT, WRITING, Disk
+from flashsim.hdd.state.disk import DISK, READING, SHARE_UNIT, WRITING, DiskState
 from flashsim.hdd.state.geometry import extent_of
 
 
 @spliced_kernel
-def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
+def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command from `start` on; return when it completes."""
     time = start + buffer.overhead_of(disk.control, operation, end - first)
     if operation == READ:
@@ -39,7 +39,7 @@ def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first:
 
 
 @spliced_kernel
-def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
+def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
     disk.counters.link_time += buffer.crossing(disk, end - first, disk.control.bus_read)
     disk.counters.reads += 1
@@ -76,7 +76,7 @@ def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
 
 @compiled_apart(DISK, types.int64, types.int64, types.int64)
 @lean_kernel
-def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
+def _go_on(disk: DiskState, row: int, end: int, time: int) -> int:
     """After a hit: the stream goes on, or begins where the segment ends, or is left; return when it can do that for what is missing.
 
     For read-ahead alone the mechanism does not wait until it can leave its stream.
@@ -100,7 +100,7 @@ def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
 
 
 @lean_kernel
-def _stream_into(disk: Disk, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
+def _stream_into(disk: DiskState, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
     """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
     stopped = buffer.interruptible(disk, time)
     buffer.fill(disk, stopped)
@@ -113,7 +113,7 @@ def _stream_into(disk: Disk, row: int, first: int, limit: int, time: int, fresh:
 
 
 @spliced_kernel
-def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
+def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
     """Serve a write that the drive takes up at `time`; return when it completes."""
     crossing = buffer.crossing(disk, end - first, disk.control.bus_write)
     disk.counters.link_time += crossing
@@ -145,7 +145,7 @@ def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced
 
 
 @spliced_kernel
-def _continue(disk: Disk, first: int, end: int, worked: int, crossing: int) -> int:
+def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int) -> int:
     link = worked + disk.control.data_preparation
     full = end - disk.control.write_behind - 1  # the last sector that must be destaged to make room
     if full >= disk.state.pivot:
@@ -157,7 +157,7 @@ def _continue(disk: Disk, first: int, end: int, worked: int, crossing: int) -> i
 
 
 @spliced_kernel
-def _destage(disk: Disk, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
+def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
     """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
     stopped = buffer.interruptible(disk, time)
     buffer.fill(disk, stopped)
@@ -185,7 +185,7 @@ def _destage(disk: Disk, first: int, end: int, time: int, worked: int, busy: boo
 
 
 @inlined_kernel
-def _ready(disk: Disk, first: int, end: int, link: int, crossing: int) -> int:
+def _ready(disk: DiskState, first: int, end: int, link: int, crossing: int) -> int:
     """Time when enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
     count = end - first
     sectors = max(1, count * disk.control.write_start // SHARE_UNIT)
@@ -197,7 +197,7 @@ def _ready(disk: Disk, first: int, end: int, link: int, crossing: int) -> int:
 
 
 @inlined_kernel
-def _forget_destaged(disk: Disk, sector: int) -> None:
+def _forget_destaged(disk: DiskState, sector: int) -> None:
     """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
     while disk.state.ring_count > 0 and disk.ring[disk.state.ring_head].end <= sector:
         disk.state.ring_head = (disk.state.ring_head + 1) % disk.ring.shape[0]

@@ -43,7 +43,7 @@ _state_of = state_of(ENGINE)
 
 
 @inlined_kernel
-def _leave(disk: tables.Disk, index: int) -> int:
+def _leave(disk: tables.DiskState, index: int) -> int:
     command = disk.waiting[index]
     disk.state.waiting_count -= 1
     for place in range(index, disk.state.waiting_count):
@@ -53,7 +53,7 @@ def _leave(disk: tables.Disk, index: int) -> int:
 
 @compiled_apart(HOST_TABLES, tables.DISK, types.int64)
 @lean_kernel
-def _list_candidates(host: Host, disk: tables.Disk, count: int) -> int:
+def _list_candidates(host: Host, disk: tables.DiskState, count: int) -> int:
     source, source_extent = arm_at(disk, host.scalars.now)
     for index in range(count):
         at = disk.waiting[index] - host.scalars.command_base
@@ -76,7 +76,7 @@ def _list_candidates(host: Host, disk: tables.Disk, count: int) -> int:
 
 
 @spliced_kernel
-def admit(host: Host, disk: tables.Disk, policies: Policies) -> int:
+def admit(host: Host, disk: tables.DiskState, policies: Policies) -> int:
     """Take what the host dispatches, and start the next command if the drive is free; return 0, or BAD_CHOICE."""
     while True:
         queue = next_queue(host)
@@ -100,7 +100,7 @@ def admit(host: Host, disk: tables.Disk, policies: Policies) -> int:
 
 
 @spliced_kernel
-def _begin_command(host: Host, disk: tables.Disk, command: int) -> None:
+def _begin_command(host: Host, disk: tables.DiskState, command: int) -> None:
     disk.before[0] = disk.state
     row = command - host.scalars.command_base
     first = host.commands[row].offset // disk.control.sector_size
@@ -114,7 +114,7 @@ def _begin_command(host: Host, disk: tables.Disk, command: int) -> None:
 
 
 @spliced_kernel
-def run(host: Host, disk: tables.Disk, policies: Policies, until: int, wait: int) -> int:
+def run(host: Host, disk: tables.DiskState, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 
     Returns when something happens next, or a negative number.
@@ -185,7 +185,7 @@ class HddEngine(CompiledEngine):
         super().__init__(HostQueue(parameters.queue_depth), advance, ENGINE)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
         writes = parameters.write_behind // parameters.sector_size + 2
-        self._disk = tables.Disk(
+        self._disk = tables.DiskState(
             control_of(parameters),
             empty_record(tables.STATE),
             empty_table(1, tables.STATE),

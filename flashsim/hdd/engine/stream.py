@@ -10,14 +10,14 @@ What is kept stands in `hdd.state.disk.Disk`.
 """
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.hdd.state.disk import IDLE, WRITING, Disk
+from flashsim.hdd.state.disk import IDLE, WRITING, DiskState
 from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 
 
 @inlined_kernel
-def move_time(disk: Disk, source: int, source_extent: int, target: int, target_extent: int, writing: bool) -> int:
+def move_time(disk: DiskState, source: int, source_extent: int, target: int, target_extent: int, writing: bool) -> int:
     """Nanoseconds from one track to another: of a seek and a change of head the longer, and settling for a write."""
     if source == target:
         return 0
@@ -30,7 +30,7 @@ def move_time(disk: Disk, source: int, source_extent: int, target: int, target_e
 
 
 @inlined_kernel
-def _next_piece(disk: Disk, extent: int, track: int, sector: int, departure: int, writing: bool) -> tuple[int, int, int, int, int]:
+def _next_piece(disk: DiskState, extent: int, track: int, sector: int, departure: int, writing: bool) -> tuple[int, int, int, int, int]:
     """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
     following = extent if sector < disk.extents[extent].end else extent + 1
     target = track_of(disk.extents, following, sector)
@@ -41,7 +41,7 @@ def _next_piece(disk: Disk, extent: int, track: int, sector: int, departure: int
 
 
 @lean_kernel
-def passage(disk: Disk, sector: int, edge: int) -> int:
+def passage(disk: DiskState, sector: int, edge: int) -> int:
     """Time when the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
     extent, track, first, end = disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end
     angle, base = disk.state.angle, disk.state.revolution
@@ -53,13 +53,13 @@ def passage(disk: Disk, sector: int, edge: int) -> int:
 
 
 @inlined_kernel
-def sector_end(disk: Disk, sector: int) -> int:
+def sector_end(disk: DiskState, sector: int) -> int:
     """Time when the stream has transferred a sector, which lies between pivot and limit."""
     return passage(disk, sector, 1)
 
 
 @lean_kernel
-def position(disk: Disk, time: int, keep: bool) -> int:
+def position(disk: DiskState, time: int, keep: bool) -> int:
     """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
     if time >= disk.state.rest:
         return disk.state.limit
@@ -79,7 +79,7 @@ def position(disk: Disk, time: int, keep: bool) -> int:
 
 
 @inlined_kernel
-def arm_at(disk: Disk, time: int) -> tuple[int, int]:
+def arm_at(disk: DiskState, time: int) -> tuple[int, int]:
     """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
     if disk.state.stream == IDLE:
         return disk.state.arm, disk.state.arm_extent
@@ -91,7 +91,7 @@ def arm_at(disk: Disk, time: int) -> tuple[int, int]:
 
 
 @inlined_kernel
-def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
+def _start(disk: DiskState, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
     track = track_of(disk.extents, extent, sector)
     first = piece_first(disk.extents, extent, sector)
@@ -104,7 +104,7 @@ def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
 
 
 @lean_kernel
-def begin(disk: Disk, stream: int, first: int, limit: int, time: int, moves: int, ready: int) -> int:
+def begin(disk: DiskState, stream: int, first: int, limit: int, time: int, moves: int, ready: int) -> int:
     """Leave the stream at `time` and begin another: the arm moves from `moves` on, and what is to be written is there at `ready`.
 
     Return how many sectors of its track pass whole while it waits for the first one, at most those before that.
@@ -131,7 +131,7 @@ def begin(disk: Disk, stream: int, first: int, limit: int, time: int, moves: int
 
 
 @lean_kernel
-def extend(disk: Disk, limit: int, time: int, ready: int) -> None:
+def extend(disk: DiskState, limit: int, time: int, ready: int) -> None:
     """Move the stream's limit on; beyond the old one the mechanism goes from `time` on, and writes what is there at `ready`."""
     if limit <= disk.state.limit:
         return
@@ -149,7 +149,7 @@ def extend(disk: Disk, limit: int, time: int, ready: int) -> None:
 
 
 @inlined_kernel
-def stop(disk: Disk, time: int) -> None:
+def stop(disk: DiskState, time: int) -> None:
     """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
     disk.state.arm, disk.state.arm_extent = arm_at(disk, time)
     disk.state.stream = IDLE

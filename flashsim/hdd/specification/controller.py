@@ -23,7 +23,7 @@ QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the o
 
 
 @dataclass(eq=False)
-class Segment:
+class CacheSegment:
     """A read segment: the sectors in it, and when it was last used."""
 
     first: int = 0
@@ -45,8 +45,8 @@ class Controller:
             size // parameters.sector_size
             for size in (parameters.read_ahead, parameters.read_ahead_least, parameters.segment_size, parameters.write_behind)
         )
-        self.segments = [Segment() for _ in range(parameters.segments)]
-        self.current: Segment | None = None  # the one that the mechanism reads into
+        self.segments = [CacheSegment() for _ in range(parameters.segments)]
+        self.current: CacheSegment | None = None  # the one that the mechanism reads into
         self.least = 0  # the sector before which nothing interrupts that
         self.uses = 0
         self.last_wrote = False
@@ -160,7 +160,7 @@ class Controller:
         self.last_wrote, self.last_end = False, end
         yield from self._pause(drive.complete_read)
 
-    def _go_on(self, segment: Segment, end: int, time: int, miss: int) -> Steps:
+    def _go_on(self, segment: CacheSegment, end: int, time: int, miss: int) -> Steps:
         drive, mechanism = self.parameters, self.mechanism
         limit = self._ahead(end, segment.first)
         if segment is self.current and self.reading:
@@ -174,7 +174,7 @@ class Controller:
             mechanism.stop()
             self.current = None
 
-    def _stream_into(self, segment: Segment, first: int, limit: int, moves: int, *, fresh: bool) -> Steps:
+    def _stream_into(self, segment: CacheSegment, first: int, limit: int, moves: int, *, fresh: bool) -> Steps:
         """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
         yield from self._interruptible()
         self._fill()
@@ -239,15 +239,15 @@ class Controller:
             self.current.end = self.mechanism.position
             self._bound(self.current)
 
-    def _bound(self, segment: Segment) -> None:
+    def _bound(self, segment: CacheSegment) -> None:
         if self.segment_size:
             segment.first = max(segment.first, segment.end - self.segment_size)
 
-    def _use(self, segment: Segment) -> None:
+    def _use(self, segment: CacheSegment) -> None:
         self.uses += 1
         segment.used = self.uses
 
-    def _hit(self, first: int, end: int) -> Segment | None:
+    def _hit(self, first: int, end: int) -> CacheSegment | None:
         """The segment that serves a read: one that holds all of it, better the stream's, or else one in which it begins."""
         drive = self.parameters
         hits = []
@@ -259,7 +259,7 @@ class Controller:
                 hits.append((whole, streams, segment))
         return max(hits, key=lambda entry: entry[:2])[2] if hits else None
 
-    def _victim(self) -> Segment:
+    def _victim(self) -> CacheSegment:
         """The segment that a miss takes: an empty one, or the one that was used the longest time ago."""
         empty = [segment for segment in self.segments if segment.first == segment.end]
         return empty[0] if empty else min(self.segments, key=lambda segment: segment.used)

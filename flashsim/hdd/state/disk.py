@@ -57,7 +57,7 @@ SEGMENT = record_dtype(int64="first end used")
 WRITE_BEHIND = record_dtype(int64="first end request tag")
 
 
-class Disk(NamedTuple):
+class DiskState(NamedTuple):
     """The state of a drive."""
 
     #: CONTROL.
@@ -87,7 +87,7 @@ DISK = types.NamedTuple(
         *map(record_of_type, (CONTROL, STATE)), table_type(STATE), record_of_type(COUNTERS), table_type(EXTENT), VECTOR,
         *map(table_type, (SEGMENT, WRITE_BEHIND)), VECTOR, table_type(CANDIDATE),
     ),
-    Disk,
+    DiskState,
 )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ class Setup:
         return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed)
 
 
-class Records(TableRecords):
+class KeyRecords(TableRecords):
     """Keys, in tuples of a given size, bytes."""
 
     def __init__(self, name: str, keys: Integers, size: int) -> None:
@@ -89,7 +89,7 @@ class Records(TableRecords):
 
 def table(name: str, keys: Integers, size: int, page_size: int = PAGE_SIZE) -> HeapFile:
     """A relation of tuples of that size on the paper's pages."""
-    relation = Relation(name, "key", keys, Records(name, keys, size))
+    relation = Relation(name, "key", keys, KeyRecords(name, keys, size))
     return heap_file(relation, page_size, page_format=str(page_format.__file__))
 
 
@@ -123,7 +123,7 @@ def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
 
 
 @dataclass
-class Times(Sink):
+class IoTimes(Sink):
     """Total times of reads and of writes of a run, ns."""
 
     read: int = 0
@@ -161,7 +161,7 @@ def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, flo
     """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
     of_run = Setup(**setup)
     files = inputs(of_run, scale, seed)
-    times = Times()
+    times = IoTimes()
     (run,), continued = execute(files, algorithm_of(of_run, files, scale), sink=times)
     total = run.total()
     return {

@@ -16,7 +16,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.records import VECTOR, RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
 from flashsim.ssd.engine import buffering, dies, tables
-from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Times
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
@@ -28,7 +28,7 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: RecordArray, control: RecordArray, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
         return False
@@ -46,7 +46,7 @@ def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: 
 
 
 @inlined_kernel
-def admit_page(flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, page: int, sectors: int) -> bool:
+def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, sectors: int) -> bool:
     """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract.
 
     The page that a command which goes on reads needs no die; the one that it programs is acknowledged before that.
@@ -70,7 +70,7 @@ def admit_page(flow: Flow, flash: Flash, times: Times, policies: Policies, comma
 
 @inlined_kernel
 def admit_buffered(
-    flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
+    flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
 ) -> bool:
     """Plan one page of a command on a drive with a write buffer, from sector `first` of the page on; False if a policy broke its contract.
 
@@ -99,7 +99,7 @@ def admit_buffered(
 
 
 @inlined_kernel
-def admit(flow: Flow, flash: Flash, times: Times, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
+def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size = flash.control.page_sectors * SECTOR
     for page in range(offset // size, (offset + length + size - 1) // size):
@@ -162,7 +162,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
 
 @compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
 @inlined_kernel
-def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Policies) -> int:
+def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
         if flow.engine.flushing >= 0:

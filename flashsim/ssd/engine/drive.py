@@ -18,7 +18,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.engine import admission, tables
 from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.events import happen
-from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Times
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array
@@ -97,7 +97,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         self.state = DriveState(parameters)
         timing = self.state.timing
         links = np.array([timing.link_read, timing.link_write], np.int64)
-        self._times = Times(filled_record(TIMING, parameters, **timing._asdict()), links, self.state.counters)
+        self._times = Timings(filled_record(TIMING, parameters, **timing._asdict()), links, self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)

@@ -12,7 +12,7 @@ from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
-from flashsim.ssd.engine.tables import FLOW, FLUSHES, IN_DIE, TIMES, WAITING, Flow, Times
+from flashsim.ssd.engine.tables import FLOW, FLUSHES, IN_DIE, TIMES, WAITING, Flow, Timings
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import FLASH, Flash, Narrow
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
@@ -56,7 +56,7 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
 
 
 @inlined_kernel
-def overhead_ends(host: Host, flow: Flow, times: Times, control: RecordArray, row: int, now: int) -> None:
+def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
     following = tables.release(flow, control.dies + control.channels + 1, now)
     if following >= 0:
@@ -75,7 +75,7 @@ def overhead_ends(host: Host, flow: Flow, times: Times, control: RecordArray, ro
 
 
 @inlined_kernel
-def link_ends(host: Host, flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
+def link_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """Bytes have passed over the link: a program is ready for its die; all else, and a program behind, is done with its command."""
     following = tables.release(flow, flash.control.dies + flash.control.channels, now)
     if following >= 0:
@@ -108,7 +108,7 @@ def begin_program(flow: Flow, spare: Narrow, timing: RecordArray, die: int, now:
 
 
 @inlined_kernel
-def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
+def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """A page has left its die: the next of those that were read together may, or the one that waits for the cache register."""
     operation = flow.operations[row]
     die, other, cached = operation.die, operation.next[IN_DIE], times.timing.cache_read != 0
@@ -133,7 +133,7 @@ def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> Non
 
 
 @inlined_kernel
-def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
+def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
     die, kind = flow.operations[row].die, flow.operations[row].kind
     following = tables.release(flow, flash.control.dies + channel_of(flash.control, die), now)
@@ -151,7 +151,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> 
 
 
 @inlined_kernel
-def work_ends(host: Host, flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
+def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
     """Pages are programmed, or blocks erased: the die goes on with its cache register, or is free, and so may be what waited for them."""
     die, row = flow.operations[first].die, first
     while row >= 0:
@@ -194,7 +194,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Times, first: int, no
 
 
 @inlined_kernel
-def reading_ends(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
+def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
     """Pages have come out of the cells and are in their registers."""
     kind, die = flow.operations[first].kind, flow.operations[first].die
     if kind == MOVE_PAGE and flash.control.copyback:
@@ -209,7 +209,7 @@ def reading_ends(flow: Flow, flash: Flash, times: Times, first: int, now: int) -
 
 @compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, types.int64)
 @inlined_kernel
-def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None:
+def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if flow.operations[row].kind == tables.COMMAND_KIND:

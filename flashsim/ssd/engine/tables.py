@@ -91,7 +91,7 @@ class Flow(NamedTuple):
     gates: RecordArray
 
 
-class Times(NamedTuple):
+class Timings(NamedTuple):
     """Durations of a drive's parts, and its counters."""
 
     #: TIMING.
@@ -105,7 +105,7 @@ class Times(NamedTuple):
 FLOW = types.NamedTuple(
     (records.record_of_type(ENGINE), MATRIX, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
 )
-TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, records.record_of_type(COUNTERS)), Times)
+TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, records.record_of_type(COUNTERS)), Timings)
 
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:

@@ -25,7 +25,7 @@ from flashsim.ssd.lab.picture import picture
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState, apply
-from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
@@ -86,7 +86,7 @@ class Plan:
     `rows` are rows of a plan (docs/decisions/0006).
     """
 
-    rows: tuple[Planned, ...]
+    rows: tuple[PlannedOperation, ...]
     pages_per_block: int
 
     def lines(self) -> list[str]:
@@ -214,7 +214,7 @@ class LabDrive:
         state.counters.bytes[operation] += self.parameters.page_size // (2 if partial else 1)
         return self._plan
 
-    def _count(self, row: Planned) -> None:
+    def _count(self, row: PlannedOperation) -> None:
         counters, kind, cause = self.state.counters, row.kind, row.cause
         counters.reads[cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
         counters.read_modify_write_reads += kind == FETCH_PAGE and cause == HOST

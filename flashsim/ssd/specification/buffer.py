@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
-from flashsim.ssd.specification.parts import Command, Drive, Operation, Steps
+from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation, Steps
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 
@@ -17,7 +17,7 @@ from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 class SpecifiedBuffer:
     """The write buffer of one drive."""
 
-    def __init__(self, drive: Drive) -> None:
+    def __init__(self, drive: DriveOfParts) -> None:
         self.drive, self.state = drive, drive.state
         self.room = drive.parameters.buffer_pages
         self.wanting: deque[Operation] = deque()  # transfers that wait for room

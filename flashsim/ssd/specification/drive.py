@@ -39,10 +39,10 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
-from flashsim.ssd.specification.parts import Command, Die, Operation, Shared, Steps
+from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServer, Steps
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, die_of_block
 from flashsim.ssd.state.pools import next_write_id
@@ -63,10 +63,10 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _power_up(self, now: int) -> None:
         drive = self.parameters
         self.env = simpy.Environment(initial_time=now)
-        self.channels = [Shared(self.env) for _ in range(drive.channels)]
+        self.channels = [SharedServer(self.env) for _ in range(drive.channels)]
         self.dies = [Die(self, number) for number in range(drive.dies)]
-        self.link = Shared(self.env)
-        self.controller = Shared(self.env)
+        self.link = SharedServer(self.env)
+        self.controller = SharedServer(self.env)
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
         self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
@@ -132,7 +132,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 self.buffer.stores.append(operation)
                 self.pages_behind += 1
 
-    def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
+    def add(self, command: Command, plan: list[PlannedOperation], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
         operations: list[Operation] = []
         for kind, place, source, logical, write_id, superseded, cause, needs in plan:
@@ -296,7 +296,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds
 
-    def _servers(self) -> list[Die | Shared]:
+    def _servers(self) -> list[Die | SharedServer]:
         return [*self.dies, *self.channels, self.link, self.controller]
 
     def _busy_times(self) -> list[int]:

@@ -12,7 +12,7 @@ import simpy
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.ssd.parameters import SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
 from flashsim.ssd.state.geometry import channel_of, pool_of_block
 
@@ -25,7 +25,7 @@ CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PA
 TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
 
 
-class Shared(simpy.Resource):
+class SharedServer(simpy.Resource):
     """A channel, the link or the controller: one user at a time, first come, first served."""
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -42,7 +42,7 @@ class Shared(simpy.Resource):
             self.busy_ns += busy
 
 
-class Drive(Protocol):
+class DriveOfParts(Protocol):
     """Drive as its parts see it."""
 
     parameters: SsdParameters
@@ -50,10 +50,10 @@ class Drive(Protocol):
     timing: SsdTiming
     env: simpy.Environment
     host: SpecifiedHost
-    channels: list[Shared]
+    channels: list[SharedServer]
     pages_behind: int  # pages in the controller, of writes that go on where the last one ended
 
-    def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
+    def add(self, command: Command, plan: list[PlannedOperation], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
 
     def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
@@ -79,7 +79,7 @@ class Drive(Protocol):
 class Command:
     """A command of a host request."""
 
-    drive: Drive
+    drive: DriveOfParts
     number: int
     request: HostRequest
     pages_left: int = 0
@@ -141,7 +141,7 @@ class Operation:
 class Die:
     """Carries out operations, one after the other, or those of its planes together."""
 
-    def __init__(self, drive: Drive, number: int) -> None:
+    def __init__(self, drive: DriveOfParts, number: int) -> None:
         self.drive, self.env, self.number = drive, drive.env, number
         self.channel = drive.channels[channel_of(drive.state.control, number)]
         self.queue: deque[Operation] = deque()  # in order of admission

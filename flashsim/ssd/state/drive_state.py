@@ -24,7 +24,7 @@ from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters, timing_of
 from flashsim.ssd.state import flash_array, geometry
-from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, Planned
+from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, lookup
 from flashsim.ssd.state.geometry import control_of
 from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_entry, waiting_entries
@@ -138,16 +138,16 @@ class DriveState:
         valid, written, erases, standing = (self.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
         return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.pages_per_block)
 
-    def plan_page(self, operation: int, page: int, partial: bool) -> list[Planned]:
+    def plan_page(self, operation: int, page: int, partial: bool) -> list[PlannedOperation]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
         rows = plan_page(operation, page, int(partial), self.flash, self.policies)
         if rows < 0 or self.control.broken:
             raise self.bad_victim()
         return self.planned(rows)
 
-    def planned(self, rows: int) -> list[Planned]:
+    def planned(self, rows: int) -> list[PlannedOperation]:
         """The first rows of the plan."""
-        return [Planned(*row) for row in self.plan[:rows].tolist()]
+        return [PlannedOperation(*row) for row in self.plan[:rows].tolist()]
 
     def apply_plan(self, rows: int) -> None:
         """Carry out the first rows of the plan at once."""

@@ -18,7 +18,7 @@ from flashsim.ssd.state.geometry import CONTROL
 Narrow = npt.NDArray[np.int32]
 
 
-class Planned(NamedTuple):
+class PlannedOperation(NamedTuple):
     """A row of a plan, which has the flash operations of one logical page in order; -1 for what an operation has not."""
 
     kind: int
@@ -35,7 +35,7 @@ class Planned(NamedTuple):
     needs: int
 
 
-PLAN = record_dtype(int64=" ".join(Planned._fields))
+PLAN = record_dtype(int64=" ".join(PlannedOperation._fields))
 
 
 # A pool's free and spare blocks: how many, and the first of their rings; the pool of its number in the order of allocation; the operations

@@ -1,7 +1,7 @@
 """Parts of a placement: a device map says on which device a file lies, and a file system gives it room there.
 
 A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, the class of each device's
-file system: `Runs`, which writes pages and nothing else, or one derived from it.
+file system: `FileRuns`, which writes pages and nothing else, or one derived from it.
 """
 
 from collections.abc import Callable, Iterator
@@ -84,7 +84,7 @@ class FileRoom:
         return self.pages - count, count, offset
 
 
-class Runs:
+class FileRuns:
     """The file system of one device, which gives every file the room that its pages need, when they are written."""
 
     writes_metadata: ClassVar[bool] = False
@@ -123,7 +123,7 @@ class Placement(Protocol):
     """A member of the family."""
 
     DEVICE_MAP: DeviceMap
-    FileSystem: type[Runs]
+    FileSystem: type[FileRuns]
 
 
 PLACEMENTS = Family("flashsim.storage.placement", "placement", Placement)

@@ -17,7 +17,7 @@ from flashsim.core.request import Integers
 from flashsim.core.units import MB, MIB
 from flashsim.storage.heap_file import File
 from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
-from flashsim.storage.placement.base import FileRoom, Room, Runs
+from flashsim.storage.placement.base import FileRoom, FileRuns, Room
 
 __all__ = ["DEVICE_MAP", "FileSystem"]
 
@@ -27,7 +27,7 @@ BLOCK, MAPPED = 4096, 1024 * 4096
 JOURNAL, COMMIT = 128 * MIB, 250 * MB
 
 
-class FileSystem(Runs):
+class FileSystem(FileRuns):
     """Gives room in whole blocks behind indirect blocks, and keeps those that have changed since the last commit, and the journal."""
 
     writes_metadata: ClassVar[bool] = True

@@ -2,7 +2,7 @@
 
 from flashsim.storage.heap_file import File
 from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
-from flashsim.storage.placement.base import Runs
+from flashsim.storage.placement.base import FileRuns
 
 __all__ = ["DEVICE_MAP", "FileSystem"]
 
@@ -10,7 +10,7 @@ __all__ = ["DEVICE_MAP", "FileSystem"]
 _MARGIN = 1.1
 
 
-class FileSystem(Runs):
+class FileSystem(FileRuns):
     """Reserves the expected length of a file at once."""
 
     def reserved(self, file: File, pages: int) -> int:

@@ -23,7 +23,7 @@ from flashsim.storage.page import _postgresql as pg
 from flashsim.storage.page._postgresql_values import decimal_type, values_at
 from flashsim.storage.record import Bytes
 from flashsim.storage.source._postgresql_cluster import Cluster
-from flashsim.storage.source._postgresql_schema import Column, column_type
+from flashsim.storage.source._postgresql_schema import ColumnDefinition, column_type
 from flashsim.storage.source.base import reading
 
 Flags = npt.NDArray[np.bool_]
@@ -36,7 +36,7 @@ _COPIES = 2
 _ROWS_A_PAGE = (pg.PAGE_SIZE - pg.PAGE_HEADER) // (pg.TUPLE_HEADER + 1 + pg.LINE_POINTER)
 
 
-def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
+def read_heap(path: Path, columns: list[ColumnDefinition], cluster: Cluster) -> pa.Table:
     """The rows of a relation file that are visible when no transaction runs."""
     reader = _Reader(path, columns, cluster)
     live = [column for column in columns if not column.dropped]
@@ -125,7 +125,7 @@ class _Reader:
     """Finds the values of visible rows."""
 
     path: Path
-    columns: list[Column]
+    columns: list[ColumnDefinition]
     cluster: Cluster
     #: A page that has a checksum, and one that has none; either may be -1.
     summed: int = -1
@@ -250,7 +250,7 @@ class _Reader:
         raise SchemaError(f"{self.path}: row {item} of page {page} does not fit the table's definition, or is damaged, at column {name}")
 
 
-def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Array:
+def decode(column: ColumnDefinition, data: Bytes, at: Integers, size: Integers) -> pa.Array:
     """The values of a column.
 
     Parameters

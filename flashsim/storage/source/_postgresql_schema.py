@@ -60,7 +60,7 @@ _TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", 
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnDefinition:
     """A column as rows hold it.
 
     Parameters
@@ -90,7 +90,7 @@ class Column:
     dropped: bool = False
 
 
-def column_type(column: Column) -> pa.DataType | None:
+def column_type(column: ColumnDefinition) -> pa.DataType | None:
     """The Arrow type of a column; None for numbers of any precision, whose type follows from the values."""
     if column.kind != "numeric":
         return ARROW[column.kind]
@@ -100,7 +100,7 @@ def column_type(column: Column) -> pa.DataType | None:
     return decimal_type(max(precision - min(scale, 0), scale), max(scale, 0))
 
 
-def constant(column: Column, text: str) -> pa.Scalar:
+def constant(column: ColumnDefinition, text: str) -> pa.Scalar:
     """Value of a column from a constant of SQL."""
     kind, arrow = column.kind, column_type(column)
     if kind == "numeric":
@@ -141,7 +141,7 @@ class TableDefinition:
     """Definition by statements: a table's name and its columns in the order in which rows hold them, dropped ones too."""
 
     name: str
-    columns: list[Column] = field(default_factory=list)
+    columns: list[ColumnDefinition] = field(default_factory=list)
 
     def place(self, name: str) -> int:
         """The number of a column."""
@@ -178,7 +178,7 @@ def _created_at(statement: list[Token]) -> int:
     return _after(statement, at, "IF", "NOT", "EXISTS") if at and statement[0].is_word("CREATE") else 0
 
 
-def _columns(table: str, parts: list[Token], at: int) -> list[Column]:
+def _columns(table: str, parts: list[Token], at: int) -> list[ColumnDefinition]:
     if at == len(parts) or parts[at] != Token("mark", "("):
         raise ValueError(f"table {table} is created from another, but a definition lists all columns")
     described, closing = _items(parts, at)
@@ -277,7 +277,7 @@ def _name(parts: list[Token], at: int) -> tuple[str, int]:
     return _identifier(parts[at]), at + 1
 
 
-def _column(item: list[Token], table: str) -> Column:
+def _column(item: list[Token], table: str) -> ColumnDefinition:
     """A column of a definition."""
     name = _identifier(item[0])
     where = f"column {name} of table {table}"
@@ -285,7 +285,7 @@ def _column(item: list[Token], table: str) -> Column:
         raise ValueError(f"{where}: that is no name")
     end = next((at for at in range(1, len(item)) if item[at].is_word(*_COLUMN_CONSTRAINTS)), len(item))
     kind, modifier = _type(item[1:end], where)
-    column = Column(name, kind, modifier)
+    column = ColumnDefinition(name, kind, modifier)
     depth = 0
     for at in range(end, len(item)):
         token, following = item[at], item[at + 1 :]
@@ -336,7 +336,7 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
     return _NAMES[name], tuple(numbers)
 
 
-def _default(parts: list[Token], column: Column) -> pa.Scalar | None:
+def _default(parts: list[Token], column: ColumnDefinition) -> pa.Scalar | None:
     """The constant that stands first, with casts after it."""
     constants = list(_constants(parts))
     while len(constants) > 1 and constants[0].is_word(*_TYPED):  # DATE '2000-01-01'

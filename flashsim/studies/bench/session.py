@@ -32,7 +32,7 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
 from flashsim.studies.presentation.timeline import Timeline
 from flashsim.studies.replaying import preconditioning
-from traces.workload.base import Setting
+from traces.workload.base import WorkloadSpace
 
 #: Default sizes: of a simulated drive, so that its state fits into memory, of a real one that is written, and of a quick run.
 _SIMULATED, _WRITTEN, _QUICK = 64 * GIB, GIB, GIB
@@ -146,11 +146,11 @@ def _whole(size: int) -> int:
     return size // _UNIT * _UNIT or size
 
 
-def _setting(size: int, least: int, write: bool, options: Options) -> Setting:
+def _setting(size: int, least: int, write: bool, options: Options) -> WorkloadSpace:
     count = options.count or (_QUICK_COUNT if options.quick else _COUNT)
     if count < 0:
         raise InvalidParameterError("count", count, "it must be at least 1")
-    return Setting(size, count=count, least=least, write=write, quick=options.quick)
+    return WorkloadSpace(size, count=count, least=least, write=write, quick=options.quick)
 
 
 #: More names below an axis would run into each other.

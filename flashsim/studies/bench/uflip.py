@@ -17,7 +17,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import Completions, Integers, response_times
 from flashsim.core.units import SECONDS, format_duration, format_size
 from flashsim.studies.bench.targets import Target
-from traces.workload.base import FAMILY, Run, Setting
+from traces.workload.base import FAMILY, WorkloadRun, WorkloadSpace
 
 #: The order of the paper's tool: what changes the device's state least comes first.
 ORDER = ("granularity", "alignment", "locality", "pause", "bursts", "mix", "partitioning", "parallelism", "order")
@@ -74,7 +74,7 @@ def names(only: Sequence[str] = ()) -> list[str]:
 
 
 def run_all(
-    target: Target, setting: Setting, method: Method, only: Sequence[str] = (), progress: Progress | None = None
+    target: Target, setting: WorkloadSpace, method: Method, only: Sequence[str] = (), progress: Progress | None = None
 ) -> tuple[str, int, pd.DataFrame]:
     """Bring the target into a known state and run the benchmarks: the state, ns between runs, and the runs (`COLUMNS`)."""
     if method.ignore is not None and method.ignore >= setting.count:
@@ -96,15 +96,15 @@ def run_all(
     return state, pause, pd.DataFrame(sorted(runs, key=lambda run: order.index(str(run[0]))), columns=COLUMNS)
 
 
-def probed_pause(target: Target, setting: Setting, seed: int) -> int:
+def probed_pause(target: Target, setting: WorkloadSpace, seed: int) -> int:
     """Nanoseconds to pause between runs: for so long random writes disturb sequential reads (section 4).
 
     The probe writes, unless the setting only reads.
     """
     if not setting.write:
         return LEAST_PAUSE
-    reads = Run("SR", 0, (setting.pattern("SR"),), setting.count).requests(seed)
-    writes = Run("RW", 0, (setting.pattern("RW"),), setting.count).requests(seed)
+    reads = WorkloadRun("SR", 0, (setting.pattern("SR"),), setting.count).requests(seed)
+    writes = WorkloadRun("RW", 0, (setting.pattern("RW"),), setting.count).requests(seed)
     usual = response_times(target.serve(reads, LEAST_PAUSE))
     target.serve(writes, LEAST_PAUSE)
     begin, lingering = -1, 0

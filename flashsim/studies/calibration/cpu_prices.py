@@ -24,7 +24,7 @@ import numpy as np
 
 from algorithms.files import Output, cross, extents, temporary_files
 from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
-from algorithms.sorting.runs import Selection
+from algorithms.sorting.runs import ReplacementSelection
 from flashsim.core.errors import FlashsimError
 from flashsim.core.processes import cores as available_cores
 from flashsim.core.protocols import Progress
@@ -169,7 +169,7 @@ class _Operations:
                 self.layout.encode(request.tuples)
 
     def _sort(self) -> None:
-        selection = Selection(int(self.sizes.sum()) // _SORTED, _ORDERS)
+        selection = ReplacementSelection(int(self.sizes.sum()) // _SORTED, _ORDERS)
         deque(selection.feed(self.tuples, self.sizes, last=True), maxlen=0)
         self.comparisons = selection.compared()
 

@@ -10,7 +10,7 @@ from flashsim.core.units import SECONDS
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.pools.devices import Rates
 from models.extended_pool import Clients, Prediction, Service, predict
-from models.pool_flows import Flows, References, Stays, Window, flows, stays
+from models.pool_flows import Flows, ReferenceStream, Stays, Window, flows, stays
 
 #: The share of the references, at the end, over which flows are counted; and by how much more are looked at each time.
 LAST, _MORE = 0.2, 1.3
@@ -35,7 +35,7 @@ class TransactionReferences:
         """Mean number a transaction, over the transactions that were made."""
         return len(self._rows) / max(1, self._transactions)
 
-    def until(self, count: int) -> References:
+    def until(self, count: int) -> ReferenceStream:
         """The first of them, or all if there are fewer."""
         parts, have = [self._rows], len(self._rows)
         while have < count and (batch := next(self._batches, None)) is not None:
@@ -47,7 +47,7 @@ class TransactionReferences:
             raise InvalidParameterError("workload", "no references", "at least one is needed")
         self._rows = np.concatenate(parts) if len(parts) > 1 else self._rows
         pages, marks = self._rows[:count].T
-        return References(pages, marks & (WRITES | CREATES) > 0, marks & CREATES > 0)
+        return ReferenceStream(pages, marks & (WRITES | CREATES) > 0, marks & CREATES > 0)
 
 
 def last_of(count: int) -> Window:
@@ -79,7 +79,7 @@ class Formula:
     ssd: Service
     uses: int = 2
 
-    def stays(self, references: References, window: Window) -> Stays:
+    def stays(self, references: ReferenceStream, window: Window) -> Stays:
         return stays(references, self.system.memory, window, self.uses)
 
     def flows(self, page_stays: Stays, window: Window) -> Flows:
@@ -94,7 +94,7 @@ class Formula:
         clients = Clients(system.clients, each, self.system.work / SECONDS, system.think / SECONDS)
         return predict(flow, self.disk, self.ssd, clients, system.throttle)
 
-    def steady(self, references: References, each: float) -> tuple[Flows, Prediction]:
+    def steady(self, references: ReferenceStream, each: float) -> tuple[Flows, Prediction]:
         window = last_of(len(references.pages))
         flow = self.flows(self.stays(references, window), window)
         return flow, self.predict(flow, each)

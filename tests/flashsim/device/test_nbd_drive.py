@@ -18,7 +18,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import FileContent, MemoryContent
-from flashsim.device.nbd.drive import Served, ServedDrive
+from flashsim.device.nbd.drive import ServedDrive, ServedRequest
 from flashsim.device.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
@@ -63,10 +63,10 @@ def requests_of(seed: int, capacity: int, count: int) -> list[tuple[int, Request
     return found
 
 
-def run(served: ServedDrive, asked: list[tuple[int, Request]], scale: float, oversleep: int, seed: int = 0) -> list[Served]:
+def run(served: ServedDrive, asked: list[tuple[int, Request]], scale: float, oversleep: int, seed: int = 0) -> list[ServedRequest]:
     """Every request taken when it comes, and the drive stepped up to `oversleep` ns late."""
     random = generator(seed, "sleep")
-    done: list[Served] = []
+    done: list[ServedRequest] = []
     now = START
     todo = [(START + math.ceil(arrival * scale), request) for arrival, request in asked]
     while todo or served.outstanding:

@@ -10,9 +10,9 @@ from flashsim.core.units import MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.studies.bench.targets import SimulatedTarget
 from flashsim.studies.bench.uflip import LEAST_PAUSE, MARGIN, probed_pause
-from traces.workload.base import Setting
+from traces.workload.base import WorkloadSpace
 
-SMALL = Setting(64 * MIB, count=128)
+SMALL = WorkloadSpace(64 * MIB, count=128)
 READ_TIME, DISTURBED_TIME = MILLISECONDS, 5 * MILLISECONDS
 
 
@@ -55,7 +55,7 @@ def test_a_device_that_never_recovers_is_watched_for_some_runs() -> None:
 
 def test_what_only_reads_is_not_written() -> None:
     device = Cleaning(SECONDS)
-    assert probed_pause(device, Setting(SMALL.size, count=128, write=False), 0) == LEAST_PAUSE
+    assert probed_pause(device, WorkloadSpace(SMALL.size, count=128, write=False), 0) == LEAST_PAUSE
     assert device.written == 0
 
 

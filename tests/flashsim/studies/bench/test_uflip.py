@@ -18,9 +18,9 @@ from flashsim.device.device import Device
 from flashsim.studies.bench.targets import SimulatedTarget, random_state
 from flashsim.studies.bench.uflip import ORDER, Method, names, run_all, start_up
 from tests.flashsim.conftest import Run
-from traces.workload.base import FAMILY, Setting
+from traces.workload.base import FAMILY, WorkloadSpace
 
-SMALL = Setting(64 * MIB, count=64, quick=True)
+SMALL = WorkloadSpace(64 * MIB, count=64, quick=True)
 
 
 def _measured(preset: str, only: str, method: Method | None = None) -> dict[tuple[str, int], Any]:
