@@ -30,7 +30,7 @@ from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, T
 from flashsim.core.units import GIB, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content, FileContent, MemoryContent
-from flashsim.device.nbd.drive import ServedRequest, ServedDrive
+from flashsim.device.nbd.drive import ServedDrive, ServedRequest
 from flashsim.device.nbd.protocol import Export
 from flashsim.device.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
