@@ -55,7 +55,7 @@ class _Loads(NamedTuple):
 
 
 def _loads(flows: Flows, disk: Service, ssd: Service, references: float, bypass: float) -> _Loads:
-    """Where a share of requests passes the SSD by: a page that was not copied is not served, and one that is newer is read all the same."""
+    """Loads if requests pass the SSD by: a page that was not copied is not served, and one that is newer is read all the same."""
     copied = 1 - bypass * min(1.0, flows.admitted / flows.left) if flows.left else 1.0
     served, newer, cleaned = (copied * each for each in (flows.served, flows.served_newer, flows.cleaned))
     from_ssd = newer + (served - newer) * (1 - bypass)

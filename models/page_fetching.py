@@ -190,8 +190,8 @@ class Accesses(NamedTuple):
 
     def untouched(self, time: float) -> float:
         """The probability that a tuple is not asked for within a share of all time."""
-        wanted = min(1.0, self.tuples / self.pages / self.each)
-        return 1 - wanted + wanted * (1 - time) ** self.times
+        share = min(1.0, self.tuples / self.pages / self.each)
+        return 1 - share + share * (1 - time) ** self.times
 
     def distinct(self, time: float) -> float:
         """Pages that are asked for within it."""

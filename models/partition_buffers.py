@@ -106,10 +106,10 @@ def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
         As `published`.
     """
     paper = published(problem)
-    made, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))
-    if problem.seconds(round_lengths) * (1 + CLOSE) < problem.seconds(made):
-        made = round_lengths
-    return made if problem.seconds(made) * (1 + worth) <= problem.seconds(paper) else paper
+    best_rule, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))
+    if problem.seconds(round_lengths) * (1 + CLOSE) < problem.seconds(best_rule):
+        best_rule = round_lengths
+    return best_rule if problem.seconds(best_rule) * (1 + worth) <= problem.seconds(paper) else paper
 
 
 def searched(problem: PartitionProblem, outputs: Sequence[int], more: Sequence[int]) -> Division:

@@ -266,10 +266,10 @@ def _temperatures(residence: Stays, frames: int, window: Window, extent: int, pl
         coldest = candidates[-frames]
         tied = candidates == coldest
         share = (warm > coldest) + (warm == coldest) * ((frames - (candidates > coldest).sum()) / tied.sum())
-    kept = share[extents]
+    weight = share[extents]
     came, went = window.has(residence.begins), window.has(residence.leaves)
-    renewed = kept[went & residence.dirty & (had | to_ssd)].sum()
+    renewed = weight[went & residence.dirty & (had | to_ssd)].sum()
     return plain._replace(
-        served=float(kept[came & misses & had].sum()) / references,
-        admitted=float(kept[came & to_ssd & ~had].sum() + renewed) / references,
+        served=float(weight[came & misses & had].sum()) / references,
+        admitted=float(weight[came & to_ssd & ~had].sum() + renewed) / references,
     )

@@ -51,7 +51,7 @@ def _hidden(problem: Problem) -> tuple[bool, ...]:
     return (False, True) if problem.drive.behind_ms else (False,)
 
 
-def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = False) -> tuple[RequestPrice, RequestPrice, RequestPrice]:
+def _prices(problem: Problem, plan: Partitioning | None = None, hidden: bool = False) -> tuple[RequestPrice, RequestPrice, RequestPrice]:
     """Prices of reading a base relation in order, of writing an output buffer, and of reading it back in the second phase.
 
     On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
@@ -68,10 +68,10 @@ def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = F
         return read, write.dearer(max(0.0, to_write) if problem.algorithm != "sort-merge" else 0.0), again
     burst = max(0.0, drive.move_ms + (to_write if packed else 0.0)) + drive.turn_ms
     bursts, fewer = 1.0, 0.0
-    if made is not None:
-        bursts = made.bursts(problem, made.input)
-        saved = (bursts - made.bursts(problem, made.input * (1 + _LONGER))) / _LONGER  # of a write, in shares of the length
-        fewer = saved * made.share * made.input / made.output
+    if plan is not None:
+        bursts = plan.bursts(problem, plan.input)
+        saved = (bursts - plan.bursts(problem, plan.input * (1 + _LONGER))) / _LONGER  # of a write, in shares of the length
+        fewer = saved * plan.share * plan.input / plan.output
     return read.dearer(fewer * burst), write.dearer(max(0.0, bursts * burst + (0.0 if packed else to_write))), again
 
 
@@ -123,11 +123,11 @@ def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
     ruled = {problem.whole(_sized(price, lambda ms: _divided(problem, ms, 0.0, merging)[0], command)) for price in (read, dearer)}
     for output in outputs:
         inputs = {memory - output - _tree(problem, commands) for commands in _merge_commands(problem)} | ruled
-        for made in (divided_sort_merge(problem, input, output) for input in inputs):
-            if made is None:
+        for shares in (divided_sort_merge(problem, input, output) for input in inputs):
+            if shares is None:
                 continue
-            yield made
-            yield divided_sort_merge(problem, memory - output - _tight(problem, made), output) or made
+            yield shares
+            yield divided_sort_merge(problem, memory - output - _tight(problem, shares), output) or shares
 
 
 def _priced_sort_merge(problem: Problem, read: RequestPrice, write: RequestPrice, merge: RequestPrice) -> Iterator[Allocation]:
@@ -140,10 +140,10 @@ def _priced_sort_merge(problem: Problem, read: RequestPrice, write: RequestPrice
         lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
     for lengths in lengths_of_both:
         for first, second in product(*(problem.rounded(length) for length in lengths)):
-            made = divided_sort_merge(problem, first, second)
-            if made is not None:
-                yield made
-                yield divided_sort_merge(problem, first, memory - first - _tight(problem, made)) or made
+            shares = divided_sort_merge(problem, first, second)
+            if shares is not None:
+                yield shares
+                yield divided_sort_merge(problem, first, memory - first - _tight(problem, shares)) or shares
 
 
 def _divided(problem: Problem, reading: float, writing: float, merging: float) -> tuple[float, float]:
@@ -171,10 +171,10 @@ def _merge_commands(problem: Problem) -> set[int]:
     return {1, max(1, int(_merge_share(problem) // problem.command))}
 
 
-def _tight(problem: Problem, made: SortMergeAllocation) -> int:
+def _tight(problem: Problem, plan: SortMergeAllocation) -> int:
     """The smallest tree that makes as many runs: what it gives up is worth more in the output buffer."""
     sizes = problem.sizes
-    return max(math.ceil(exact(sizes.fudge) * pages / (2 * made.runs(pages, sizes.fudge))) for pages in (max(1, sizes.r), max(1, sizes.s)))
+    return max(math.ceil(exact(sizes.fudge) * pages / (2 * plan.runs(pages, sizes.fudge))) for pages in (max(1, sizes.r), max(1, sizes.s)))
 
 
 def _tree(problem: Problem, commands: int) -> int:
@@ -190,9 +190,9 @@ def divided_sort_merge(problem: Problem, input: int, output: int) -> SortMergeAl
     workspace = sizes.memory - input - output
     if min(workspace, input, output) < 1:
         return None
-    made = SortMergeAllocation(workspace, input, output)
-    runs = made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge)
-    return made if runs <= sizes.memory else None
+    shares = SortMergeAllocation(workspace, input, output)
+    runs = shares.runs(max(1, sizes.r), sizes.fudge) + shares.runs(max(1, sizes.s), sizes.fudge)
+    return shares if runs <= sizes.memory else None
 
 
 #: Rounds of prices from buffers, and buffers from prices.
@@ -209,9 +209,9 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
             output = max(1.0, (memory - input) / buckets)
             read, write, again = _prices(problem, Partitioning(buckets, input, output), hidden)
             # Buckets written in pieces are read back in pieces.
-            written = write.first + (again.first if problem.layout == "packed" else 0.0)
+            writes = write.first + (again.first if problem.layout == "packed" else 0.0)
 
-            def rule(price: float, writing: float = buckets * written) -> float:
+            def rule(price: float, writing: float = buckets * writes) -> float:
                 return memory / (1 + math.sqrt(writing / price)) if price else 0.0
 
             input = max(1.0, _sized(read, rule, problem.command))
@@ -269,8 +269,8 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
 def divided_hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllocation:
     """Hybrid hash's division for given buffers, or Grace hash's where they leave no workspace."""
     sizes = problem.sizes
-    made = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, least=least)
-    return made or grace_as_hybrid(_best_grace(problem))
+    shares = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, least=least)
+    return shares or grace_as_hybrid(_best_grace(problem))
 
 
 @lru_cache(maxsize=4)  # a search asks for it wherever buffers leave no workspace

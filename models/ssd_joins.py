@@ -36,7 +36,7 @@ from models.ssd_drive import Drive, Timing
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
 
 
-#: Where temporaries are: on a device of their own, each in one piece (TR 1148); on the device of the base relations, in the order in which
+#: Places of temporaries: on a device of their own, each in one piece (TR 1148); on the device of the base relations, in the order in which
 #: buffers are written; or there, each in one piece.
 Layout = Literal["separate", "packed", "spread"]
 
@@ -150,8 +150,8 @@ def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, out
     return met / (streams * max(1, sizes.r + sizes.s))
 
 
-def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
-    chunks, (phase,) = a.chunks(sizes.r, sizes.fudge), told
+def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    chunks, (phase,) = a.chunks(sizes.r, sizes.fudge), phases
     outer = drive.commands(a.chunk_pages(sizes.r, sizes.fudge))
     inner = Load.alike(-(-sizes.s // a.inner), _cut(drive, sizes.s, a.inner), sizes.s)
     several = chunks * ((outer > 1) + inner.several)
@@ -159,8 +159,8 @@ def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: 
     return [PhaseLoad(phase.name, reads, moves=phase.total.seeks)]
 
 
-def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
-    sort, merge = told
+def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    sort, merge = phases
     runs = max(1, a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge))
     # A run's share of memory is whole pages, where TR divides.
     shares = [max(1, round(part * sizes.memory / runs)) for part in RUNS_KNOWN_TO]
@@ -171,14 +171,14 @@ def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layo
     ]
 
 
-def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
     """The second phase reads what was written packed in the pieces in which it was written: a request is cut wherever a piece ends."""
-    partition = _first(sizes, told[0], drive, layout, a.input, max(1, a.output), streams=max(1, a.buckets))
-    if len(told) == 1:
+    partition = _first(sizes, phases[0], drive, layout, a.input, max(1, a.output), streams=max(1, a.buckets))
+    if len(phases) == 1:
         return [partition]
-    join = told[1]
+    join = phases[1]
     if layout == "packed":
-        pieces = told[0].writes.requests
+        pieces = phases[0].writes.requests
         # A request that ends within a piece cuts it in two; whole pieces are not cut.
         cuts = 0 if a.phase2_input % a.output == 0 else join.reads.requests
         reads = Load.alike(pieces + cuts, partition.writes.commands + cuts, join.reads.pages)
@@ -206,8 +206,8 @@ def _whole(traffic: Traffic, commands: int) -> Load:
     return Load.alike(traffic.requests, commands, traffic.pages)
 
 
-def _grace(sizes: Sizes, a: GraceAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
-    return _hybrid(sizes, grace_as_hybrid(a), drive, layout, told)
+def _grace(sizes: Sizes, a: GraceAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    return _hybrid(sizes, grace_as_hybrid(a), drive, layout, phases)
 
 
 _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loops, _sort_merge, _grace, _hybrid), strict=True))
@@ -240,5 +240,5 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
         raise UnknownNameError("algorithm", algorithm, JOINS)
     if layout not in get_args(Layout):
         raise UnknownNameError("layout", layout, get_args(Layout))
-    told = counts(algorithm, sizes, allocation)
-    return DetailedCost(algorithm, allocation, drive, tuple(_LOADS[algorithm](sizes, allocation, drive, layout, told)))
+    phases = counts(algorithm, sizes, allocation)
+    return DetailedCost(algorithm, allocation, drive, tuple(_LOADS[algorithm](sizes, allocation, drive, layout, phases)))

@@ -53,7 +53,7 @@ class Problem:
     def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
         """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
         divisions = list(candidates) or [self.fallback()]
-        return min((self.cost(each) for made in divisions for each in self._trimmed(made)), key=lambda join: join.seconds)
+        return min((self.cost(each) for division in divisions for each in self._trimmed(division)), key=lambda join: join.seconds)
 
     def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
         yield allocation
@@ -70,17 +70,17 @@ class Problem:
         return self.drive.command_pages
 
     def whole(self, pages: float) -> int:
-        """At least one page; above a command, whole commands."""
+        """Length of at least one page; above a command, of whole commands."""
         return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
 
     def rounded(self, pages: float) -> set[int]:
         """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
-        found = {self.whole(pages)}
+        lengths = {self.whole(pages)}
         if pages > self.command:
-            found |= {math.ceil(pages), self.whole(pages + self.command)}
+            lengths |= {math.ceil(pages), self.whole(pages + self.command)}
         if self.quicker:
-            found |= {length + more for length in found if length >= self.command for more in (self.quicker - self.command, self.quicker)}
-        return found
+            lengths |= {length + more for length in lengths if length >= self.command for more in (self.quicker - self.command, self.quicker)}
+        return lengths
 
     @property
     def quicker(self) -> int:

@@ -69,8 +69,8 @@ def _searched(problem: Problem, divide: Callable[[Sequence[int]], Sequence[Alloc
 
     def divisions(logarithms: npt.NDArray[np.float64]) -> list[Allocation]:
         lengths = np.exp2(np.clip(logarithms, 0, most)).tolist()
-        made = [*divide([problem.whole(length) for length in lengths]), *divide([max(1, round(length)) for length in lengths])]
-        return [each for each in made if each is not None]
+        candidates = [*divide([problem.whole(length) for length in lengths]), *divide([max(1, round(length)) for length in lengths])]
+        return [each for each in candidates if each is not None]
 
     def seconds(logarithms: npt.NDArray[np.float64]) -> float:
         return min((problem.cost(each).seconds for each in divisions(logarithms)), default=math.inf)

@@ -138,10 +138,10 @@ class ServedDrive:
         elif now < self._next:
             return []
         # Without imposed latency, everything is done at once.
-        done = self._finish_parts(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
+        requests = self._finish_parts(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
         event = self._device.next_event if self._device.outstanding else NEVER
         self._next = NEVER if event >= NEVER else self._real(event)
-        return done
+        return requests
 
     def next(self) -> int:
         """Latest time of the next step (real, ns): now, if something has come; NEVER, if nothing is going on."""

@@ -55,7 +55,7 @@ def _job(settings: Settings, join: str, memory: int) -> Job:
 
 @cache
 def _divisions(join: str, memory: int, scale: float, seed: int, names: Sequence[str]) -> dict[str, str | dict[str, DetailedCost]]:
-    """By device: the division of Haas et al. (``haas``) and the model's best (``best``) with what the model says, or why it cannot run."""
+    """By device: that of Haas et al. (``haas``) and the model's best (``best``) with what the model says, or why it cannot run."""
     files, setting = laid_out(Setup(join, memory), scale, seed)
     divisions: dict[str, str | dict[str, DetailedCost]] = {}
     for name in names:

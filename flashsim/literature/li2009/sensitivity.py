@@ -107,8 +107,8 @@ def _crossing(points: list[tuple[float, float]]) -> str:
 
 def _others(results: Results) -> Section:
     def seconds(setup: Setup, coin: int = 0) -> float | None:
-        found = results.get(setup.job(replace(results.settings, seed=results.settings.seed + coin)))
-        return found["seconds"] if found else None
+        output = results.get(setup.job(replace(results.settings, seed=results.settings.seed + coin)))
+        return output["seconds"] if output else None
 
     of_k: list[list[Entry]] = [[setup.name, *map(seconds, row)] for setup, row in zip(_WITH_K, _rows_of_k(), strict=True)]
     skew: list[list[Entry]] = [[row[1].theta, "other pages" if row[1].refilled else "lost", *map(seconds, row)] for row in _rows_of_skew()]

@@ -31,9 +31,9 @@ GRAPHS: dict[str, dict[str, Any]] = {
 
 def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
     """I/O seconds on every drive, JSON-ready."""
-    asked = Setup(**setup)
-    files = inputs(asked, scale, seed)
-    algorithm = algorithm_of(asked, files, scale, **GRAPHS.get(graph, {}))
+    of_run = Setup(**setup)
+    files = inputs(of_run, scale, seed)
+    algorithm = algorithm_of(of_run, files, scale, **GRAPHS.get(graph, {}))
     runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
     return [run.total().io_time / SECONDS for run in runs]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from flashsim.storage.page._postgresql import TYPES
 from flashsim.storage.page._postgresql_values import ARROW, decimal_type
 
-#: What psql itself obeys, constants, names, white space and comments, and what is none of these; defaults need no texts with escapes.
+#: Tokens: commands to psql itself, constants, names, white space, comments, and all others; defaults need no texts with escapes.
 _TOKEN = re.compile(
     r"""(?P<obeyed>(?:^|(?<=\n))\\[^\n]*)
     |(?P<dollars>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
