@@ -75,12 +75,12 @@ class Problem:
 
     def rounded(self, pages: float) -> set[int]:
         """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
-        lengths = {self.whole(pages)}
+        sizes = {self.whole(pages)}
         if pages > self.command:
-            lengths |= {math.ceil(pages), self.whole(pages + self.command)}
+            sizes |= {math.ceil(pages), self.whole(pages + self.command)}
         if self.quicker:
-            lengths |= {length + more for length in lengths if length >= self.command for more in (self.quicker - self.command, self.quicker)}
-        return lengths
+            sizes |= {length + more for length in sizes if length >= self.command for more in (self.quicker - self.command, self.quicker)}
+        return sizes
 
     @property
     def quicker(self) -> int:

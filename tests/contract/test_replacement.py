@@ -416,11 +416,11 @@ def test_a_pool_whose_frames_are_all_held_says_so(name: str) -> None:
     first, second, third = numbered("abc")
     for page in (first, second):
         pool.refer(page)
-        pool.held.add(page)
+        pool.pins.add(page)
     assert pool.refer(first) == WAS_RESIDENT
     with pytest.raises(InvalidParameterError, match="fix: page 10, but 0 of 2 frames are not held by somebody"):
         pool.refer(third)
-    pool.held.remove(second)
+    pool.pins.remove(second)
     assert pool.refer(third) == second
 
 
