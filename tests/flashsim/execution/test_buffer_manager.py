@@ -136,7 +136,7 @@ def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frame
                     manager.change(fixed, Tuples({"number": values}, np.arange(len(own) + 1) * told))
                     truth.update({(file, page): values[i * told : (i + 1) * told].tolist() for i, page in enumerate(own)})
             flags = manager.pool.state.pages[:, FLAGS]
-            assert np.count_nonzero(flags & RESIDENT) == manager.pool.held <= frames
+            assert np.count_nonzero(flags & RESIDENT) == manager.pool.used_frames <= frames
             assert np.count_nonzero(flags & PINNED) == len(fixed_by_any())
             assert not np.any((flags & (PINNED | DIRTY) > 0) & (flags & RESIDENT == 0)), "a page that is held or dirty is there"
         yield from manager.flush()
