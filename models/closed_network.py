@@ -40,8 +40,7 @@ class Station:
 
     def weights(self, clients: int, scale: float) -> Reals:
         """Unnormalised probabilities of 0, 1, ... clients here, demands being multiples of `scale`."""
-        each = self.demand / scale / np.minimum(np.arange(1, clients + 1), self.servers)
-        return np.concatenate([[1.0], np.cumprod(each)])
+        return _products(self.demand / scale / np.minimum(np.arange(1, clients + 1), self.servers))
 
 
 @dataclass(frozen=True)
@@ -88,11 +87,12 @@ def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -
         raise InvalidParameterError("clients", clients, "there must be at least one")
     if not 0 <= think < float("inf"):
         raise InvalidParameterError("think", think, "it is a number of seconds from 0 on")
-    scale = max([think, *(each.demand for each in stations)])
+    # The least time between rounds: with demands as its multiples no constant underflows, however many clients think.
+    scale = max([(think + sum(each.demand for each in stations)) / clients, *(each.demand / each.servers for each in stations)])
     if scale == 0:
         raise InvalidParameterError("demand", 0, "a round takes no time at all")
     weights = [each.weights(clients, scale) for each in stations]
-    thinking = np.concatenate([[1.0], np.cumprod(think / scale / np.arange(1, clients + 1))])
+    thinking = _products(think / scale / np.arange(1, clients + 1))
     constant = _convolved([thinking, *weights], clients)
     throughput = constant[clients - 1] / constant[clients] / scale
     queues, utilisations = [], []
@@ -102,6 +102,13 @@ def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -
         queues.append(float(shares @ np.arange(clients + 1)))
         utilisations.append(float(throughput * each.demand / each.servers))
     return Equilibrium(float(throughput), clients / throughput - think, tuple(queues), tuple(utilisations))
+
+
+def _products(factors: Reals) -> Reals:
+    """Products of the first 0, 1, ... factors, over the largest of them."""
+    with np.errstate(divide="ignore"):
+        logarithms = np.concatenate([[0.0], np.cumsum(np.log(factors))])
+    return np.exp(logarithms - logarithms.max())
 
 
 def _convolved(weights: Sequence[Reals], clients: int) -> Reals:

@@ -58,6 +58,13 @@ def test_laws_hold(demands: list[float], clients: int, think: float) -> None:
     assert found.throughput <= clients / (sum(demands) + think) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("clients", [1, 175, 300, 3000])
+def test_clients_that_all_think_are_counted(clients: int) -> None:
+    found = equilibrium([Station(0.001)], clients, think=20.0)
+    assert sum(found.queues) + found.throughput * 20 == pytest.approx(clients)
+    assert found.throughput == pytest.approx(clients / 20.001, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("page", "accesses", "device", "memory", "seconds"),
     [
