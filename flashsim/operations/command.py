@@ -55,9 +55,14 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
     outputs_of = getattr(get_type_hints(operation)["return"], "FILES", ())
     files = {f"{each.option.removeprefix('--').replace('-', '_')}_": each for each in (*outputs_of, JSON)}
 
+    options_by_name = {name: field.name_in_messages(name) for name, field in declarations.items() if not field.constant}
+    options_by_name |= {name: file.option for name, file in files.items()}
+
     def run(**values: Any) -> None:
         from flashsim.studies.presentation.terminal import say  # with pandas, for which no help need wait
 
+        for each, option in options_by_name.items():
+            _refuse_options(option, values[each])
         arguments = {each: defaults[each] for each in declarations}
         with Outputs(values["force"]) as outputs, warnings_as_lines():
             for argument, field in declarations.items():
@@ -86,6 +91,13 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command(name, cls=CommandWithExamples)(run)
     return app
+
+
+def _refuse_options(option: str, value: Any) -> None:
+    """Refuse an option's name where a value belongs: the parser takes whatever comes next, and a file would be written under that name."""
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str | Path) and str(each).startswith("--"):
+            raise InvalidParameterError(option, repr(str(each)), f"its value is missing; a file of that name is ./{each}")
 
 
 def _read(value: Any) -> list[Path]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, shortened
 from flashsim.core.units import parse_duration, parse_size
 
+#: The largest count of requests, pages or clients.
+MOST = 2**31 - 1
 #: Parses a value; the second argument is the parameter's name in messages.
 Parse = Callable[[Any, str], Any]
 
@@ -43,18 +46,33 @@ def duration(value: Any, parameter: str) -> int:
     return parse_duration(value, parameter)
 
 
-def count(value: Any, parameter: str, least: int = 1) -> int:
-    """A whole number, at least so large."""
+def count(value: Any, parameter: str, least: int = 1, most: float = MOST) -> int:
+    """A whole number between two bounds."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
     if value.__index__() < least:
         raise InvalidParameterError(parameter, value, f"it must be at least {least}")
+    if value.__index__() > most:
+        raise InvalidParameterError(parameter, value, f"it must be at most {most:,}")
     return int(value.__index__())
 
 
 def least(number: int) -> Parse:
-    """A whole number, at least so large."""
+    """A parser of a whole number, at least so large."""
     return partial(count, least=number)
+
+
+def seed(value: Any, parameter: str) -> int:
+    """A whole number of any size."""
+    return count(value, parameter, 0, inf)
+
+
+def flag(value: Any, parameter: str) -> bool:
+    """True or False, and nothing that Python only takes for one of them, such as ``'no'``."""
+    if not isinstance(value, bool):
+        word = repr(value) if isinstance(value, str | int | float) else type(value).__name__
+        raise InvalidParameterError(parameter, shortened(word), "it must be True or False")
+    return value
 
 
 def number(bound: str = "it must be a number") -> Parse:
@@ -201,7 +219,7 @@ Size = partial(Field, metavar="SIZE", parse=size)
 Duration = partial(Field, metavar="TIME", parse=duration)
 Count = partial(Field, metavar="N", parse=least(1), kind=int)
 Number = partial(Field, parse=number(), kind=float)
-Flag = partial(Field, kind=bool)
+Flag = partial(Field, parse=flag, kind=bool)
 Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, provenance=False)
 
 #: Names of the option that says a trace's format.
@@ -210,7 +228,7 @@ FORMAT = "--format --from"
 # What several operations take. The values of sizes and times are `Any` to type checkers: texts for those who call, numbers inside.
 PageSize = Annotated[Any, Size("512B to 64KiB.")]
 PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes are told by it.", default="4KiB")]
-Seed = Annotated[int, Count("Of all that is drawn.", parse=least(0), default=0)]
+Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
 AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False)]
@@ -239,7 +257,7 @@ class TracePart(TypedDict, total=False):
         Name("The trace's format, if its content does not tell: {formats}.", "NAME|FILE.py", completes=("formats",), option=FORMAT),
     ]
     columns: Annotated[str | None, Name(_COLUMNS_OF_CSV, "ROLE=NAME:UNIT,...")]
-    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(least(0)), several=True)]
+    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(seed), several=True)]
     start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
     window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
     speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]

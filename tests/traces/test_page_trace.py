@@ -6,6 +6,8 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
@@ -28,6 +30,13 @@ def pages_of(path: Path, name: str | None = None) -> list[int]:
 def written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.large_string())])
+def test_words_of_every_kind_are_ids(kind: pa.DataType, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"page": pa.array(["a", "b", "a"]).cast(kind)}), tmp_path / "words.parquet")
+    first, second, third = pages_of(tmp_path / "words.parquet")
+    assert first == third != second
 
 
 @pytest.mark.parametrize(("name", "references", "pages"), [("2_pools", 100000, 9939), ("sprite", 133996, 7075)])

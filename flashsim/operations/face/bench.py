@@ -101,7 +101,7 @@ def bench(
     timeline_from: fields.TimelineFrom = None,
     timeline_to: fields.TimelineTo = None,
     allow_write: fields.AllowWrite = False,
-    seed: Annotated[int, Count("Of random places.", parse=fields.least(0))] = 0,
+    seed: Annotated[int, Count("Of random places.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> BenchOutcome:
     """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or with AIOMicrobench (Shin et al., SAC 2016).

@@ -106,7 +106,7 @@ def calibrate(
     time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
     allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
     yes_destroy: fields.YesDestroy = None,
-    seed: Annotated[int, Count("Of places and order, or of tuples.", parse=fields.least(0))] = 0,
+    seed: Annotated[int, Count("Of places and order, or of tuples.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> CalibrationOutcome:
     """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.

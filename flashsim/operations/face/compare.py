@@ -106,7 +106,7 @@ def compare(
     time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
     allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", provenance=False)] = False,
     yes_destroy: fields.YesDestroy = None,
-    seed: Annotated[int, Count("Of the calibration.", parse=fields.least(0))] = 0,
+    seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
     force: fields.Force = False,
     **choices: Unpack[fields.JoinChoices],
 ) -> ComparisonOutcome:

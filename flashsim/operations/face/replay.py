@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
@@ -32,6 +32,8 @@ _DEVICES = "A preset, its TOML file, or a real file or block device; several, ea
 def _devices(value: Any, parameter: str) -> Any:
     """Devices, each by itself; or paths by the names of the devices of a trace."""
     if isinstance(value, Mapping) and "preset" not in value:
+        if not value:
+            raise InvalidParameterError(parameter, "{}", "a path for each device of the trace is needed")
         return {text(name, "device"): Path(text(path, "device")) for name, path in value.items()}
     many = several(value, parameter)
     if any(isinstance(one, str) and parse_assignments([one]) for one in many):

@@ -149,7 +149,7 @@ def reproduce(
     details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
     devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
-    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.least(0))] = 2009,
+    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
     listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,

@@ -25,7 +25,7 @@ import numpy as np
 from algorithms.files import Output, cross, extents, temporary_files
 from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
 from algorithms.sorting.runs import ReplacementSelection
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.processes import cores as available_cores
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
@@ -205,6 +205,8 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
 @contextmanager
 def _file(folder: Path) -> Iterator[tuple[int, str]]:
     """A file without a name, written once; past the page cache where the file system allows that, and how in words."""
+    if not hasattr(os, "O_DIRECT"):
+        raise RefusedError("--cpu: it times reads and writes past the page cache, which are made on Linux alone")
     try:
         with tempfile.TemporaryFile(dir=folder) as temporary:
             file = temporary.fileno()

@@ -36,6 +36,10 @@ TOO_SMALL = changed(device="small.toml")
 BAD = {
     changed(device="ocz-core-60bg"): "did you mean ocz-core-60gb",
     changed(algorithm="hash-hybrid"): "did you mean",
+    "device list --json --force": "--json: '--force', but its value is missing; a file of that name is ./--force",
+    "trace info a.csv --out-dir --force": "--out-dir: '--force', but its value is missing",
+    "device serve ocz-core-60gb --socket x --content --force": "--content: '--force', but its value is missing",
+    "device bench ocz-core-60gb --count 100000000000000000000": "--count: 100000000000000000000, but it must be at most 2,147,483,647",
     changed(algorithm="mine.py"): "mine.py",
     changed(memory="1000"): "--memory: '1000'",
     changed(memory="4KiB"): "memory: 4 KiB",

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 JOIN = "join bnl --r do2009:customer@0.001 --s do2009:orders@0.001 --on c_custkey=o_custkey --memory 256KiB"
 #: What Windows lacks, and macOS.
 WITHOUT_POSIX = "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None"
-WITHOUT_LINUX = "import os, resource; del os.O_DIRECT, os.sched_getaffinity, resource.RUSAGE_THREAD"
+WITHOUT_LINUX = "import os, resource; del os.O_DIRECT, os.posix_fallocate, os.sched_getaffinity, resource.RUSAGE_THREAD"
 
 
 def command(before: str, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -37,3 +37,9 @@ def test_macos_simulates_and_refuses_real_files_in_one_line(device: str, tmp_pat
         assert result.stderr == "flashsim: device: real.bin is real, and real files and devices are read and written on Linux alone\n"
     else:
         assert result.returncode == 0 and "result rows" in result.stdout
+
+
+def test_macos_prices_no_cpu_by_real_files(tmp_path: Path) -> None:
+    result = command(WITHOUT_LINUX, "device calibrate --cpu --time 100ms --out cpu.toml", tmp_path)
+    assert result.returncode == 2 and list(tmp_path.iterdir()) == []
+    assert result.stderr.splitlines()[-1] == "flashsim: --cpu: it times reads and writes past the page cache, which are made on Linux alone"
