@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
@@ -29,7 +29,7 @@ class _Activity:
     """An activity that takes a while, and its progress."""
 
     what: str
-    began: float = field(default_factory=time.monotonic)
+    began: float
     count: float = 0.0
     total: float | None = None
     message: str = ""
@@ -63,7 +63,7 @@ class Screen:
     @contextmanager
     def show(self, what: str) -> Iterator[protocols.Progress]:
         """Show an activity while it lasts; yield the function that takes its progress."""
-        activity = _Activity(what)
+        activity = _Activity(what, time.monotonic())
         with self._lock:
             if not self._activities:
                 self._quiet_since = activity.began

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -160,6 +162,13 @@ def test_a_strand_that_asks_for_something_while_it_is_closed_does_not_hide_the_e
         run_on_file(_spawn(holding(), holding()), [file], device)
 
 
+def _calls(name: str) -> set[str]:
+    """Names of the functions that a thread is in."""
+    frames = sys._current_frames()
+    stacks = [frames[thread.ident] for thread in threading.enumerate() if thread.name == name and thread.ident in frames]
+    return {frame.f_code.co_name for stack in stacks for frame, _ in traceback.walk_stack(stack)}
+
+
 @pytest.mark.parametrize("busy", [False, True])
 def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device: RealDevice) -> None:
     run_on_file(
@@ -174,14 +183,24 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
     def begins() -> Algorithm:
         yield Spawn(endless())
 
-    timer = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
-    timer.start()
-    begin = time.monotonic()
+    def interrupt() -> None:
+        """Once the first strand waits for the other to end, which reads or sleeps."""
+        while "wait_for" not in _calls("MainThread") or ("_read" if busy else "wait") not in _calls("strand 1"):
+            if over.wait(0.005):
+                return
+            if time.monotonic() > begin + 60:
+                break
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main, over, begin = threading.get_ident(), threading.Event(), time.monotonic()
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             run_on_file(begins(), [file], device)
-        timer.join()
     finally:
+        over.set()
+        interrupter.join()
         signal.signal(signal.SIGINT, heeded)
     assert "strand 1" not in [thread.name for thread in threading.enumerate()]
     assert time.monotonic() - begin < 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -22,35 +23,63 @@ from tests.flashsim.operations.test_examples import PAGES
 SILENCE = 2.0
 
 
-def test_elsewhere_a_line_is_written_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
+class Clock:
+    """The clock of `progress`, which only a test moves."""
+
+    def __init__(self) -> None:
+        self.now, self.readings = 1000.0, 0
+
+    def monotonic(self) -> float:
+        self.readings += 1
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        """Move the clock, and wait until the thread of a screen has drawn at the new time: it reads the clock before each drawing."""
+        self.now += seconds
+        next_but_one, deadline = self.readings + 2, time.monotonic() + 60
+        while self.readings < next_but_one:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(progress, "_REDRAWN", 0.01)
+    return clock
+
+
+def test_elsewhere_a_line_is_written_now_and_then(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with Screen().show("working hard") as tell:
-        for done in range(10):
-            tell(done, 10)
-            time.sleep(0.1)
-    out, err = capsys.readouterr()
-    assert not out
-    assert re.fullmatch(r"flashsim: working hard \(\d/10, \d s\)\n", err)
+        for count, seconds, line in (
+            (1, 4.75, ""),
+            (2, 0.25, "flashsim: working hard (2/10, 5 s)\n"),
+            (3, 29.75, ""),
+            (4, 0.25, "flashsim: working hard (4/10, 35 s)\n"),
+        ):
+            tell(count, 10)
+            clock.move(seconds)
+            assert capsys.readouterr() == ("", line)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("message", "part"), [("loading", ", loading"), ("replaying", ""), ("", "")])
 def test_a_line_elsewhere_names_the_step_that_is_under_way(
-    message: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    message: str, part: str, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
     with Screen().show("replaying") as tell:
         tell(0, 3646, message)
-        time.sleep(0.7)
-    assert re.fullmatch(rf"flashsim: replaying \(0/3,646{part}, \d s\)\n", capsys.readouterr().err)
+        clock.move(7)
+    assert capsys.readouterr().err == f"flashsim: replaying (0/3,646{part}, 7 s)\n"
 
 
-def test_a_share_is_told_once_there_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
-    for share, told in ((0.0, r"\d s"), (0.5, r"50%, \d s")):
-        with Screen().show("compiling") as tell:
-            tell(share, 1)
-            time.sleep(0.7)
-        assert re.fullmatch(rf"flashsim: compiling \({told}\)\n", capsys.readouterr().err)
+@pytest.mark.parametrize(("share", "part"), [(0.0, ""), (0.5, "50%, ")])
+def test_a_share_is_told_once_there_is_one(share: float, part: str, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with Screen().show("compiling") as tell:
+        tell(share, 1)
+        clock.move(7)
+    assert capsys.readouterr().err == f"flashsim: compiling ({part}7 s)\n"
 
 
 def test_what_is_over_at_once_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,34 +93,52 @@ def test_threads_end_with_the_last_activity() -> None:
     with screen.show("outer"), screen.show("inner"):
         thread = screen._thread
         assert thread is not None and thread.is_alive()
-    thread.join(1)
+    thread.join(60)
     assert not thread.is_alive()
 
 
 SHOWN = """
-import sys, time
+import sys
 from flashsim.studies.presentation.progress import screen
 with screen.around("working"):
-    time.sleep(1.6)
+    sys.stdin.readline()
     with screen.show("counting") as tell:
         tell(3, 4)
-        time.sleep(1.6)
+        sys.stdin.readline()
         print("result")
 """
 
 
-def test_on_a_terminal_a_line_appears_and_vanishes(tmp_path: Path) -> None:
-    (tmp_path / "shown.py").write_text(SHOWN)
-    code = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn([sys.executable, 'shown.py'])))"
+def test_on_a_terminal_a_line_appears_and_vanishes() -> None:
+    terminal, device = os.openpty()
     environment = os.environ | {"PYTHONPATH": str(Path(progress.__file__).parents[3]), "TERM": "xterm"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == 0
-    assert done.stdout.index("working") < done.stdout.index("counting") < done.stdout.index("result")
-    assert "3/4" in done.stdout
-    last = done.stdout[: done.stdout.index("result")]
-    assert last.endswith("\x1b[2K")  # the line was erased before the result took its place
+    process = subprocess.Popen([sys.executable, "-c", SHOWN], env=environment, stdin=subprocess.PIPE, stdout=device, stderr=device)
+    os.close(device)
+    output, deadline = b"", time.monotonic() + 60
+
+    def read_until(end: bytes | None) -> None:
+        """Read what appears up to some words, or all of it."""
+        nonlocal output
+        while end is None or end not in output:
+            assert select.select([terminal], [], [], max(0, deadline - time.monotonic()))[0], output
+            try:
+                output += os.read(terminal, 1 << 16)
+            except OSError:  # how a terminal says that nobody writes to it any more
+                assert end is None, output
+                return
+
+    with process:
+        assert process.stdin is not None
+        for words in (b"working", b"3/4"):
+            read_until(words)
+            process.stdin.write(b"go on\n")
+            process.stdin.flush()
+        read_until(None)
+    os.close(terminal)
+    assert process.returncode == 0
+    assert output.index(b"working") < output.index(b"counting") < output.index(b"result")
+    last = output[: output.index(b"result")]
+    assert last.endswith(b"\x1b[2K")  # the line was erased before the result took its place
 
 
 LIGHT = ("numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "rich", "joblib")

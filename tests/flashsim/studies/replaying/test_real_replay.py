@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -297,15 +296,25 @@ def test_lateness_counts_what_was_noticeably_late() -> None:
     )
 
 
+SIGN_OF_A_WAIT = """
+from flashsim.__main__ import main
+from traces.replay import builtin
+genuine = builtin.wait_until
+def wait_until(queue, batch, moment):
+    if not batch.outstanding:
+        print("waiting", flush=True)
+    return genuine(queue, batch, moment)
+builtin.wait_until = wait_until
+main()
+"""
+
+
 def test_an_interrupt_ends_what_is_outstanding(tmp_path: Path) -> None:
     """A replay that lasts for an hour; the file that was made for it goes as well."""
     write_trace(tmp_path / "slow", operation=np.full(2, WRITE), arrival=np.array([0, 3600 * 10**9]))
-    process = start("trace replay slow --on ./made --allow-write --out o.parquet", tmp_path)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "made").exists():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(0.5)
+    process = start("trace replay slow --on ./made --allow-write --out o.parquet", tmp_path, ("-c", SIGN_OF_A_WAIT))
+    assert process.stdout is not None and process.stdout.readline() == "waiting\n"  # the first request has completed
+    assert (tmp_path / "made").exists()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, "flashsim: interrupted; nothing was written\n")

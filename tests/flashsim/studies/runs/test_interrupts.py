@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,9 +29,9 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(line: str, folder: Path) -> subprocess.Popen[str]:
+def start(line: str, folder: Path, program: Sequence[str] = ("-m", "flashsim")) -> subprocess.Popen[str]:
     """A command in its own process group, as a terminal would start it."""
-    command = [sys.executable, "-m", "flashsim", *line.split()]
+    command = [sys.executable, *program, *line.split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
     return subprocess.Popen(
