@@ -72,7 +72,7 @@ def smooth(series: PoolResult, intervals: int) -> Floats:
     return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
 
 
-#: Traffic of pages: device, direction, and the counts of which it is the sum.
+#: Counts whose sum is the pages that moved, by device and direction.
 TRAFFIC = {
     ("disks", "read"): ("disk_pages_read",),
     ("disks", "written"): ("disk_pages_written",),
