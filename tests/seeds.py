@@ -1,4 +1,4 @@
-"""Seeds of drawn cases: some in every run, as many more again and again in the slow set."""
+"""Seeds of drawn cases: some in every run, more in the slow set."""
 
 from __future__ import annotations
 

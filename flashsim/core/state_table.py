@@ -67,15 +67,15 @@ class StateTable:
             place += _ENTRIES
 
 
-_types: dict[Any, Any] = {}
+_known_types: dict[Any, Any] = {}
 
 
 def _type_of(array: Any) -> Any:
-    """Numba's type of an array or record: finding it takes longer than all else at a crossing, but it depends on little."""
+    """Numba's type of an array or record, kept by what decides it, since `typeof` takes longer than the rest of a crossing."""
     key = type(array), array.dtype, array.ndim, array.flags.num
-    if key not in _types:
-        _types[key] = typeof(array)
-    return _types[key]
+    if key not in _known_types:
+        _known_types[key] = typeof(array)
+    return _known_types[key]
 
 
 def state_of(state_type: Any) -> Callable[[State], Any]:

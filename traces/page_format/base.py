@@ -136,13 +136,16 @@ class Parser:
         return as_ids(column.fill_null(0) if column.null_count else column)
 
 
+def are_words(kind: pa.DataType) -> bool:
+    """True of Arrow's types of texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def as_ids(column: pa.Array) -> Integers:
     """Ids of 64 bits, from whole numbers or words, shape (n,)."""
     if pa.types.is_dictionary(column.type):
         words = column.dictionary
-        return (_hashed(words) if pa.types.is_string(words.type) or pa.types.is_large_string(words.type) else as_ids(words))[
-            column.indices.to_numpy()
-        ]
+        return (_hashed(words) if are_words(words.type) else as_ids(words))[column.indices.to_numpy()]
     if pa.types.is_integer(column.type):
         kind = np.uint64 if pa.types.is_uint64(column.type) else np.int64
         return column.to_numpy(zero_copy_only=False).astype(kind, copy=False).view(np.int64)

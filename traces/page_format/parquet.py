@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from traces.file.schema import SCHEMA
-from traces.page_format.base import as_ids
+from traces.page_format.base import are_words, as_ids
 
 TITLE = "references (Parquet)"
 
@@ -51,7 +51,7 @@ def _references(path: Path, batch: pa.RecordBatch, ids: str, row: int) -> Refere
     if pages.null_count:
         raise DamagedFileError(f"trace: {path}, row {row + int(np.argmax(pages.is_null()))}: {ids} is empty")
     kind = pages.type.value_type if pa.types.is_dictionary(pages.type) else pages.type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if not (pa.types.is_integer(kind) or are_words(kind)):
         raise DamagedFileError(f"trace: {path}: {ids} is of type {kind}, but ids are whole numbers or words")
     known = "write" in batch.schema.names and not batch.column("write").null_count
     return References(as_ids(pages), batch.column("write").cast(pa.bool_()).to_numpy(zero_copy_only=False) if known else None)
