@@ -154,7 +154,8 @@ def _disk_pages(disk: HddParameters, scale: float) -> dict[str, Any]:
 def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
     pages = max(2, round(flash.pages_per_block * scale))
     share = pages / flash.pages_per_block
-    buffers = {name: _whole(size * scale, flash.page_size) for name in ("write_buffer", "map_cache") if (size := getattr(flash, name))}
+    names = ("map_cache",) if flash.write_buffer_mode == "coalescing" else ("write_buffer", "map_cache")  # parts of pages do not shrink
+    buffers = {name: _whole(size * scale, flash.page_size) for name in names if (size := getattr(flash, name))}
     capacity = int(flash.capacity * share) // flash.page_size * flash.page_size
     return buffers | {"pages_per_block": pages, "erase": max(1, round(flash.erase * share)), "capacity": capacity}
 

@@ -16,7 +16,7 @@ _CHOICES = {
     "allocation": ("round-robin", "static", "dynamic"),
     "allocation_order": tuple("".join(letters) for letters in permutations("CWDP")),
     "suspend": ("none", "program", "erase", "both"),
-    "write_buffer_mode": ("write-back", "write-through"),
+    "write_buffer_mode": ("write-back", "write-through", "coalescing"),
 }
 
 
@@ -75,7 +75,10 @@ class SsdParameters:
     cache_read: bool = switch("whether a die reads on while a page crosses the channel", default=False)
     cache_program: bool = switch("whether a page crosses the channel while its die programs the one before", default=False)
     write_buffer: int = size("bytes of the write buffer; 0 for none", 0, default=0)
-    write_buffer_mode: str = text("write-back (acknowledged when buffered) or write-through (when programmed)", "write-back")
+    write_buffer_mode: str = text(
+        "write-back (acknowledged when buffered), write-through (when programmed) or coalescing (only for parts of flash pages)",
+        "write-back",
+    )
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
@@ -115,6 +118,10 @@ class SsdParameters:
             (cached and self.suspend != "none", f"{cached}: not supported with suspend {self.suspend!r}"),
             (0 < self.write_buffer < self.page_size, "write_buffer: it holds less than one flash page"),
             (self.write_buffer and self.endurance, "write_buffer: not supported with an endurance; a worn-out drive could not empty it"),
+            (
+                self.power_protected and self.write_buffer_mode == "coalescing",
+                "power_protected: not supported with a coalescing write_buffer",
+            ),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
         ):
             if chosen:
@@ -128,7 +135,7 @@ class SsdParameters:
         if self.continuation_limit < self.page_size:
             bound = f"with a continuation_latency it must hold a flash page, {format_size(self.page_size)}"
             raise InvalidParameterError("continuation_limit", format_size(self.continuation_limit), bound)
-        if self.write_buffer:
+        if self.write_buffer and self.write_buffer_mode != "coalescing":
             raise RefusedError("continuation_latency: not supported with a write_buffer, which acknowledges all writes")
 
     def _check_reserve(self) -> None:
@@ -162,6 +169,11 @@ class SsdParameters:
     @property
     def buffer_pages(self) -> int:
         return self.write_buffer // self.page_size
+
+    @property
+    def whole_page_buffer(self) -> int:
+        """Bytes of a buffer that takes whole flash pages; 0 where it coalesces parts of them."""
+        return 0 if self.write_buffer_mode == "coalescing" else self.write_buffer
 
     @property
     def continuation_pages(self) -> int:

@@ -87,7 +87,7 @@ def flash_drive(seed: int) -> Case:
     drive = flash.drive_for(FTLS[seed % len(FTLS)], replace(flash.random_drive(seed), endurance=0))
     drive = replace(drive, queues=3, queue_depth=2) if seed % 2 else drive
     requests, arrivals = flash.random_workload(seed, drive, REQUESTS)
-    behind = (drive.buffer_pages and drive.write_buffer_mode == "write-back") or drive.continuation_latency
+    behind = (drive.buffer_pages and drive.write_buffer_mode != "write-through") or drive.continuation_latency
     kinds = dict(zip(MODELS, (SsdEngine, SsdSpecification), strict=True))
     through = drive.power_protected or not behind
     return Case(lambda model: kinds[model](drive), requests, arrivals, through, flash_page=0 if seed % 2 else drive.page_size)

@@ -60,6 +60,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "write-back": BUFFER,
         "protected": {**BUFFER, "power_protected": True},
         "write-through": {**BUFFER, "write_buffer_mode": "write-through"},
+        "coalescing": {**BUFFER, "write_buffer_mode": "coalescing"},
     },
     "gc_pool": levels_of("gc_pool", ["die", "shared"]),
     "gc_streams": levels_of("gc_streams", {"1": 1, "2": 2}),
@@ -78,7 +79,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 FACTORS = {option: list(levels) for option, levels in OPTIONS.items()}
 PARTS = 8
 #: What each row is served at least, and at most until all that its options promise has happened.
-LEAST_BATCHES, MOST_BATCHES = 2, 12
+LEAST_BATCHES, MOST_BATCHES = 2, 60
 REQUESTS = 25
 
 
@@ -151,7 +152,7 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
         "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0,
         "reads interrupt": all(seen[what] > 0 for what in interrupted),
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
-        "the buffer is hit": row["write_buffer"] in ("none", "write-through")
+        "the buffer is hit": row["write_buffer"] in ("none", "write-through", "coalescing")
         or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,
         "reads and writes go on": row["continuation"] == "off" or min(numbers["continued_reads"], numbers["continued_writes"]) > 0,
     }

@@ -26,14 +26,16 @@ def writes_behind(parameters: SsdParameters, requests: Requests, last_end: int =
     """Writes, in order of admission, that may be acknowledged before they are programmed, those with forced unit access never.
 
     A write buffer that does not write through acknowledges all others so; a controller that writes behind those of at most
-    `continuation_limit` bytes, in whole flash pages, that begin where the last write ended.  `last_end` is where the write before these
-    requests ended, -1 if there is none since power came.
+    `continuation_limit` bytes, in whole flash pages, that begin where the last write ended.  A coalescing buffer takes parts of pages, and
+    writes behind may have such.  `last_end` is where the write before these requests ended, -1 if there is none since power came.
     """
     size, behind = parameters.page_size, set()
-    buffered = parameters.buffer_pages > 0 and parameters.write_buffer_mode == "write-back"
+    mode = parameters.write_buffer_mode if parameters.buffer_pages else "none"
     for request in np.flatnonzero(requests["operation"] == WRITE).tolist():
         offset, length = int(requests["offset"][request]), int(requests["length"][request])
-        continued = offset == last_end and length <= parameters.continuation_limit and offset % size == length % size == 0
+        whole = offset % size == length % size == 0
+        buffered = mode == "write-back" or (mode == "coalescing" and not whole)
+        continued = offset == last_end and length <= parameters.continuation_limit and whole
         if (buffered or continued) and not requests["flags"][request] & FORCE_UNIT_ACCESS:
             behind.add(request)
         last_end = offset + length

@@ -21,14 +21,14 @@ from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
-from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, sector_mask
+from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, sector_mask
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def goes_on(engine: RecordArray, control: RecordArray, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
         return False
@@ -38,8 +38,8 @@ def goes_on(engine: RecordArray, control: RecordArray, times: Timings, operation
         engine.read_end = offset + length
     else:
         engine.write_end = offset + length
-        size = control.page_sectors * SECTOR
-        whole = offset % size == 0 and length % size == 0
+        size = flash.control.page_sectors * SECTOR
+        whole = flash.buffer.coalescing != 0 or (offset % size == 0 and length % size == 0)
         follows = follows and whole and not forced and engine.pages_behind + length // size <= times.timing.continuation_pages
     times.counters.continued[operation] += follows
     return follows
@@ -78,13 +78,15 @@ def admit_buffered(
     """
     entry, mask, planned = find_entry(flash, page), sector_mask(first, sectors), True
     through = flow.operations[command].through != 0
-    if operation == WRITE:
+    coalescing = flash.buffer.coalescing != 0
+    if operation == WRITE and not (coalescing and sectors == flash.control.page_sectors):
         times.counters.buffer_overwrites += entry >= 0
         is_new = entry < 0
         entry = enter_buffer(flash, entry, page, mask)
         buffering.fill_entry(flow, flash.entries, command, entry, sectors, is_new, not through)
-        if through or flash.buffer.waiting > flash.buffer.threshold:
-            leaving = entry if through else flash.buffer.oldest
+        complete = through or (coalescing and is_whole(flash, entry))
+        if complete or flash.buffer.waiting > flash.buffer.threshold:
+            leaving = entry if complete else flash.buffer.oldest
             planned = buffering.destage(flow, flash, policies, times.timing, command, leaving, through)
         return planned
     if entry >= 0 and operation == READ and mask & ~flash.entries[entry].sector_mask == 0:
@@ -189,7 +191,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
             continue
         forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
         flow.operations[command].through = flash.buffer.write_through != 0 or forced
-        if goes_on(flow.engine, flash.control, times, operation, offset, length, forced):
+        if goes_on(flow.engine, flash, times, operation, offset, length, forced):
             flow.operations[command].continues = 1
             flow.operations[command].overhead = times.timing.continuation_latency
         if operation == FLUSH:

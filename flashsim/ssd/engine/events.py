@@ -64,7 +64,7 @@ def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, 
     part = flow.operations[row].first_part
     while part >= 0:
         if flow.operations[part].kind == PROGRAM_PAGE:
-            buffering.ask_link(flow, control, times.links, part, now)
+            tables.enqueue(flow, tables.READY, part, tables.QUEUED)
         else:
             dies.satisfy(flow, times.timing, part)
         part = flow.operations[part].next_part

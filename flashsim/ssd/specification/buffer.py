@@ -29,7 +29,7 @@ class SpecifiedBuffer:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
         operation = command.request.operation
         entry, mask = write_buffer.find_entry(self.state.flash, page), write_buffer.sector_mask(first, sectors)
-        if operation == WRITE:
+        if operation == WRITE and not (self.state.buffer.coalescing and sectors == self.drive.parameters.sectors_per_page):
             self._write(command, page, entry, mask, sectors)
             return True
         if operation == READ and entry >= 0 and not mask & ~int(self.state.entries[entry].sector_mask):
@@ -59,6 +59,8 @@ class SpecifiedBuffer:
         if through:
             self._destage(command, entry).part = True
             command.pages_left += 1
+        elif buffer.coalescing and write_buffer.is_whole(self.state.flash, entry):
+            self._destage(command, entry)
         elif buffer.waiting > buffer.threshold:
             self._destage(command, int(buffer.oldest))
 

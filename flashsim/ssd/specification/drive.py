@@ -114,7 +114,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         goes_on = self.last_end[operation] == offset and length <= drive.continuation_limit
         self.last_end[operation] = offset + length
         if operation == WRITE:
-            forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
+            forced = request.flags & FORCE_UNIT_ACCESS
+            partial = (offset % size or length % size) and not self.state.buffer.coalescing
             goes_on &= not forced and not partial and self.pages_behind + length // size <= drive.continuation_pages
         self.state.counters.continued[operation] += goes_on
         return goes_on

@@ -54,8 +54,8 @@ BLOCK = record_dtype(int64="state valid peer_after peer_before changed written a
 #: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
-#: whether writes are acknowledged only when they are programmed.
-BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through")
+#: whether writes are acknowledged only when they are programmed; whether only parts of pages come there.
+BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through coalescing")
 #: A page in the write buffer.  `sector_mask` has a bit for each sector that the buffer holds, `write_id` is that of the newest of them, and
 #: `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer that is to bring the newest (-1: it has
 #: ended).  `after` and `before` link entries to a ring in the order in which they came, and `after` unused rows; `next_in_bucket` links

@@ -5,6 +5,9 @@ leaves: its write to flash is planned, and from then on reads go to the flash, i
 until the write has ended; that is the business of the clock.  A page of which only some sectors are in the buffer is completed from flash
 when it leaves; a read that needs other sectors makes it leave at once.
 
+A buffer that is coalescing takes only pages of which a command writes a part, and lets a page leave as soon as commands have written all of
+it: a page of which each half is written by a command of its own is programmed once.  A command that writes a whole page drops its entry.
+
 Entries are found by a hash of their page.
 """
 
@@ -30,6 +33,7 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
     buffer.places = places
     buffer.threshold = min(int(parameters.write_buffer_threshold * places), max(0, places - 1))
     buffer.write_through = parameters.write_buffer_mode == "write-through"
+    buffer.coalescing = places > 0 and parameters.write_buffer_mode == "coalescing"
     entries = empty_table(int(buffer.threshold) + 2, ENTRY)
     clear_buffer(buffer, entries)
     return buffer, entries

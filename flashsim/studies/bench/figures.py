@@ -89,7 +89,7 @@ def _rate(device: Device, area: int, seed: int, operation: int) -> float:
 
 def _buffer(device: Device) -> int:
     flash = device.preset.flash
-    return flash.write_buffer if flash else 0
+    return flash.whole_page_buffer if flash else 0
 
 
 def _random(device: Device, area: int, length: int, count: int, seed: int) -> Integers:

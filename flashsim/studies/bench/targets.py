@@ -61,7 +61,7 @@ class SimulatedTarget:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
         self.enforce = enforce
-        self.buffer = device.preset.flash.write_buffer if device.preset.flash else 0
+        self.buffer = device.preset.flash.whole_page_buffer if device.preset.flash else 0
 
     def enforce_state(self, share: float, seed: int) -> str:
         """Load the whole area in no time, then write `share` of it at random, unless there is `enforce`; a disk has no state."""

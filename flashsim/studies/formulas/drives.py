@@ -90,7 +90,7 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
         raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
     drive, timing = preset.flash, timing_of(preset.flash)
     at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
-    rates = (drive.link_read_rate, drive.link_write_rate) if drive.write_buffer else _rates(drive)
+    rates = (drive.link_read_rate, drive.link_write_rate) if drive.whole_page_buffer else _rates(drive)
     serial, on_link_times = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
     submissions = (drive.read_submission, drive.write_submission)
     # Of writes that go on the controller holds no more than the limit, with the one before.
@@ -111,8 +111,10 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
             rates, _latencies(drive), serial, on_link_times, submissions, limits, strict=True
         )
     )
-    chips = (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.write_buffer else (0.0, 0.0, 0.0)
-    return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.write_buffer, *chips)
+    chips = (
+        (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.whole_page_buffer else (0.0, 0.0, 0.0)
+    )
+    return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.whole_page_buffer, *chips)
 
 
 def _rates(parameters: SsdParameters) -> tuple[float, float]:
@@ -123,7 +125,7 @@ def _rates(parameters: SsdParameters) -> tuple[float, float]:
 
 def _latencies(parameters: SsdParameters) -> tuple[int, int]:
     # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
-    acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
+    acknowledged = timing_of(parameters).write_overhead if parameters.whole_page_buffer else parameters.write_latency
     return parameters.read_latency, acknowledged
 
 
@@ -163,7 +165,7 @@ def _turn(parameters: SsdParameters) -> float:
     comes, and what the others have to do passes while these send.  If it is shorter, which multi-plane programs allow, all dies are busy,
     and none began its last program longer ago than one such interval.
     """
-    if not parameters.write_buffer or parameters.suspend in ("program", "both"):
+    if not parameters.whole_page_buffer or parameters.suspend in ("program", "both"):
         return 0.0
     interval = parameters.dies * parameters.page_size * SECONDS / parameters.link_write_rate
     return max(0.0, parameters.program - interval)

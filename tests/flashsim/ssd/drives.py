@@ -75,6 +75,10 @@ def random_drive(seed: int) -> SsdParameters:
     if not buffer and generator(seed, "continuation").random() < 0.6:
         limit = int(generator(seed, "continuation limit").integers(1, 7)) * PAGE + 512
         parameters = replace(parameters, continuation_latency=10 + 10 * (seed % 3), continuation_limit=limit)
+    if seed % 5 == 0 and not endurance and (not buffer or parameters.write_buffer_mode == "write-through"):
+        parameters = replace(
+            parameters, write_buffer=max(buffer, 1 + seed % 3) * PAGE, write_buffer_mode="coalescing", power_protected=False
+        )
     if seed % 2:
         times = generator(seed, "commands").choice([0, 10, 40, 100], 4)
         names = ("read_submission", "write_submission", "link_read_command", "link_write_command")
