@@ -122,7 +122,7 @@ def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placem
     last = drives - 1
     labels = [("read", "orders", 0), ("write", "spill", last), ("write", "spill", last), ("flush", "spill", last), ("read", "spill", last)]
     assert [each for each in kept.operations if each[1] != METADATA] == [*labels, ("trim", "spill", last)]
-    assert (("write", METADATA, 0) in kept.operations) == (placement == "ext3")
+    assert (("write", METADATA, 0) in kept.operations) == placement.startswith("ext3")
     assert kept.completed == sorted(kept.completed)
     assert [(phase.name, phase.reads, phase.writes, phase.pages) for phase in run.phases] == [("write", 1, 2, 20), ("read", 1, 0, 10)]
     assert run.result_rows == len(results[0][0]) > 0

@@ -13,7 +13,7 @@ from flashsim.core.units import GIB, NEVER
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.placement import PLACEMENTS
-from flashsim.storage.placement.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
+from flashsim.storage.placement._ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.relation import Relation
 from flashsim.storage.volume import Volume
 from tests.contract.guide import guide_or_name
@@ -206,3 +206,43 @@ def test_ext3_keeps_room_for_the_lock_byte_page() -> None:
     assert int(extents.lengths.sum()) == file.pages * page_size
     gaps = np.diff(extents.offsets) - extents.lengths[:-1]
     assert sorted(set(gaps.tolist())) == [BLOCK, BLOCK + page_size]
+
+
+def test_interleaved_files_take_turns_window_by_window() -> None:
+    """Two files grow by a page each in turn: windows of 8, 16, 32 blocks alternate, each file's first behind its indirect block."""
+    volume = Volume([NEVER], "ext3-interleaved")
+    layout = Layout(RELATION, BLOCK)
+    files = [File("a", layout), File("b", layout)]
+    for _ in range(56):
+        for file in files:
+            volume.extend(file, 1)
+    begins = []
+    for file in files:
+        extents = volume.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
+        assert (extents.lengths // BLOCK).tolist() == [8, 16, 32]
+        begins.append(((extents.offsets - JOURNAL) // BLOCK).tolist())
+    assert begins == [[1, 18, 50], [10, 34, 82]]
+
+
+def test_interleaved_files_come_back_to_the_rest_of_their_window() -> None:
+    """A write longer than a window takes windows of 1,024 blocks, each behind its indirect block; other files go on behind the last."""
+    volume = Volume([NEVER], "ext3-interleaved")
+    files = [File(name, Layout(RELATION, BLOCK)) for name in "ab"]
+    for file in (*files, files[0]):
+        volume.extend(file, 1500)
+    places = [volume.locate(file, np.zeros(1, np.int64), np.array([file.pages])) for file in files]
+    assert [(extents.lengths // BLOCK).tolist() for extents in places] == [[1024, 1024, 952], [1024, 476]]
+    assert [((extents.offsets - JOURNAL) // BLOCK).tolist() for extents in places] == [[1, 1026, 4101], [2051, 3076]]
+    assert sum(length for _, _, length in volume.drop(files[0])) == (1024 + 1024 + 1024 + 3) * BLOCK
+
+
+def test_interleaved_is_ext3_for_base_relations_and_a_file_that_grows_alone() -> None:
+    for page_size in (2048, 8192, 32768):
+        places = []
+        for placement in ("ext3", "ext3-interleaved"):
+            volume, file = Volume([NEVER], placement, 6 / 64), File("t", Layout(RELATION, page_size))
+            base = volume.add(_base(3000, page_size))
+            for count in (1, 2, 700, 3, 1500):
+                volume.extend(file, count)
+            places.append([*base.offsets, *volume.locate(file, np.zeros(1, np.int64), np.array([file.pages])).offsets])
+        assert places[0] == places[1]

@@ -94,7 +94,7 @@ def test_help_lists_the_members_that_exist(flashsim: Run, monkeypatch: pytest.Mo
     shown = listed("join")
     assert "theirs" in JOINS.names()
     assert f"One of {', '.join(JOINS.names())}, ./mine.py; or a Python file" in shown and "./other.py" not in shown
-    assert "ext3, packed, spread, two-disks" in shown and "pentium-d-2009, none" in shown
+    assert "ext3, ext3-interleaved, packed, spread, two-disks" in shown and "pentium-d-2009, none" in shown
     assert ", ".join(writable()) in listed("trace convert") and "of builtin, fio" in listed("trace replay")
     assert "of do2009" in listed("reproduce") and "alignment, bursts" in listed("device bench")
     assert "{" not in shown.replace("{ALGORITHM}", "")
