@@ -5,7 +5,7 @@ from typing import Any
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
-from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, laid_out, too_small
+from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, Setup, buffers, laid_out, too_small
 from flashsim.studies.runs.drives import ShipsModel, states
 from flashsim.studies.runs.joining import simulate_join
 
@@ -25,20 +25,34 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a page map, full in order": (_PAGE_MAP, {}),
     "a page map, new": (_PAGE_MAP, {"full": False, "overwrites": 0}),
 }
-#: Without a file system's metadata: its part, and what is left of the translation layer's.
-_WITHOUT_METADATA = ("as assumed", "a page map, full in order")
-PLACEMENTS = {"ext3": tuple(VARIANTS), "packed": _WITHOUT_METADATA, "spread": _WITHOUT_METADATA}
+#: Under other placements: the file system's part, and what is left of the translation layer's.
+_OTHERWISE_PLACED = ("as assumed", "a page map, full in order")
+PLACEMENTS = {"ext3": tuple(VARIANTS), **dict.fromkeys(("ext3-interleaved", "packed", "spread"), _OTHERWISE_PLACED)}
+#: With pages that are parts of a flash page.  A drive that joins them holds one that waits for its other half, and one that is programmed.
+SMALL_PAGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as assumed": ({}, {}),
+    "parts of flash pages joined": ({"write_buffer": 2 * FLASH_PAGE, "write_buffer_mode": "coalescing"}, {}),
+}
 
 
-def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, ships_model: bool) -> dict[str, float]:
+def io_seconds(
+    join: str,
+    memory: int,
+    placement: str,
+    scale: float,
+    seed: int,
+    ships_model: bool,
+    page_size: int = PAGE_SIZE,
+    page_io: bool = False,
+) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
-    setup = Setup(join, memory)
+    setup = Setup(join, memory, page_size, page_io)
     files, setting = laid_out(setup, scale, seed)
-    model = ShipsModel(scale) if ships_model else None
+    model = ShipsModel(scale, page_size * page_io) if ships_model else None
     usual = {machine: by_state[0].in_model(model) for machine, by_state in states(DEVICES, 1, seed).items()}
     drives = {"HDD": usual["HDD"]}
-    for name in PLACEMENTS[placement]:
-        parameters, history = VARIANTS[name]
+    variants = SMALL_PAGES if page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
+    for name, (parameters, history) in variants.items():
         drives[name] = replace(usual["SSD"], changes=parameters, **history)
     try:
         allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)

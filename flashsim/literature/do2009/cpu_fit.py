@@ -10,7 +10,7 @@
   the prices a tuple near their common mean (of logarithms): a price e times as high costs as much as a cell that is 1 % off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -149,6 +149,13 @@ def fit_user(values: list[FittedValue]) -> Floats:
     return prices
 
 
+def prices(without: Collection[str] = ()) -> CpuModel:
+    """Prices, rounded as the preset's, whose user part is fitted without table 3's cells of some joins, such as ``("grace-hash",)``."""
+    kernel = fit_kernel()
+    values = [cell for cell in cells(kernel) if not any(f", {join} " in cell.name for join in without)]
+    return _model(kernel, fit_user(values), {})
+
+
 def fitted() -> tuple[CpuModel, list[str]]:
     """The preset, its prices rounded, and what is said above them."""
     kernel = fit_kernel()
@@ -164,8 +171,13 @@ def fitted() -> tuple[CpuModel, list[str]]:
             f"kernel.{kind}.{part}": f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB" for part in ("per_request", "per_byte")
         }
     sources[f"user.{DEFAULT}"] = "fitted: do2009, tables 3 and 5; the geometric mean of the prices a tuple"
+    comments = [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in values)]
+    return _model(kernel, prices, sources), comments
+
+
+def _model(kernel: Mapping[str, Kernel], prices: Floats, sources: Mapping[str, str]) -> CpuModel:
     user: dict[str, float] = {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)}
-    model = CpuModel(
+    return CpuModel(
         NAME,
         user | {DEFAULT: mean_price(user)},
         {kind: _rounded(kernel[device].per_request, 4) for device, kind in DEVICES.items()},
@@ -173,7 +185,6 @@ def fitted() -> tuple[CpuModel, list[str]]:
         sources,
         cores={HOST: _CORES},
     )
-    return model, [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in values)]
 
 
 _CORES = 2  # "a dual-core Pentium"
