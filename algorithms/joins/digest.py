@@ -43,8 +43,11 @@ class _Settings(NamedTuple):
     fetching: FetchParameters
 
 
-def _settings(parameters: JoinParameters) -> _Settings:
-    """Division of memory: a page is the join index's, unless the first join's last phase leaves room for a cache."""
+def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
+    """Division of memory: a page is the join index's, unless the first join's last phase leaves room for a cache.
+
+    Digests of so many pages that both fit in memory are joined there before anything is fetched.
+    """
     first, memory = JOINS.load(parameters.first), parameters.memory
     if first.FETCHES:
         raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
@@ -52,7 +55,7 @@ def _settings(parameters: JoinParameters) -> _Settings:
     if memory <= LEAST_FRAMES:
         bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
         raise InvalidParameterError("memory", f"{memory} pages", bound)
-    streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES
+    streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES and digests >= memory
     joining = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=memory - 1)
     frames, k, ratio, policy = memory - (first.STREAMS_IN if streams else 1), parameters.k, parameters.latency_ratio, parameters.policy
     fetching = FetchParameters(frames, k, ratio, parameters.page_io, parameters.entry_bytes, parameters.ties, policy or POLICY)
@@ -74,16 +77,16 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     """Join R with S: project both to digests, join these, and fetch the rows that meet by a page-fetch strategy.
 
     What the first join emits is written as a join index and read back page by page, or, where that join's last phase can do with a few
-    pages, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
+    pages and memory does not hold both files of digests, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
     """
     shares = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
         raise InvalidParameterError("relation", r.name, "rows are fetched from base relations")
-    settings = _settings(parameters)
     foreseen = [
         stored_digests(file) if parameters.digests_stored else File(file.name, digest_layout(file), pages=digest_pages(file))
         for file in (r, s)
     ]
+    settings = _settings(parameters, sum(file.pages for file in foreseen))
     try:
         plan(parameters.first, foreseen[0], foreseen[1], settings.first)
     except InvalidParameterError as problem:

@@ -116,22 +116,27 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
         yield from output.finish()
 
 
-def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool) -> Algorithm:
+def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool, first: Sequence[Tuples] = ()) -> Algorithm:
     """Merge runs, of one relation or of several, reading each in blocks.
 
     Every batch of merged tuples is consumed before the next block is read, so its tuples still lie in the runs' buffers.
+
+    Parameters
+    ----------
+    first
+        Tuples in memory that precede those of each run; none without it.
     """
     readers = [spans(run.pages, block) for run in runs]
     buffers = np.empty((2, len(runs), 256), np.int64)
     heads = np.zeros((len(runs), 2), np.int64)
     nodes = tree.empty_tree(len(runs))
     merged, counts = np.empty((3, BATCH), np.int64), np.zeros(2, np.int64)
-    waiting = list(range(len(runs)))
+    waiting, in_memory = list(range(len(runs))), dict(enumerate(first))
     while True:
         for run in waiting:
-            tuples = gathered([])
-            for first, pages in readers[run]:
-                tuples = yield from read_block(runs[run], first, pages, page_io)
+            tuples = in_memory.pop(run, gathered([]))
+            for begin, pages in readers[run] if not len(tuples) else ():
+                tuples = yield from read_block(runs[run], begin, pages, page_io)
                 break
             while buffers.shape[2] < len(tuples):
                 buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -73,12 +75,61 @@ def _passes(pages: int, memory: int) -> int:
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 5000), st.integers(1, 5000), st.integers(3, 40))
+@given(st.integers(41, 5000), st.integers(41, 5000), st.integers(3, 40))
 def test_the_formula_counts_the_textbook_s_passes(r: int, s: int, memory: int) -> None:
     sizes = Sizes(r, s, r, s, memory)
     sort, merge = counts(sizes, allocate(sizes, 1, 1))
     assert sort.reads.pages == sort.writes.pages == _passes(r, memory) * r + _passes(s, memory) * s
     assert merge.total.pages == r + s
+
+
+def _pages(name: str, count: int, keys: int) -> tuple[np.ndarray, HeapFile]:
+    """Keys in random order, 5 a page, and their file."""
+    codes = np.random.default_rng(count).permutation(5 * count) % keys
+    return codes, relation_file(name, codes, record=90)
+
+
+@pytest.mark.parametrize(
+    ("r", "s", "sort", "merge"),
+    [
+        (4, 6, (10, 0), 0),  # both fit
+        (4, 7, (11, 7), 7),  # one page too many: S is written, and R waits for it
+        (9, 10, (19, 10), 10),  # a page is left to read S through
+        (10, 10, (20, 11), 11),  # none is, so that one of R is written
+        (10, 12, (22 + 12, 1 + 2 * 12), 1 + 12),  # S is merged of two runs
+        (11, 12, (2 * 23, 2 * 23), 23),  # neither fits
+    ],
+)
+@pytest.mark.parametrize("keys", [1 << 20, 7, 1])
+def test_what_fits_in_ten_pages_is_not_written(r: int, s: int, sort: tuple[int, int], merge: int, keys: int) -> None:
+    """Counted by hand, as the formula does, whatever keys are equal; a group of equal keys that outgrows memory is written besides."""
+    (left, r_file), (right, s_file) = _pages("r", r, keys), _pages("s", s, keys)
+    assert (r_file.pages, s_file.pages) == (r, s)
+    outcome = run(plan("external-sort-merge", r_file, s_file, JoinParameters(10)), 10)
+    np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
+    moved = Counter[tuple[str, str]]()
+    for (kind, name, _, count), phase in zip(outcome.extents, outcome.in_phase, strict=True):
+        moved[phase, kind] += count * ("group" not in name)
+    assert (moved["sort", "read"], moved["sort", "write"]) == sort
+    assert (moved["merge", "read"], moved["merge", "write"]) == (merge, 0)
+    sizes = Sizes(r, s, r, s, 10)
+    counted = counts(sizes, allocate(sizes, 1, 1))
+    assert (counted[0].reads.pages, counted[0].writes.pages, counted[1].total.pages) == (*sort, merge)
+    if keys > 1 and s <= 10:  # where the runs that are merged are of one length
+        assert outcome.count(phase="sort") == counted[0].total.requests and outcome.count(phase="merge") == counted[1].total.requests
+
+
+@pytest.mark.parametrize("memory", [32, 33])
+def test_digests_that_fit_together_are_joined_before_rows_are_fetched(memory: int) -> None:
+    """32 pages of digests need a page besides for the join index; in fewer they are written, since the cache takes the memory."""
+    tables = [relation_file(name, np.arange(400), record=90) for name in ("r", "s")]
+    digests = with_digests(tables)[2:]
+    assert sum(file.pages for file in digests) == 32
+    parameters = JoinParameters(memory, first="external-sort-merge", fetch="naive", digests_stored=True)
+    sort, merge, *others = trace_only(plan("digest", *tables, parameters), with_digests(tables)).phases
+    assert (sort.pages, merge.pages, [phase.name for phase in others]) == (
+        (32, 0, ["index", "fetch"]) if memory == 33 else (64, 32, ["fetch"])
+    )
 
 
 @settings(max_examples=25)

@@ -85,7 +85,7 @@ def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: Jo
         Path(parameters.first).stem if parameters.first.endswith(".py") else parameters.first,
         parameters.fetch,
         formula_of(parameters.kernel),
-        least if 0 < least <= parameters.memory - LEAST_FRAMES else 0,
+        least if 0 < least <= parameters.memory - LEAST_FRAMES and r.digests + s.digests >= parameters.memory else 0,
         parameters.digests_stored,
         parameters.latency_ratio,
         parameters.access_ratio,
