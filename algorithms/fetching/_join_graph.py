@@ -14,7 +14,7 @@ from algorithms.fetching.base import TIES, FetchParameters
 from algorithms.late_fetch.join_index import Entries
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import Pages
-from algorithms.page_access.plan import LEAST_FRAMES, NONE
+from algorithms.page_access.plan import NONE
 from algorithms.page_access.queues import NUMBER, PAGE, Heap, empty_heap, put, take, top_but
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
@@ -31,8 +31,8 @@ _OTHER, _AFTER, _BEFORE = range(3)
 _R_ROW, _S_ROW, _FOLLOWING = range(3)
 #: Counts: entries, pages that the graph takes and the cache has, pages in memory, the largest degree; entries and edges in use so far, and
 #: the first that are not in use any more; fetches of all and of this schedule, entries joined in it; and what does not change: bytes of an
-#: entry, and by what factor entries count among segments with as few pages missing.
-_HELD, _GRAPH, _FRAMES, _USED, _MOST, _ENTRIES, _EDGES, _FREE_ENTRY, _FREE_EDGE, _AGE, _FETCHES, _JOINED, _BYTES, _TIES = range(14)
+#: entry, by what factor entries count among segments with as few pages missing, and the fewest frames.
+_HELD, _GRAPH, _FRAMES, _USED, _MOST, _ENTRIES, _EDGES, _FREE_ENTRY, _FREE_EDGE, _AGE, _FETCHES, _JOINED, _BYTES, _TIES, _LEAST = range(15)
 #: Reasons why planning pauses: nothing is left to do, or the cache has another number of frames now.
 _ENDED, _RESIZED = range(2)
 
@@ -84,9 +84,9 @@ class JoinGraph:
             raise InvalidParameterError("entry bytes", parameters.entry_bytes, f"an entry must fit on a page of {self._page_size} B")
         table = np.zeros((cache.pages, 5), np.int32)
         table[:, _FIRST] = NONE
-        counts, frames = np.zeros(14, np.int64), parameters.memory - pages
+        counts, frames = np.zeros(15, np.int64), parameters.memory - pages
         counts[[_GRAPH, _FRAMES, _FREE_ENTRY, _FREE_EDGE]] = pages, frames, NONE, NONE
-        counts[[_BYTES, _TIES]] = parameters.entry_bytes, TIES[parameters.ties]
+        counts[[_BYTES, _TIES, _LEAST]] = parameters.entry_bytes, TIES[parameters.ties], parameters.least_frames
         self._graph = _Graph(
             table,
             np.zeros(cache.pages + 1, np.int32),
@@ -132,7 +132,7 @@ class JoinGraph:
                 entries=np.concatenate([graph.entries, np.empty((grown, 3), np.int64)]),
             )
         graph.counts[[_FETCHES, _JOINED]] = 0
-        return _Plan(*np.empty((2, 2 * most), np.int64), *np.empty((3, most), np.int64))
+        return _Plan(*np.empty((2, 2 * most), np.int64), *np.empty((2, most), np.int64), np.empty((most, 2), np.int64))
 
     def _follow(self, plan: _Plan) -> Algorithm:
         """Let the cache do what was planned, and what the last step left to do: to lose or gain frames."""
@@ -167,7 +167,7 @@ def _insert(
         joins = graph.pages[first[entry], _HERE] + graph.pages[second[entry], _HERE] == 2
         freed = False
         if not joins and (counts[_HELD] + 1) * counts[_BYTES] > counts[_GRAPH] * page_size:
-            if k * (counts[_MOST] + 1) < counts[_FRAMES] and counts[_FRAMES] > LEAST_FRAMES:
+            if k * (counts[_MOST] + 1) < counts[_FRAMES] and counts[_FRAMES] > counts[_LEAST]:
                 counts[_GRAPH] += 1
                 counts[_FRAMES] -= 1
                 return
@@ -203,6 +203,8 @@ def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
 def _join_segment(graph: _Graph, plan: _Plan) -> None:
     """Join the page that has the fewest partners missing with all of them; those with most partners in memory are fetched first."""
     pages, owner = graph.pages, graph.choices.items[0, PAGE]
+    while graph.counts[_FRAMES] == 1 and pages[owner, _DEGREE] > 0:
+        _join_singly(graph, plan, owner, graph.ends[pages[owner, _FIRST], _OTHER], pages[owner, _FIRST] >> 1)
     while pages[owner, _DEGREE] > 0:
         best, most = owner, -1 if pages[owner, _HERE] == 1 else pages[owner, _NEAR]
         end = pages[owner, _FIRST]
@@ -238,6 +240,25 @@ def _bring(graph: _Graph, plan: _Plan, page: int, owner: int) -> None:
         end = after
     pages[page, _NEAR] = 0
     _rank(graph, page)
+
+
+@lean_kernel
+def _join_singly(graph: _Graph, plan: _Plan, page: int, other: int, edge: int) -> None:
+    """Join an edge in one frame: for each entry R's page is fetched, and then S's in its place."""
+    of_r, of_s, pages, counts = min(page, other), max(page, other), graph.pages, graph.counts
+    if pages[of_r, _HERE] == 0:
+        _bring(graph, plan, of_r, NONE)
+    first = counts[_JOINED]
+    _join_edge(graph, plan, edge)
+    pages[of_s, _NEAR] -= 1
+    _rank(graph, of_r)
+    _rank(graph, of_s)
+    for entry in range(first, counts[_JOINED]):
+        if pages[of_r, _HERE] == 0:
+            _bring(graph, plan, of_r, NONE)
+        plan.after[entry, 0] = counts[_FETCHES]
+        _bring(graph, plan, of_s, NONE)
+        plan.after[entry, 1] = counts[_FETCHES]
 
 
 @lean_kernel
@@ -358,5 +379,6 @@ def _count_degree(graph: _Graph, page: int, change: int) -> None:
 @lean_kernel
 def _note(graph: _Graph, plan: _Plan, r_row: int, s_row: int) -> None:
     match = graph.counts[_JOINED]
-    plan.r_rows[match], plan.s_rows[match], plan.after[match] = r_row, s_row, graph.counts[_FETCHES]
+    plan.r_rows[match], plan.s_rows[match] = r_row, s_row
+    plan.after[match, 0] = plan.after[match, 1] = graph.counts[_FETCHES]
     graph.counts[_JOINED] += 1

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from algorithms.late_fetch.join_index import JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
-from algorithms.page_access.plan import check_frames
+from algorithms.page_access.plan import LEAST_FRAMES, check_frames
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
@@ -46,11 +46,14 @@ class FetchParameters:
         Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
     policy
         Of pooled fetching: which page is replaced (`algorithms.replacement`).
+    least_frames
+        Of graph-based fetching: frames that the cache keeps whatever k (d + 1) is, 2 or 1.  In one frame results are joined one by one:
+        the row of R is copied before the page of S replaces its page.
 
     Raises
     ------
     InvalidParameterError
-        Fewer than 2 pages, k not above 0, or entries that take no bytes.
+        Fewer than 2 pages, k not above 0, entries that take no bytes, or least frames other than 1 and 2.
     UnknownNameError
         There is no such way with ties.
     """
@@ -62,6 +65,7 @@ class FetchParameters:
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
     policy: str = POLICY
+    least_frames: int = LEAST_FRAMES
 
     def __post_init__(self) -> None:
         check_frames(self.memory)
@@ -69,6 +73,8 @@ class FetchParameters:
             raise InvalidParameterError("k", self.k, "it must be above 0 and finite")
         if self.entry_bytes < 1:
             raise InvalidParameterError("entry bytes", self.entry_bytes, "it must be at least 1")
+        if not 1 <= self.least_frames <= LEAST_FRAMES:
+            raise InvalidParameterError("least frames", self.least_frames, f"it must be 1 to {LEAST_FRAMES}")
         if self.ties not in TIES:
             raise UnknownNameError("ties", self.ties, TIES)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from algorithms.fetching.base import ENTRY_BYTES
+from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
@@ -41,7 +42,7 @@ class JoinParameters:
         What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
     kernel
         What FlashJoin joins keys with.
-    k, entry_bytes, ties
+    k, entry_bytes, ties, least_frames
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
     policy
         Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
@@ -67,6 +68,7 @@ class JoinParameters:
     columns: tuple[str, ...] | None = None
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
+    least_frames: int = LEAST_FRAMES
     policy: str | None = None
     digests_stored: bool = False
     partition: str = "traditional"

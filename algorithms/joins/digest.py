@@ -29,7 +29,7 @@ from models.allocation.buffers import Allocation, DigestAllocation
 FORMULA = "digest"
 #: The join fetches rows of base relations, so it cannot be the first phase of another digest join.
 FETCHES = True
-OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "policy", "digests_stored")
+OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "least_frames", "policy", "digests_stored")
 
 #: Phases in which rows are fetched, and in which join-index entries are written and read.
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
@@ -58,8 +58,8 @@ def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
     streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES and digests >= memory
     joining = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=memory - 1)
     frames, k, ratio, policy = memory - (first.STREAMS_IN if streams else 1), parameters.k, parameters.latency_ratio, parameters.policy
-    fetching = FetchParameters(frames, k, ratio, parameters.page_io, parameters.entry_bytes, parameters.ties, policy or POLICY)
-    return _Settings(joining, streams, fetching)
+    graph = parameters.entry_bytes, parameters.ties, policy or POLICY, parameters.least_frames
+    return _Settings(joining, streams, FetchParameters(frames, k, ratio, parameters.page_io, *graph))
 
 
 def check(parameters: JoinParameters) -> None:
@@ -77,7 +77,8 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     """Join R with S: project both to digests, join these, and fetch the rows that meet by a page-fetch strategy.
 
     What the first join emits is written as a join index and read back page by page, or, where that join's last phase can do with a few
-    pages and memory does not hold both files of digests, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
+    pages and memory does not hold both files of digests, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory`
+    pages each.
     """
     shares = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):

@@ -126,8 +126,8 @@ class PageCache:
         return numbers[0], numbers[1]
 
     def resize(self, frames: int, leaving: Integers | None = None) -> None:
-        """Give the cache another number of frames; `leaving` are pages that are dropped for it."""
-        check_frames(frames)
+        """Give the cache another number of frames, 1 at least; `leaving` are pages that are dropped for it."""
+        check_frames(frames, least=1)
         for page in () if leaving is None else leaving:
             frame = self._state.of_page[page]
             if frame < 0:

@@ -93,9 +93,8 @@ class FetchPlan:
         return f"FetchPlan({self.fetches} fetches of {self.graph.needed_pages} pages with {self.frames} frames)"
 
 
-def check_frames(frames: int) -> None:
-    """Refuse fewer frames than two pages need to meet."""
-    if not LEAST_FRAMES <= frames < 1 << 31:
-        raise InvalidParameterError(
-            "frames", frames, f"two pages must be in memory together, so at least {LEAST_FRAMES} are needed, and below 2^31"
-        )
+def check_frames(frames: int, least: int = LEAST_FRAMES) -> None:
+    """Refuse fewer frames than two pages need to meet, or than `least`."""
+    if not least <= frames < 1 << 31:
+        together = "two pages must be in memory together, so " if least == LEAST_FRAMES else ""
+        raise InvalidParameterError("frames", frames, f"{together}at least {least} are needed, and below 2^31")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import READ, Completions, Integers, Requests, response_times
 from flashsim.core.rng import generator
@@ -48,7 +49,7 @@ _NUMBERS = ("selectivity", "memory", "page_size", "k", "theta")
 
 @dataclass(frozen=True)
 class Setup:
-    """One run; memory is in pages of 4 KB, and `k` is that of graph-based fetching.
+    """One run; memory is in pages of 4 KB, and `k` and `least_frames` are those of graph-based fetching.
 
     Results are skewed over pages by `theta`; those beyond the tuples of a page are lost, or if `refilled` go to pages that have room.
     `same_order` says whether both inputs lie in one page order, as a table that is joined with itself does.
@@ -62,12 +63,14 @@ class Setup:
     theta: float = 0.0
     refilled: bool = False
     same_order: bool = True
+    least_frames: int = LEAST_FRAMES
 
     @property
     def name(self) -> str:
         usual = Setup(self.method)
         parts = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
         parts += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
+        parts += ["a cache of one frame"] * (self.least_frames < usual.least_frames)
         return ", ".join([LABELS[self.method], *parts])
 
     def with_method(self, method: str) -> Setup:
@@ -154,7 +157,8 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
     if setup.method == BASIC:
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
-    return plan("digest", *files, JoinParameters(memory, True, first=BASIC, fetch=setup.method, k=setup.k, latency_ratio=ratio, **graph))
+    graph = {"k": setup.k, "least_frames": setup.least_frames} | graph
+    return plan("digest", *files, JoinParameters(memory, True, first=BASIC, fetch=setup.method, latency_ratio=ratio, **graph))
 
 
 def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:

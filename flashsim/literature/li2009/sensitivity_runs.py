@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from algorithms.joins.base import JoinParameters, plan
 from flashsim.core.units import MB, MICROSECONDS, SECONDS
-from flashsim.literature.li2009.runs import BASIC, Setup, algorithm_of, execute, inputs
-from models.allocation.buffers import NestedLoopsAllocation
+from flashsim.literature.li2009.runs import Setup, algorithm_of, execute, inputs
 
 #: Values of the drive's parameters, ns and bytes a second.
 _US = MICROSECONDS
@@ -36,13 +34,3 @@ def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: fl
     algorithm = algorithm_of(of_run, files, scale, **GRAPHS.get(graph, {}))
     runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
     return [run.total().io_time / SECONDS for run in runs]
-
-
-def in_memory(method: str, scale: float, seed: int) -> float:
-    """I/O seconds with memory for a table and a page more, where what fits is not written: a nested loop of one block reads as much."""
-    files = inputs(Setup(method), scale, seed)
-    memory = files[0].pages + 1
-    parameters = JoinParameters(memory, page_io=True, fudge=1.0, first="bnl", fetch="naive" if method == BASIC else method)
-    once = NestedLoopsAllocation(memory - 1, 1) if method == BASIC else None
-    (run,), _ = execute(files, plan("bnl" if method == BASIC else "digest", *files, parameters, once))
-    return run.total().io_time / SECONDS

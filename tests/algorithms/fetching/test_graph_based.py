@@ -17,10 +17,10 @@ from algorithms.page_access.segments import candidates
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
-from flashsim.execution.requests import Algorithm, Phase, Read
+from flashsim.execution.requests import Algorithm, Phase, Read, rewrite
 from flashsim.storage.heap_file import HeapFile
 from tests.algorithms.fetching.plain_graph_based import Algorithm3, StandsStillError
-from tests.algorithms.strict_driver import relation_file
+from tests.algorithms.strict_driver import relation_file, run
 
 #: Pages of each relation, and rows on each.
 PAGES, ROWS = 60, 4
@@ -98,6 +98,35 @@ def test_the_graph_stays_in_its_memory(strategy: str, memory: int) -> None:
     trace_only(algorithm(), files, results=count)
     assert joined == taken == PAGES * ROWS
     assert max(largest) >= min(PAGES * ROWS, memory // 2 * files[0].page_size // ENTRY_BYTES), "memory is made use of"
+
+
+@pytest.mark.parametrize("memory", [3, 5, 8, 20, 60])
+@pytest.mark.parametrize("k", [0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("same_order", [False, True])
+def test_with_one_frame_each_result_takes_two_fetches_at_most(memory: int, k: float, same_order: bool) -> None:
+    """The cache shrinks to a frame where k (d + 1) does, and every result is found; from k = 1 on two are kept anyway."""
+    files, given = relations(), entries(7)
+    rows = given.r_rows if same_order else given.s_rows
+    fewest: dict[int, int] = {}
+    fetched: dict[int, int] = {}
+    for least in (1, 2):
+        cache, frames = PageCache(*files, memory), []
+        parameters = FetchParameters(memory, k, least_frames=least)
+
+        def algorithm(cache: PageCache = cache, parameters: FetchParameters = parameters, frames: list[int] = frames) -> Algorithm:
+            yield Phase("fetch")
+            strategy = FETCHING.load("graph-based").fetch(GivenIndex(given.r_rows, rows), cache, parameters)
+            yield from rewrite(strategy, lambda request: frames.append(cache.frames) or request)
+
+        pairs = run(algorithm(), memory).sorted_pairs()
+        np.testing.assert_array_equal(pairs, sorted(zip(given.r_rows, rows, strict=True)))
+        fewest[least], fetched[least] = min(frames), cache.fetches
+    assert fewest[2] >= 2 and fetched[1] <= 2 * len(given)
+    if memory <= 20 and (k == 0.1 or (k == 0.5 and same_order)):
+        assert fewest[1] == 1 and fetched[1] > fetched[2]
+    elif fewest[1] > 1:
+        assert fetched[1] == fetched[2]
+    assert fewest[1] > 1 or k < 1
 
 
 def test_figure_3() -> None:
