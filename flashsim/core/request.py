@@ -51,6 +51,11 @@ Commands = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
 
+def total(counts: Integers) -> int:
+    """The sum of some numbers, which mostly are one."""
+    return int(counts.item() if counts.size == 1 else counts.sum())
+
+
 def response_times(completions: Completions) -> Integers:
     """Nanoseconds from a request's submission to its completion, one an entry."""
     times: Integers = completions["completed"] - completions["submitted"]

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
-from flashsim.core.request import SECTOR
+from flashsim.core.request import SECTOR, total
 from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Mode, Phase, Psync, Read, Request, Work, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, ranges
@@ -20,6 +20,8 @@ def _check_extents(kind: str, request: Read | Write) -> None:
     if request.starts.shape != request.counts.shape:
         extents = f"{request.starts.size} first pages of {request.file.name} with {request.counts.size} counts"
         raise InvalidParameterError(kind, extents, "an extent has one of each")
+    if request.starts.size == 1 and request.starts.item() >= 0 and request.counts.item() >= 1:  # as mostly
+        return
     if request.starts.min(initial=0) < 0 or request.counts.min(initial=1) < 1:
         extents = f"{int(request.counts.min())} pages of {request.file.name} from {int(request.starts.min())}"
         raise InvalidParameterError(kind, extents, "extents have at least one page, and pages count from 0")
@@ -29,7 +31,8 @@ def _check_read(request: Read) -> None:
     """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them."""
     file = request.file
     _check_extents("read", request)
-    end = int((request.starts + request.counts).max(initial=0))
+    ends = request.starts + request.counts
+    end = int(ends.item() if ends.size == 1 else ends.max(initial=0))
     if end > file.pages:
         raise InvalidParameterError("read", f"pages up to {end} of {file.name}", f"it has {file.pages}")
     if request.parts == ():
@@ -246,7 +249,7 @@ def enter_phase(request: Request, backend: Backend) -> None:
 def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:
     count = pages = 0
     for request in requests:
-        moved, parts = int(request.counts.sum()), request.parts if isinstance(request, Read) else None
+        moved, parts = total(request.counts), request.parts if isinstance(request, Read) else None
         pages += moved
         count += len(request.counts) if parts is None else moved * len(parts)
     for run in backend.runs:

@@ -1,6 +1,7 @@
 """Translation of an algorithm's requests to files into requests to devices, by the places of pages on a volume."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,24 +70,25 @@ def place(request: Write, volume: Volume) -> Write:
     return request
 
 
-class FileAccess:
+class FileAccess(ABC):
     """Requests to files as groups of requests to devices; the content of pages is apart.
 
     Parameters
     ----------
     volume, content
         Where pages are and what they hold; base relations must have been added.
-    issue
-        Takes the requests, in order; several groups, of different devices, go at once.
     trim
         Whether dropped temporary files are trimmed on the devices.
     """
 
-    def __init__(self, volume: Volume, content: ColumnContent, issue: Callable[[Sequence[Group]], None], *, trim: bool = False) -> None:
+    def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume
         self.content = content
-        self.issue = issue
         self.trim = trim
+
+    @abstractmethod
+    def issue(self, groups: Sequence[Group]) -> None:
+        """Take requests, in order; several groups, of different devices, go at once."""
 
     def read(self, request: Read) -> Tuples | None:
         """Issue reads; the tuples, if any are wanted, come from the content."""

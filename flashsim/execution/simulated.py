@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests
+from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests, total
 from flashsim.core.units import MIB
 from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
@@ -33,10 +33,11 @@ class SimulatedBackend(FileAccess):
     """
 
     def __init__(self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, trim: bool = False) -> None:
-        super().__init__(volume, content, self._gather, trim=trim)
+        super().__init__(volume, content, trim=trim)
         self.machines = machines
         self.runs = [Run(machine.name) for machine in machines]
         self._seeks = [[0, 0] for _ in machines]
+        self._seeking = [[device for device in machine.devices if "seeks" in device.statistics()] for machine in machines]
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
         self._groups: list[Group] = []
         self._at_once = False  # whether the groups are one set of requests that go at once
@@ -55,7 +56,7 @@ class SimulatedBackend(FileAccess):
         self._serve()
         for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=True)):
             machine.now += self._user[id(machine.cpu)].since
-            totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
+            totals = [sum(device.statistics()[name] for device in self._seeking[index]) for name in ("seeks", "seek_time")]
             if run.phases:
                 run.phase.seeks += totals[0] - self._seeks[index][0]
                 run.phase.seek_time += totals[1] - self._seeks[index][1]
@@ -63,7 +64,7 @@ class SimulatedBackend(FileAccess):
         for user in self._user.values():
             user.since = 0
 
-    def _gather(self, groups: Sequence[Group]) -> None:
+    def issue(self, groups: Sequence[Group]) -> None:
         """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
         count = sum(len(group.extents.lengths) for group in groups)
         if not count:
@@ -74,7 +75,7 @@ class SimulatedBackend(FileAccess):
         self._groups += groups
         self._at_once = at_once
         self._requests += count
-        self._bytes += sum(int(group.extents.lengths.sum()) for group in groups)
+        self._bytes += sum(total(group.extents.lengths) for group in groups)
         for user in self._user.values():
             user.gather()
         if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
@@ -113,9 +114,10 @@ class SimulatedBackend(FileAccess):
         if self._at_once:
             machine.sink.record(requests, completions, labels(self._groups))
             return
-        for start, end, group in zip([0, *ends], ends, self._groups, strict=False):  # as the algorithm asked for them
-            requests["dependency"][start:end] -= start
-            requests["think"][start] = 0
+        starts = [0, *ends[:-1]]
+        requests["dependency"] -= np.repeat(starts, np.diff(ends, prepend=0))
+        requests["think"][starts] = 0
+        for start, end, group in zip(starts, ends, self._groups, strict=True):  # as the algorithm asked for them
             machine.sink.record(requests[start:end], completions[start:end], group.label)
 
 

@@ -125,7 +125,7 @@ class StrandState(FileAccess):
     """The backend of one strand: its algorithm, its requests as steps, and its costs so far."""
 
     def __init__(self, handle: Strand, algorithm: Algorithm, site: Site, parent: StrandState | None = None) -> None:
-        super().__init__(site.volume, site.content, self._take, trim=site.trim)
+        super().__init__(site.volume, site.content, trim=site.trim)
         self.handle = handle
         self.algorithm = algorithm
         self.site = site
@@ -170,7 +170,7 @@ class StrandState(FileAccess):
         """Put a strand's next request behind the last one of another strand, for which it waited."""
         self.last = max(self.last, last)
 
-    def _take(self, groups: Sequence[Group]) -> None:
+    def issue(self, groups: Sequence[Group]) -> None:
         """Requests one after another are a step each, after the kernel's work for it; those at once are one step."""
         machine, extents = self.site.machine, groups[0].extents
         if machine is None:

@@ -79,7 +79,7 @@ class ColumnContent:
         """The tuples of some extents, in order, as they were last written, or loaded."""
         content = self._content(file)
         ends = starts + counts
-        if len(starts) and np.array_equal(starts[1:], ends[:-1]):  # one run of pages
+        if len(starts) == 1 or (len(starts) and np.array_equal(starts[1:], ends[:-1])):  # one run of pages
             return content.run(int(starts[0]), int(ends[-1]))
         return content.read(ranges(starts, counts))
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.core.protocols import Label, Sink
-from flashsim.core.request import READ, Completions, Integers, Requests, response_times
+from flashsim.core.request import READ, Completions, Integers, Requests, response_times, total
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
@@ -134,9 +134,11 @@ class IoTimes(Sink):
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         assert completions is not None
-        times, reads = response_times(completions), requests["operation"] == READ
-        self.read += int(times[reads].sum())
-        self.write += int(times[~reads].sum())
+        spent = total(response_times(completions))
+        if requests["operation"][0] == READ:  # of each record all are of one kind
+            self.read += spent
+        else:
+            self.write += spent
 
     def close(self) -> None:
         """Nothing is open."""

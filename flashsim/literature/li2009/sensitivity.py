@@ -114,7 +114,8 @@ def _others(results: Results) -> Section:
     coins: list[list[Entry]] = [[setup.name, *(seconds(setup, coin) for coin in range(_COINS))] for setup in _SPREAD]
     text = (
         "I/O seconds. k says how many pages the cache keeps while the graph grows: with figure 6's selectivity the graph takes 121 of 512 "
-        "pages and never asks. A cache of one frame has each result fetch its two pages one after the other. What a page has no tuples for goes to other pages, or is lost. And the same on other tables with other coins."
+        "pages and never asks. In a cache of one frame each result fetches its two pages one after the other. What a page has no tuples "
+        "for goes to other pages, or is lost. And the same on other tables with other coins."
     )
     tables = [
         Table(["graph-based", *(f"k = {k:g}" for k in _K)], of_k, "sensitivity-k", digits=3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from flashsim.device.file import RealDevice
 from flashsim.execution.backend import drive
 from flashsim.execution.buffer_manager import BufferManager, Fixed
 from flashsim.execution.drivers import needed_size, run_strands, simulate, trace_only, unbounded
-from flashsim.execution.file_access import FileAccess
+from flashsim.execution.file_access import FileAccess, Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Read, Sleep, Spawn, Wait, Write
 from flashsim.execution.run import Run
@@ -59,10 +59,13 @@ class Stored(FileAccess):
     """A driver's backend that keeps what is durable, and lets no time pass."""
 
     def __init__(self, files: list[HeapFile]) -> None:
-        super().__init__(unbounded(), ColumnContent(), lambda groups: None)
+        super().__init__(unbounded(), ColumnContent())
         self.runs = [Run("stored")]
         for file in files:
             self.volume.add(file)
+
+    def issue(self, groups: Sequence[Group]) -> None:
+        """In no time."""
 
     def cpu(self, request: Cpu) -> None:
         """In no time."""
