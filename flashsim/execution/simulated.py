@@ -39,6 +39,7 @@ class SimulatedBackend(FileAccess):
         self._seeks = [[0, 0] for _ in machines]
         self._seeking = [[device for device in machine.devices if "seeks" in device.statistics()] for machine in machines]
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
+        self._priced = any(machine.cpu is not None for machine in machines)
         self._groups: list[Group] = []
         self._at_once = False  # whether the groups are one set of requests that go at once
         self._requests = self._bytes = 0
@@ -46,7 +47,9 @@ class SimulatedBackend(FileAccess):
             machine.now = max(device.now for device in machine.devices)
 
     def cpu(self, request: Cpu) -> None:
-        """Let user time pass."""
+        """Let user time pass, where any machine has prices of it."""
+        if not self._priced:
+            return
         spent = {key: user.pass_by(request) for key, user in self._user.items()}
         for machine, run in zip(self.machines, self.runs, strict=True):
             run.phase.user_time += spent[id(machine.cpu)]

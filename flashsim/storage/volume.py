@@ -57,13 +57,14 @@ class _Segments:
         self.count += 1
 
     def locate(self, device: int, starts: Integers, counts: Integers) -> Extents:
-        first, offset, size = self.first, self.offset, self.page_size
+        places, size = self._places, self.page_size
         if len(starts) == 1:
             start, count = starts.item(), counts.item()
-            at = bisect_right(first, start) - 1 if self.count > 1 else 0
-            if at == self.count - 1 or start + count <= first[at + 1]:
-                begin = offset.item(at) + (start - first.item(at)) * size
+            at = bisect_right(self.first, start) - 1 if self.count > 1 else 0
+            if at == self.count - 1 or start + count <= places.item(0, at + 1):
+                begin = places.item(1, at) + (start - places.item(0, at)) * size
                 return Extents(device, np.array((begin,)), np.array((count * size,)))
+        first, offset = self.first, self.offset
         index = np.searchsorted(first, starts, side="right") - 1
         last = np.searchsorted(first, starts + counts - 1, side="right") - 1
         if np.any(last > index):
