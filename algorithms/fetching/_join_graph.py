@@ -132,7 +132,8 @@ class JoinGraph:
                 entries=np.concatenate([graph.entries, np.empty((grown, 3), np.int64)]),
             )
         graph.counts[[_FETCHES, _JOINED]] = 0
-        return _Plan(*np.empty((2, 2 * most), np.int64), *np.empty((2, most), np.int64), np.empty((most, 2), np.int64))
+        (fetched, victims), (r_rows, s_rows) = np.empty((2, 2 * most), np.int64), np.empty((2, most), np.int64)
+        return _Plan(fetched, victims, r_rows, s_rows, np.empty((most, 2), np.int64))
 
     def _follow(self, plan: _Plan) -> Algorithm:
         """Let the cache do what was planned, and what the last step left to do: to lose or gain frames."""
