@@ -3,41 +3,70 @@
 Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  flash translation layers of the drives that they use, how long it takes, and every claim with its published values;
+  flash translation layers of the drives that they use, how long it takes, the parameters that were chosen with published numbers in
+  view, and every claim with its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`.  An exhibit may judge no claim: then it belongs to the report of the
   whole paper.
+
+Which limits and definitions changed after they were first written stands in ``changes.toml``.
 
 What papers share stands in `runs` (joins, and runs made once and kept), `formulas` and `presentation` of `flashsim.studies`.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache, cached_property
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
+from flashsim.literature.cells import Cell, null_cells
 from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 
 class Verdict(Enum):
     """Verdict on a claim."""
 
-    REPRODUCED = "reproduced"  # inside the tolerance
-    FITTED = "fitted"  # inside, but a parameter was chosen with these very cells in view
+    REPRODUCED = "reproduced"  # inside the limits, with skill, and no parameter was solved from published numbers
+    FITTED = "fitted"  # inside, with skill, but a parameter was chosen with published numbers in view
+    CONSISTENT = "consistent"  # inside, but so is a null model, or the runs are no nearer than it
     DIFFERS = "differs"
     NOT_ATTEMPTED = "not attempted"
 
 
 #: Word for a claim that differs below scale 1.
 OUTSIDE = "outside"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that was chosen with published numbers in view.
+
+    Parameters
+    ----------
+    how
+        It was chosen, in words.
+    solved_from
+        Parts of cells' names by claim; none stands for all cells of a claim.
+    """
+
+    name: str
+    how: str
+    solved_from: Mapping[str, Sequence[str]]
+
+    def is_solved_from(self, claim: str, cell: str) -> bool:
+        """True if the parameter was solved from a cell of a claim."""
+        parts = self.solved_from.get(claim)
+        return parts is not None and (not parts or any(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", cell) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -52,12 +81,22 @@ class Claim:
         In words; `limits` holds its numbers.
     exhibit
         The module that judges it, or None.
-    fitted
-        Which parameter was chosen with these cells in view, or an empty text.
+    null
+        The null model beside it (`flashsim.literature.cells`).
+    rests_on
+        Parameters of its runs that were chosen with published numbers in view.
     cause
         Why it differs, as an experiment has shown, or an empty text.
     published
         Published values by row.
+    stated
+        Variants that are shown, and decide nothing; of another that alone holds the claim is fitted.
+    most
+        Whether more than half of the cells suffice.
+    scaled
+        Whether the verdict depends on the scale.
+    changes
+        Limits and definitions that changed after they were first written: what, before, now, and why.
     values
         All that the file says, for what only one exhibit needs.
     """
@@ -67,12 +106,17 @@ class Claim:
     title: str
     source: str
     tolerance: str
-    exhibit: str | None
-    fitted: str
-    cause: str
-    limits: Mapping[str, float]
-    published: Mapping[str, Sequence[Any]]
-    values: Mapping[str, Any] = field(repr=False)
+    exhibit: str | None = None
+    null: str = "equal"
+    rests_on: Sequence[Parameter] = ()
+    cause: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    stated: Sequence[str] = ()
+    most: bool = False
+    scaled: bool = True
+    changes: Sequence[Mapping[str, str]] = ()
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -81,73 +125,117 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number of a claim: published, measured, and whether it is inside the tolerance (None: could not be measured).
-
-    `runs` holds the ids of the runs that it was measured in.
-    """
-
-    name: str
-    published: Entry
-    measured: Entry
-    inside: bool | None
-    runs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Tally:
-    """Published numbers inside their tolerance, of those that were judged; as text ``23 of 24``, or ``-`` where none was."""
+    """Published numbers inside their limit, of those that were judged and nothing was solved from; as text ``23 of 24``, or ``-``."""
 
     inside: int = 0
-    numbers: int = 0
+    published_cells: int = 0
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.inside + other.inside, self.numbers + other.numbers)
+        return Tally(self.inside + other.inside, self.published_cells + other.published_cells)
 
     def __str__(self) -> str:
-        return f"{self.inside} of {self.numbers}" if self.numbers else "-"
+        return f"{self.inside} of {self.published_cells}" if self.published_cells else "-"
 
-
-def _text_of(cell: Cell) -> str:
-    if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
-        return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
-    return cell.name
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Tally:
+        """The tally of cells, wherever they were measured."""
+        judged = [bool(cell.inside) for cell in cells if cell.counts and cell.is_measured]
+        return cls(sum(judged), len(judged))
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a claim.
-
-    Parameters
-    ----------
-    published, measured
-        Each in one line.
-    note
-        What the exhibit has to say; `note_at` adds what the claim says.
-    scaled
-        Whether the verdict depends on the scale.
-    """
+    """A claim and its cells, from which the verdict follows; cells with one variant are judged together."""
 
     claim: Claim
-    verdict: Verdict
-    published: str
-    measured: str
     cells: Sequence[Cell] = ()
-    note: str = ""
-    scaled: bool = True
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict by the claim's own cells; a variant that is not only stated can make a claim that differs fitted."""
+        if not self._own or not all(cell.is_measured for cell in self.cells):
+            return Verdict.NOT_ATTEMPTED
+        verdict = self._verdict(self._own)
+        variants = {cell.variant for cell in self.cells} - {"", *self.claim.stated}
+        if verdict is Verdict.DIFFERS:
+            others = [self._verdict([cell for cell in self.cells if cell.variant == name]) for name in sorted(variants)]
+            fitted = (Verdict.FITTED if other is Verdict.REPRODUCED else other for other in others if other is not Verdict.DIFFERS)
+            return next(fitted, verdict)
+        return verdict
+
+    def _verdict(self, cells: Sequence[Cell]) -> Verdict:
+        null = null_cells(cells, self.claim.null)
+        if not self._holds(cells):
+            return Verdict.DIFFERS
+        if self._holds(null) or _skill(cells, null) <= 0:
+            return Verdict.CONSISTENT
+        return Verdict.FITTED if self.claim.rests_on else Verdict.REPRODUCED
+
+    def _holds(self, cells: Sequence[Cell]) -> bool:
+        inside = sum(bool(cell.inside) for cell in cells)
+        errors = _errors(cells)
+        enough = 2 * inside > len(cells) if self.claim.most else inside == len(cells)
+        return enough and (not errors or median(errors) <= self.claim.limits.get("median", inf))
+
+    @cached_property
+    def null_cells(self) -> list[Cell]:
+        """The cells, variants too, with the null model's values."""
+        return null_cells(self.cells, self.claim.null)
+
+    @cached_property
+    def _own(self) -> list[Cell]:
+        return [cell for cell in self.cells if not cell.variant]
 
     @property
     def tally(self) -> Tally:
-        """Cells of the claim inside their tolerance, of those that were judged."""
-        judged = [cell.inside for cell in self.cells if cell.inside is not None]
-        return Tally(sum(judged), len(judged))
+        """Published numbers inside their limit, of those that were judged."""
+        return Tally.of(self.cells)
+
+    @cached_property
+    def null(self) -> dict[str, Any]:
+        """The null model, how many published numbers it has inside, its median error, and whether it passes."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return {"model": self.claim.null, "inside": None, "median_error": None, "passes": None}
+        cells = null_cells(self._own, self.claim.null)
+        errors = _errors(cells)
+        shown = {"model": self.claim.null, "inside": Tally.of(cells).inside, "median_error": median(errors) if errors else None}
+        return shown | {"passes": self._holds(cells)}
+
+    @property
+    def skill(self) -> float | None:
+        """Share of the null model's loss that the runs save: 1 without any error, 0 where they are no better, below where worse."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return None
+        return _skill(self._own, null_cells(self._own, self.claim.null))
+
+    @property
+    def published(self) -> str:
+        """Published values in a line."""
+        numbers = [float(cell.published) for cell in self._own if isinstance(cell.published, (int, float))]
+        values = numbers or [value for row in self.claim.published.values() for value in row if isinstance(value, (int, float))]
+        return f"{len(values)} values, {min(values):g} to {max(values):g}" if values else "holds"
+
+    @property
+    def measured(self) -> str:
+        """Measured values in a line."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return "-"
+        parts = []
+        if errors := _errors(self._own):
+            values = [cell.values[0] or 0.0 for cell in self._own if cell.is_number and not cell.points]
+            shares = f"median error {100 * median(errors):.1f} %, largest {100 * max(errors):.1f} %"
+            parts.append(f"{min(values):.2f} to {max(values):.2f}; {shares}")
+        if statements := [bool(cell.inside) for cell in self._own if not cell.is_number or cell.points]:
+            parts.append(f"holds in {sum(statements)} of {len(statements)} comparisons")
+        return "; ".join(parts)
 
     def outside(self) -> list[str]:
-        """The cells outside the tolerance, each with both numbers if it has them."""
-        return [_text_of(cell) for cell in self.cells if cell.inside is False]
+        """Cells outside the limits, each with both numbers if it has them."""
+        return [_text_of(cell) for cell in self._own if cell.inside is False]
 
     def kind_at(self, scale: float) -> str:
-        """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it tells nothing of the paper."""
+        """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it says nothing of the paper."""
         return OUTSIDE if self.verdict is Verdict.DIFFERS and self._is_miniature(scale) else self.verdict.value
 
     def verdict_at(self, scale: float) -> str:
@@ -156,35 +244,62 @@ class Judgement:
         return f"{self.kind_at(scale)} at {scale:g}" if judged and self._is_miniature(scale) else self.verdict.value
 
     def note_at(self, scale: float) -> str:
-        """Note on the verdict: the fitted parameter, or the known reason why the claim differs at scale 1."""
+        """Note on the verdict: the parameters that were fitted, the null model that passes, or why the claim differs at scale 1."""
+        missing = [cell.name for cell in self.cells if not cell.is_measured]
         match self.verdict:
             case Verdict.DIFFERS:
                 cause = self.claim.cause
-                parts = [self.note, f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause]
+                return f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause
+            case Verdict.CONSISTENT:
+                return f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
             case Verdict.FITTED:
-                parts = [self.claim.fitted, self.note]
-            case _:
-                parts = [self.note]
-        return ". ".join(filter(None, parts))
+                return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)
+            case Verdict.NOT_ATTEMPTED if missing:
+                return f"not measured at this scale: {'; '.join(missing)}"
+        return ""
 
     def _is_miniature(self, scale: float) -> bool:
-        return self.scaled and scale != 1
+        return self.claim.scaled and scale != 1
 
     def as_dict(self, scale: float) -> dict[str, Any]:
         """JSON-ready."""
+        claim = self.claim
         return {
-            "id": self.claim.name,
+            "id": claim.name,
             "verdict": self.verdict.value,
             "shown": self.verdict_at(scale),
-            "title": self.claim.title,
-            "source": self.claim.source,
+            "title": claim.title,
+            "source": claim.source,
             "published": self.published,
             "measured": self.measured,
-            "tolerance": self.claim.tolerance,
-            "cells": [vars(cell) for cell in self.cells],
+            "tolerance": claim.tolerance,
+            "cells": [cell.as_dict() for cell in self.cells],
             **vars(self.tally),
+            "null": self.null,
+            "skill": self.skill,
+            "fitted_to": {parameter.name: dict(parameter.solved_from) for parameter in claim.rests_on},
+            "changes": list(claim.changes),
             "note": self.note_at(scale),
         }
+
+
+def _errors(cells: Sequence[Cell]) -> list[float]:
+    """Relative errors of published numbers; of those that no parameter was solved from, if there are any."""
+    numbers = [cell for cell in cells if cell.is_number and not cell.points]
+    predicted = [cell for cell in numbers if not cell.calibrates] or numbers
+    return [cell.distance or 0.0 for cell in predicted]
+
+
+def _skill(cells: Sequence[Cell], null: Sequence[Cell]) -> float:
+    predicted = [pair for pair in zip(cells, null, strict=True) if not pair[0].calibrates] or list(zip(cells, null, strict=True))
+    ours, its = (sum(pair[side].loss for pair in predicted) for side in (0, 1))
+    return 1 - ours / its if its else 0.0
+
+
+def _text_of(cell: Cell) -> str:
+    if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
+        return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
+    return cell.name
 
 
 class Exhibit(Protocol):
@@ -197,12 +312,14 @@ class Exhibit(Protocol):
         """The runs that it needs for claims with these ids."""
 
     @optional
-    def judge(self, claim: Claim, results: Results) -> Judgement:
-        """The verdict on one of its claims."""
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        """The cells of one of its claims; the values of runs that are missing are None."""
         raise FlashsimError(f"claim {claim.name}: its exhibit {claim.exhibit} judges no claims")
 
+    @optional
     def sections(self, results: Results) -> list[Section]:
-        """Sections of the report; runs may be missing that only other claims need, or that failed."""
+        """Sections of the report beside the claims' cells; runs may be missing that only other claims need, or that failed."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -239,6 +356,16 @@ class Paper:
         """One of the paper's exhibits."""
         return self.family.load(name.replace("_", "-"))
 
+    def judge(self, claim: Claim, results: Results) -> Judgement:
+        """The verdict on a claim; one without an exhibit is not attempted."""
+        if claim.exhibit is None:
+            return Judgement(claim)
+        solved = [parameter for parameter in claim.rests_on if claim.id in parameter.solved_from]
+        cells = self.exhibit(claim.exhibit).cells(claim, results)
+        return Judgement(
+            claim, [replace(cell, calibrates=any(each.is_solved_from(claim.id, cell.name) for each in solved)) for cell in cells]
+        )
+
     def scale_in_words(self, settings: Settings) -> str:
         """The scale, and what it does."""
         return f"scale {settings.scale:g} ({self.scaled})" if self.scaled else settings.scale_in_words
@@ -255,6 +382,8 @@ class PaperFolder(Protocol):
     __file__: str
 
 
+#: What a claim may say besides: the fields of `Claim` of these names.
+_OPTIONAL = ("exhibit", "null", "cause", "limits", "published", "stated", "most", "scaled")
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
@@ -273,7 +402,8 @@ def load(name: str) -> Paper:
     exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        claims = [_claim(name, entry) for entry in document["claims"]]
+        parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
+        claims = [_claim(name, entry, parameters, _changes()) for entry in document["claims"]]
         optional_parts = {
             key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes", "scaled") if key in document
         }
@@ -284,17 +414,20 @@ def load(name: str) -> Paper:
         raise DamagedFileError(f"{path}: {missing} is missing") from missing
 
 
-def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:
-    texts = (
-        entry["id"],
-        entry["title"],
-        entry["source"],
-        entry["tolerance"],
-        entry.get("exhibit"),
-        entry.get("fitted", ""),
-        entry.get("cause", ""),
-    )
-    return Claim(paper, *texts, limits=entry.get("limits", {}), published=entry.get("published", {}), values=entry)
+@cache
+def _changes() -> Sequence[Mapping[str, str]]:
+    """Limits and definitions that changed, of all papers."""
+    changes: list[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
+    return changes
+
+
+def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter], changes: Sequence[Mapping[str, str]]) -> Claim:
+    required = [entry[key] for key in ("id", "title", "source", "tolerance")]
+    optional_parts = {key: entry[key] for key in _OPTIONAL if key in entry}
+    rests_on = [parameters[name] for name in entry.get("rests_on", ())]
+    name = f"{paper}/{entry['id']}"
+    own = [{key: text for key, text in change.items() if key != "claim"} for change in changes if change["claim"] == name]
+    return Claim(paper, *required, **optional_parts, rests_on=rests_on, changes=own, values=entry)
 
 
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
@@ -313,55 +446,3 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
     if slash and claim not in ids:
         raise UnknownNameError(f"claim of {name}", claim, ids)
     return [(paper, [each for each in paper.claims if not slash or each.id == claim])]
-
-
-def not_attempted(claim: Claim, note: str = "") -> Judgement:
-    """The verdict on a claim that no exhibit judges, or that could not be judged; its cells show what was published, row by row."""
-    cells = [Cell(row, ", ".join(map(str, values)), None, None) for row, values in claim.published.items()]
-    values = [value for row in claim.published.values() for value in row]
-    published = f"{len(values)} values, {min(values):g} to {max(values):g}" if len(values) > 1 else "holds"
-    return Judgement(claim, Verdict.NOT_ATTEMPTED, published, "-", cells, note)
-
-
-def decided(claim: Claim, holds: bool) -> Verdict:
-    """The verdict on a claim that was judged."""
-    if not holds:
-        return Verdict.DIFFERS
-    return Verdict.FITTED if claim.fitted else Verdict.REPRODUCED
-
-
-def judge_holds(claim: Claim, cells: Sequence[Cell], note: str = "") -> Judgement:
-    """The verdict on a claim that says what holds, cell by cell; a cell that could not be measured leaves the claim open."""
-    missing = [cell.name for cell in cells if cell.inside is None]
-    if missing:
-        return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
-    inside = sum(bool(cell.inside) for cell in cells)
-    measured = f"holds in {inside} of {len(cells)} comparisons"
-    holds = inside == len(cells)
-    return Judgement(claim, decided(claim, holds), "holds", measured, cells, note)
-
-
-def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]], note: str = "") -> Judgement:
-    """The verdict on published numbers: each error within ``limits.each``, and the median error within ``limits.median``, if given.
-
-    Parameters
-    ----------
-    cells
-        Name, published and measured value; None where it could not be measured.
-    """
-    missing = [name for name, _, measured in cells if measured is None]
-    if missing:
-        return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
-    errors = [abs((measured or 0) / published - 1) for _, published, measured in cells]
-    judged = [Cell(*cell, inside=error <= claim.limits["each"]) for cell, error in zip(cells, errors, strict=True)]
-    middle = median(errors)
-    holds = all(cell.inside for cell in judged) and middle <= claim.limits.get("median", float("inf"))
-    published = f"{min(cell[1] for cell in cells):g} to {max(cell[1] for cell in cells):g}"
-    values = [cell[2] or 0 for cell in cells]
-    measured = f"{min(values):.2f} to {max(values):.2f}; median error {100 * middle:.1f} %, largest {100 * max(errors):.1f} %"
-    return Judgement(claim, decided(claim, holds), published, measured, judged, note)
-
-
-def traced(judgement: Judgement, runs: Mapping[str, Sequence[str]]) -> Judgement:
-    """The judgement with its cells' runs: ids by the name of a cell."""
-    return replace(judgement, cells=[replace(cell, runs=tuple(runs.get(cell.name, ()))) for cell in judgement.cells])

@@ -11,14 +11,18 @@ from typing import Any
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen, not_attempted
+from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen
+from flashsim.literature.cells import Cell
 from flashsim.studies.presentation import report
+from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, same, write_csv
 from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, JobResult, Results, Settings, make
 
-#: The verdicts on claims that hold.
-HOLD = (Verdict.REPRODUCED, Verdict.FITTED)
+#: The verdicts on claims that are inside their limits.
+HOLD = (Verdict.REPRODUCED, Verdict.FITTED, Verdict.CONSISTENT)
+#: Published numbers of a claim from which on they are drawn beside ours.
+_DRAWN = 6
 #: Digits of a run's id in a report: enough to distinguish far more runs than a paper has.
 _SHOWN_DIGITS = 10
 #: Characters of a run's parameters in a report: the table of runs beside the page has them in full.
@@ -62,19 +66,64 @@ def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, 
     chosen_ids = [claim.id for claim in claims]
     jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
     results = make(jobs, settings, progress, paper.translation_layers)
-    judgements = [paper.exhibit(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    by_exhibit = {name: paper.exhibit(name).sections(results) for name in run}
+    judgements = [paper.judge(claim, results) for claim in claims]
+    by_exhibit = {name: list(paper.exhibit(name).sections(results)) for name in run}
+    for judgement in judgements:
+        if judgement.cells:
+            by_exhibit[judgement.claim.exhibit or ""].append(_comparison(judgement))
     for name in set(exhibits) - set(run):
         text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
         by_exhibit[name] = [Section(paper.exhibit(name).TITLE, text)]
     return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results)
 
 
+def _comparison(judgement: Judgement) -> Section:
+    """A claim's cells: published numbers beside ours and the null model's, drawn by row if there are many."""
+    claim = judgement.claim
+    rows = [
+        [cell.name, cell.variant, cell.published, cell.measured, null.measured, cell.inside]
+        for cell, null in zip(judgement.cells, judgement.null_cells, strict=True)
+    ]
+    table = Table(["cell", "variant", "published", "ours", "null model", "inside"], rows, claim.id, digits=3)
+    numbers = [cell for cell in judgement.cells if cell.is_number and not cell.variant and not cell.points]
+    pictures = {}
+    if len(numbers) >= _DRAWN:
+        by_row = {row: [cell for cell in numbers if cell.row == row] for row in dict.fromkeys(cell.row for cell in numbers)}
+        panels = {
+            row: Beside([f"{cell.place:g}" for cell in row_cells], *_sides(row_cells), row_cells[0].limit)
+            for row, row_cells in by_row.items()
+        }
+        pictures[claim.id] = published_beside_ours(panels, "", "", share=False)
+    return Section(claim.title, f"{claim.source}: {claim.tolerance}.", [table], pictures)
+
+
+def _sides(cells: Sequence[Cell]) -> tuple[list[float], list[float | None]]:
+    """Published numbers, and ours."""
+    return [float(cell.published or 0) for cell in cells], [cell.values[0] for cell in cells]
+
+
 def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
     """Every claim with its verdict, and its title, or in detail both numbers."""
     more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
-    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *more(each)] for each in result.judgements]
-    return Table(["claim", "verdict", "inside", *(("published", "measured") if details else ("what it says",))], rows)
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *_beside_null(each), *more(each)] for each in result.judgements]
+    return Table(["claim", "verdict", "inside", "null", "skill", *(("published", "measured") if details else ("what it says",))], rows)
+
+
+def _beside_null(judgement: Judgement) -> list[str]:
+    """What the null model has inside, of the published numbers, and the skill beyond it."""
+    if judgement.skill is None:
+        return ["-", "-"]
+    passes = "passes" if judgement.null["passes"] else "fails"
+    return [f"{judgement.null['inside']}, {passes}" if judgement.tally.published_cells else passes, f"{judgement.skill:+.2f}"]
+
+
+def sentence(result: PaperResult, scale: float) -> str:
+    """The verdicts on a paper in one sentence that can be quoted."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts(result, scale).items())
+    nulls = sum(each.null["inside"] or 0 for each in result.judgements)
+    size = "at the published size" if scale == 1 else f"at scale {scale:g}"
+    numbers = f"{tally([result])} published numbers inside, null models {nulls}"
+    return f"{result.paper.name} {size}: of {len(result.judgements)} claims {kinds}; {numbers}."
 
 
 def share(result: PaperResult, scale: float, *, holding: bool) -> str:
@@ -100,6 +149,7 @@ def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any
         "scale": settings.scale,
         "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
         **vars(tally(results)),
+        "sentences": [sentence(one, settings.scale) for one in results],
         "claims": [each.as_dict(settings.scale) for one in results for each in one.judgements],
         "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in results]}, settings.seed),
     }

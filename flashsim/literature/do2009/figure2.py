@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, statement
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.page_sizes import page_size_section
 from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Setup, page_size_grid
@@ -16,22 +17,22 @@ ALIGNED = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], aligned=True) for join 
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every join with every page size; the joins that write also with buffers that keep small pages aligned."""
-    return [setup.job(settings) for setup in [*page_size_grid(page_io=False), *ALIGNED]]
+    """Every join with every page size, page-sized too; the joins that write also with buffers that keep small pages aligned."""
+    return [setup.job(settings) for setup in [*page_size_grid(page_io=True), *page_size_grid(page_io=False), *ALIGNED]]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge how far total times spread over the page sizes: largest over smallest, less 1."""
-    runs = Runs(results)
-    cells = []
-    for machine in DEVICES:
-        for join in JOINS:
-            runs_seconds = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, page_size), machine) for page_size in PAGE_SIZES]
-            seconds = [one for one in runs_seconds if one is not None]
-            spread = max(seconds) / min(seconds) - 1 if len(seconds) == len(runs_seconds) else None
-            inside = None if spread is None else spread < claim.limits["spread"]
-            cells.append(Cell(f"spread of {join}, {machine}", f"below {claim.limits['spread']:g}", spread, inside))
-    return judge_holds(claim, cells)
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """How far total times spread over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
+    runs, limit, cells = Runs(results), claim.limits["spread"], list[Cell]()
+    for page_io, words in ((False, "below"), (True, "above")):
+        for machine in DEVICES:
+            for join in JOINS:
+                seconds = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, page_size, page_io), machine) for page_size in PAGE_SIZES]
+                spread = None if None in seconds else max(filter(None, seconds)) / min(filter(None, seconds)) - 1
+                name = f"spread of {join}, {machine}{', page-sized I/O' * page_io}"
+                holds = (lambda value: value > limit) if page_io else (lambda value: value < limit)
+                cells.append(statement(name, f"{words} {limit:g}", [spread], holds, equal=0))
+    return cells
 
 
 def sections(results: Results) -> list[Section]:

@@ -72,10 +72,10 @@ def page_size_grid(page_io: bool) -> list[Setup]:
 
 def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """The ``jobs`` of an exhibit that needs the whole grid, the longest runs first."""
-    return [setup.job(settings) for setup in sorted(cells(), key=attrgetter("memory"))]
+    return [setup.job(settings) for setup in sorted(setups(), key=attrgetter("memory"))]
 
 
-def cells() -> Iterator[Setup]:
+def setups() -> Iterator[Setup]:
     """The paper's grid in the order of its tables."""
     for join in JOINS:
         for memory in MEMORY:

@@ -8,11 +8,11 @@ from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.literature.base import Cell, Claim, Judgement, decided, judge_numbers, load
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
@@ -28,30 +28,23 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [Setup(join, memory).job(settings) for memory in _MEMORY for join in JOINS] if "slides-cpu-ratio" in claims else []
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The ratios, smallest beside smallest, since the transcript of the slides scrambles their order; or the counts of the examples."""
     if claim.id == "slides-erase":
-        return _judge_erases(claim)
-    rows = beside(claim, Runs(results))  # smallest with smallest: the transcript of the slides scrambles their order
-    numbers = [(f"{machine}, number {place}", published, ours) for machine, row in rows.items() for place, published, ours in row.numbers()]
-    return judge_numbers(claim, numbers)
+        return _erase_cells(claim)
+    grid, every = Runs(results), list[Cell]()
+    for machine, published in claim.published.items():
+        ours = _ratios(grid, machine)
+        ranked = ours if None in ours else sorted(ratio for ratio in ours if ratio is not None)
+        for place, (value, ratio) in enumerate(zip(sorted(published), ranked, strict=True), 1):
+            every.append(number(f"{machine}, number {place}", value, ratio, claim.limits["each"], row=machine, place=place))
+    return every
 
 
-def ratios(grid: Runs, machine: str) -> list[float | None]:
+def _ratios(grid: Runs, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
     results = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
     return [one.total.cpu / one.total.io if one else None for one in results]
-
-
-def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
-    """The published ratios and ours, each sorted, by machine; ours are left as they come if one of them is missing."""
-    by_machine = {}
-    for machine in DEVICES:
-        ours = ratios(grid, machine)
-        numbers = [ratio for ratio in ours if ratio is not None]
-        published = sorted(map(float, claim.published[machine]))
-        places = [str(place) for place in range(1, len(published) + 1)]
-        by_machine[machine] = Beside(places, published, sorted(numbers) if len(numbers) == len(ours) else ours, claim.limits["each"])
-    return by_machine
 
 
 def _drive(is_full: bool) -> Device:
@@ -96,23 +89,21 @@ def erase_counts() -> dict[str, list[int]]:
     }
 
 
-def _judge_erases(claim: Claim) -> Judgement:
+def _erase_cells(claim: Claim) -> list[Cell]:
+    """The counts of the examples; moves that keep a block in order are counted beside programs for the host."""
     ours = erase_counts()
-    cells = [Cell(name, str(list(values)), str(ours[name]), ours[name] == list(values)) for name, values in claim.published.items()]
-    agree = sum(bool(cell.inside) for cell in cells)
-    note = "moves that keep a block in order are counted beside programs for the host; the last example counts pages 1 to 3"
-    return Judgement(
-        claim, decided(claim, agree == len(cells)), f"{len(cells)} examples", f"{agree} of {len(cells)} agree", cells, note, scaled=False
-    )
+    return [
+        number(f"{name.partition(':')[0]}: {what}", published, count, 0)
+        for name, values in claim.published.items()
+        for what, published, count in zip(name.partition(": ")[2].split(", "), values, ours[name], strict=True)
+    ]
 
 
 def sections(results: Results) -> list[Section]:
     grid = Runs(results)
     setups = [Setup(join, memory) for memory in _MEMORY for join in JOINS]
-    values = {machine: ratios(grid, machine) for machine in DEVICES}
-    rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values.values(), strict=True)]
+    values = [_ratios(grid, machine) for machine in DEVICES]
+    rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values, strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
     table = Table(header, rows, "slides", digits=2, runs=[grid.run(setup) for setup in setups])
-    picture = published_beside_ours(beside(load("do2009").claim("slides-cpu-ratio"), grid), "place among the eight", "CPU over I/O time")
-    text = "The slides' order is not known, so the eight ratios of a machine are compared smallest with smallest."
-    return [Section("CPU against I/O time (slides, pages 16 and 17)", text, [table], {"slides": picture})]
+    return [Section("CPU against I/O time (slides, pages 16 and 17)", "", [table])]

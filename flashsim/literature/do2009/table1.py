@@ -8,8 +8,9 @@ from functools import partial
 
 from flashsim.core.units import MIB
 from flashsim.device import presets
-from flashsim.literature.base import Cell, Claim, Judgement, decided
-from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, statement
+from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, setups
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.drives import disk_of
@@ -39,13 +40,12 @@ def pool(memory: int) -> int:
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """The best division of every buffer pool, for each join."""
-    return [_best(setup.join, setup.memory) for setup in cells()]
+    return [_best(setup.join, setup.memory) for setup in setups()]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the four allocations at the six buffer pools."""
-    disk = paper_disk()
-    judged = []
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The four allocations at the six buffer pools: each buffer beside the restored form, or the minimum of the continuous cost."""
+    disk, judged = paper_disk(), list[Cell]()
     for row, memory in enumerate(MEMORY):
         pages = pool(memory)
         judged += _against_minimum(claim.limits["pages"], memory, pages, disk)
@@ -53,12 +53,15 @@ def judge(claim: Claim, results: Results) -> Judgement:
         hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
         buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
         for name, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
-            published = list(claim.published[name][row])
-            judged.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
-    outside = [cell.name for cell in judged if not cell.inside]
-    measured = f"{len(judged) - len(outside)} of {len(judged)} allocations agree"
-    note = "judged at the paper's sizes; the loss against the best whole division stands in the report's table"
-    return Judgement(claim, decided(claim, not outside), "24 allocations", measured, judged, note, scaled=False)
+            form = list(claim.published[name][row])
+            words = f"{', '.join(map(str, form))} by the restored form"
+            equal = partial(_are, form)
+            judged.append(statement(f"{name} {memory} MB", words, values, equal, equal=pages / len(values), digits=0))
+    return judged
+
+
+def _are(form: list[int], *values: float) -> bool:
+    return list(values) == form
 
 
 def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[Cell]:
@@ -70,14 +73,21 @@ def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[
     nested = partial(optimum.nested_loops_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, latency_ratio=y)
     sorting = partial(optimum.sort_merge_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, access_ratio=x)
     best = {"bnl": optimum.continuous(nested, pages), "sort-merge": optimum.continuous(sorting, pages / 2)}
-    return [Cell(f"{join} {memory} MB", round(best[join], 2), closed[join], abs(closed[join] - best[join]) <= limit) for join in closed]
+    return [
+        statement(f"{join} {memory} MB", f"{best[join]:.2f} at least cost", [buffer], partial(_is_near, best[join], limit), pages / 2)
+        for join, buffer in closed.items()
+    ]
+
+
+def _is_near(best: float, limit: float, buffer: float) -> bool:
+    return abs(buffer - best) <= limit
 
 
 def sections(results: Results) -> list[Section]:
     """The allocations' costs beside the best that any division in whole pages costs."""
     disk = paper_disk()
     rows: list[list[Entry]] = []
-    for setup in cells():
+    for setup in setups():
         join, memory = setup.join, setup.memory
         least = results[_best(join, memory)]
         buffer_pages = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)

@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, less, statement
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Setup
 from flashsim.studies.presentation.section import Section
@@ -27,23 +28,22 @@ def spread(times: list[float] | None) -> float | None:
     return None if times is None else float(np.ptp(times) / np.mean(times))
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the order of the spreads on the SSD, and their size on the HDD."""
-    runs = Runs(results)
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The order of the spreads on the SSD, and their size on the HDD."""
+    runs, little, wider = Runs(results), claim.limits["little"], less(claim.limits["margin"])
     flash = {join: spread(io_times(runs, join, "SSD")) for join in JOINS}
     pairs = [("grace-hash", "sort-merge"), ("hybrid-hash", "sort-merge"), ("sort-merge", "bnl")]
-    cells = [_above(f"{LABELS[wide]} above {LABELS[narrow]}, SSD", flash[wide], flash[narrow]) for wide, narrow in pairs]
-    little = claim.limits["little"]
-    for join in JOINS:
-        wide = spread(io_times(runs, join, "HDD"))
-        cells.append(Cell(f"{LABELS[join]}, HDD", f"below {little:g}", wide, None if wide is None else wide < little))
-    return judge_holds(claim, cells)
-
-
-def _above(name: str, wide: float | None, narrow: float | None) -> Cell:
-    if wide is None or narrow is None:
-        return Cell(name, "above", None, None)
-    return Cell(name, "above", f"{100 * wide:.3f} % against {100 * narrow:.3f} %", wide > narrow)
+    cells = [
+        statement(
+            f"spreads of {LABELS[narrow]} and {LABELS[wide]}, SSD", "the first less", (flash[narrow], flash[wide]), wider, 0, digits=5
+        )
+        for wide, narrow in pairs
+    ]
+    disk = {join: spread(io_times(runs, join, "HDD")) for join in JOINS}
+    return cells + [
+        statement(f"spread of {LABELS[join]}, HDD", f"below {little:g}", [wide], lambda wide: wide < little, 0)
+        for join, wide in disk.items()
+    ]
 
 
 def sections(results: Results) -> list[Section]:

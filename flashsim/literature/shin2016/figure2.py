@@ -5,9 +5,9 @@ from collections.abc import Collection
 import pandas as pd
 
 from flashsim.core.units import KIB, MB, MIB, format_size
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number, statement
 from flashsim.literature.shin2016.figure2_runs import bandwidths
-from flashsim.literature.shin2016.measured import near
 from flashsim.literature.shin2016.runs import DEVICES
 from flashsim.studies.bench.session import aio_picture, at_levels
 from flashsim.studies.presentation.section import Section
@@ -29,28 +29,29 @@ def _measured(results: Results) -> dict[str, pd.DataFrame]:
     return {drive: pd.DataFrame(runs) for drive, runs in every.items() if runs}
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge from which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """From which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
     rates, limit = {drive: at_levels(runs) for drive, runs in _measured(results).items()}, claim.limits["reached"]
     best = {drive: each.max(axis=1) / each.max().max() for drive, each in rates.items()}  # over the levels of each size
-    cells = [
-        _at_least("ioDrive with any size", best["ioDrive"].min(), limit),
-        _at_least("P300 from 64 KB on", best["P300"].loc[64 * KIB :].min(), limit),
-        _below("P300 with 32 KB", best["P300"][32 * KIB], limit),
-        _below("Vertex 3 with 4 KB", best["Vertex 3"][4 * KIB], limit),
+    if len(best) < len(DEVICES):
+        return [statement("every drive", "measured", [None], bool)]
+    shares = {
+        "ioDrive with any size": (best["ioDrive"].min(), True),
+        "P300 from 64 KB on": (best["P300"].loc[64 * KIB :].min(), True),
+        "P300 with 32 KB": (best["P300"][32 * KIB], False),
+        "Vertex 3 with 4 KB": (best["Vertex 3"][4 * KIB], False),
+    } | {f"{drive}, one write of 1 MB": (each.loc[MIB, 1] / each.max().max(), True) for drive, each in rates.items()}
+    every = [
+        statement(
+            f"{name}: share of the maximum",
+            f"{'at least' if reached else 'below'} {limit:g}",
+            [float(share)],
+            (lambda value: value >= limit) if reached else (lambda value: value < limit),
+        )
+        for name, (share, reached) in shares.items()
     ]
-    cells += [_at_least(f"{drive}, one write of 1 MB", each.loc[MIB, 1] / each.max().max(), limit) for drive, each in rates.items()]
-    factors = [each.max().max() / each.min().min() for each in rates.values()]
-    cells.append(near("largest factor", float(claim.published["largest factor"][0]), float(max(factors)), claim.limits["factor"]))
-    return judge_holds(claim, cells)
-
-
-def _at_least(name: str, share: float, limit: float) -> Cell:
-    return Cell(f"{name}: share of the maximum", f"at least {limit:g}", float(share), bool(share >= limit))
-
-
-def _below(name: str, share: float, limit: float) -> Cell:
-    return Cell(f"{name}: share of the maximum", f"below {limit:g}", float(share), bool(share < limit))
+    factor = max(float(each.max().max() / each.min().min()) for each in rates.values())
+    return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
 
 
 def sections(results: Results) -> list[Section]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim, Judgement, judge_holds, load
-from flashsim.literature.shin2016.measured import Point, Runs, best, compared, curves, near
-from flashsim.literature.shin2016.runs import DEVICES, N_HASH, PER_MB, TRADITIONAL, Setup
+from flashsim.literature.base import Claim, load
+from flashsim.literature.cells import Cell, statement
+from flashsim.literature.shin2016.measured import Point, Runs, best_speedups, curves
+from flashsim.literature.shin2016.runs import METHODS, N_HASH, PER_MB, TRADITIONAL, Setup
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
@@ -29,18 +30,23 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [one.job(settings) for _, _, *pair in _POINTS for one in pair]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the best speedups, and that memory matters to the traditional method and not to N-Hash on the ioDrive."""
-    runs = Runs(results)
-    gains = {drive: best(runs.speedup(slow, fast, drive) for _, _, slow, fast in _POINTS) for drive in DEVICES}
-    cells = [near(f"best speedup, {drive}", float(claim.published[drive][0]), gains[drive], claim.limits["each"]) for drive in DEVICES]
-    for method, bound, limit in ((N_HASH, "at most", 1 + claim.limits["hardly"]), (TRADITIONAL, "at least", claim.limits["severe"])):
-        times = [runs.seconds(one.by(method), "ioDrive") for _, _, one, _ in _POINTS]
-        numbers = [time for time in times if time is not None]
-        ratio = max(numbers) / min(numbers) if len(numbers) == len(times) else None
-        holds = None if ratio is None else (ratio <= limit if method == N_HASH else ratio >= limit)
-        cells.append(compared(f"longest over shortest time of {method}, ioDrive", f"{bound} {limit:g}", ratio, holds))
-    return judge_holds(claim, cells)
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The best speedups, and that memory matters to the original method and not to N-Hash on the ioDrive."""
+    runs, hardly, severe = Runs(results), 1 + claim.limits["hardly"], claim.limits["severe"]
+    pairs = [(slow, fast) for _, _, slow, fast in _POINTS]
+    times = {method: [runs.seconds(one.by(method), "ioDrive") for _, _, one, _ in _POINTS] for method in METHODS}
+    return [
+        *best_speedups(claim, runs, pairs),
+        statement(
+            "N-Hash, ioDrive, s",
+            f"longest at most {hardly:g} times the shortest",
+            times[N_HASH],
+            lambda *all: max(all) <= hardly * min(all),
+        ),
+        statement(
+            "original, ioDrive, s", f"longest at least {severe:g} times", times[TRADITIONAL], lambda *all: max(all) >= severe * min(all)
+        ),
+    ]
 
 
 def sections(results: Results) -> list[Section]:

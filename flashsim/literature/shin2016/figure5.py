@@ -1,10 +1,11 @@
 """Figure 5: memory over Grace hash's buffers, and why all are slower near 20 MB."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds, load
-from flashsim.literature.shin2016.measured import Point, Runs, best, curves, near
+from flashsim.literature.base import Claim, load
+from flashsim.literature.cells import Cell, less, statement
+from flashsim.literature.shin2016.measured import Point, Runs, best_speedups, curves
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, Setup, grace_setup
 from flashsim.literature.shin2016.table1 import COLUMNS, MEMORY
 from flashsim.studies.presentation.section import Section
@@ -26,36 +27,30 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [one.by(method).job(settings) for one in (*(point[2] for point in _POINTS), _CONTROL) for method in METHODS]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the best speedups over the rows of table 1, and the dip, which a larger input buffer must take away."""
-    runs, cells = Runs(results), []
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The best speedups over the rows of table 1, and the dip, which a larger input buffer must take away."""
+    runs, longer = Runs(results), less(claim.limits["margin"])
+    every = best_speedups(claim, runs, [(one, one.by(N_HASH)) for one in map(grace_setup, MEMORY)])
     for drive in DEVICES:
-        gain = best(runs.speedup(one, one.by(N_HASH), drive) for one in map(grace_setup, MEMORY))
-        cells.append(near(f"best speedup, {drive}", float(claim.published[drive][0]), gain, claim.limits["each"]))
-    for drive in DEVICES:
-        before, dip, after = (_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (_BESIDE[0], _DIP, _BESIDE[1]))
-        name, published = f"N-Hash with 20 MB, s, {drive}", "more than with 10 and 30 MB"
-        if dip is None or before is None or after is None:
-            cells.append(Cell(name, published, None, None))
-        else:
-            cells.append(Cell(name, published, f"{dip:.2f} against {before:.2f} and {after:.2f}", dip > max(before, after)))
-        cells += [_cause(runs, method, drive) for method in METHODS]
-    return judge_holds(claim, cells)
+        beside = [_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (*_BESIDE, _DIP)]
+        every.append(
+            statement(f"N-Hash with 10, 30 and 20 MB, {drive}", "the last above each, s", beside, _last_above(claim.limits["margin"]))
+        )
+        for method in METHODS:
+            reads = [runs.seconds(setup.by(method), drive, "read") for setup in (_CONTROL, grace_setup(_DIP))]
+            words = f"the second above, s; the first with an input buffer of {_CONTROL.input * 8} KB"
+            every.append(statement(f"reads of {LABELS[method]} with 20 MB, {drive}", words, reads, longer))
+    return every
+
+
+def _last_above(margin: float) -> Callable[..., bool]:
+    return lambda before, after, dip: dip > (1 + margin) * max(before, after)
 
 
 def _with_reads(runs: Runs, setup: Setup, drive: str) -> float | None:
     """Seconds, and what the host works for each read besides; reads are as many as at scale 1 too."""
     seconds, reads = runs.seconds(setup, drive), runs.seconds(setup, drive, "reads")
     return None if seconds is None or reads is None else seconds + reads * _PER_READ
-
-
-def _cause(runs: Runs, method: str, drive: str) -> Cell:
-    """Cell that judges whether reading in the dip takes longer than with a larger input buffer and the same output buffers."""
-    dip, control = (runs.seconds(setup.by(method), drive, "read") for setup in (grace_setup(_DIP), _CONTROL))
-    name, published = f"reads of {LABELS[method]} with 20 MB, s, {drive}", f"more than with an input buffer of {_CONTROL.input * 8} KB"
-    if dip is None or control is None:
-        return Cell(name, published, None, None)
-    return Cell(name, published, f"{dip:.2f} against {control:.2f}", dip > control)
 
 
 def sections(results: Results) -> list[Section]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flashsim.literature.base import Cell, Claim
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, Setup
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.presentation.section import Section
@@ -39,20 +40,15 @@ class Runs:
         return slow / fast if slow is not None and fast else None
 
 
-def best(values: Iterable[float | None]) -> float | None:
-    """The greatest; None if one is missing."""
-    seconds = list(values)
-    return None if None in seconds else max(value for value in seconds if value is not None)
-
-
-def compared(name: str, published: str, measured: str | float | None, holds: bool | None) -> Cell:
-    """A statement on numbers, judged if all were measured."""
-    return Cell(name, published, measured, holds if measured is not None else None)
-
-
-def near(name: str, published: float, measured: float | None, limit: float) -> Cell:
-    """A published number, and whether ours is so near to it, relatively."""
-    return Cell(name, published, measured, None if measured is None else abs(measured / published - 1) <= limit)
+def best_speedups(claim: Claim, runs: Runs, pairs: Iterable[tuple[Setup, Setup]]) -> list[Cell]:
+    """The published best speedup of each drive, and ours over runs of the original method and of N-Hash."""
+    every = list(pairs)
+    cells = []
+    for drive in DEVICES:
+        gains = [runs.speedup(slow, fast, drive) for slow, fast in every]
+        best = None if None in gains else max(gain for gain in gains if gain is not None)
+        cells.append(number(f"best speedup, {drive}", claim.published[drive][0], best, claim.limits["each"]))
+    return cells
 
 
 def curves(

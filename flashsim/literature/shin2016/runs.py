@@ -74,9 +74,9 @@ class Setup:
         return Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
 
 
-def grace_setup(memory: float) -> Setup:
-    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3)."""
-    division = grace_hash(PAGES, PAGES, int(memory * PER_MB * SHARE))
+def grace_setup(memory: float, pages: int = PAGES, share: float = SHARE) -> Setup:
+    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3), of which a share is used."""
+    division = grace_hash(pages, pages, int(memory * PER_MB * share))
     return Setup(TRADITIONAL, division.buckets, division.output, division.input)
 
 

@@ -110,7 +110,7 @@ class ReproductionOutcome(Outcome):
         return reproduction.as_dict(self.result, self.settings)
 
     def printout(self) -> Iterator[Part]:
-        """Five lines a paper, the verdicts, and if asked for everything that a terminal can show."""
+        """Six lines a paper, the verdicts, and if asked for everything that a terminal can show."""
         for one in self.result:
             yield from _lines(one, self.settings, self.seconds, self.place, self.details)
 
@@ -200,7 +200,7 @@ def _papers() -> Listing:
 
 
 def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
-    """Five lines, the verdicts, and if asked for everything that a terminal can show."""
+    """Six lines, the verdicts, and if asked for everything that a terminal can show."""
     scale = settings.scale
     runs = one.results.runs.values()
     recalls = sum(run.recalled for run in runs)
@@ -208,6 +208,7 @@ def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None
         ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {len(one.judgements)} claims"),
         ("What holds", f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
         ("What does not", reproduction.share(one, scale, holding=False)),
+        ("In a sentence", reproduction.sentence(one, scale)),
         ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):

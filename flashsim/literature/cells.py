@@ -1,0 +1,183 @@
+"""Cells of a claim: what was published, what was measured, the rule between the two, and a null model's answer in the place of the runs.
+
+A null model predicts a claim's cells without any simulator, from the published numbers themselves, as well as so simple a model can:
+
+- ``constant``: one number for every row of cells;
+- ``line``: a line in the inverse of the cells' place, through the cells that calibrate;
+- ``equal``: all runs are the same, so that every ratio is 1 and every difference 0.
+
+Statements, which have no published number, are put to equal runs by every null model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from math import isnan, nan
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from flashsim.studies.presentation.tables import Entry
+
+#: The value of what was looked for in runs and is not there, such as a crossing.
+NONE = nan
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published number or statement, and the values that it is held against.
+
+    Parameters
+    ----------
+    published
+        A number, or the statement in words.
+    values
+        Measured; None where a run is missing.
+    limit
+        Distance from a published number up to which a value is inside, as a share of the number or in `points`; 0 asks for equality.
+    holds
+        Whether a statement does, of the values.
+    row, place
+        A null model's constant is that of a row; a place is a number along its axis.
+    equal
+        The values if all runs were the same.
+    variant
+        The reading or assumption that the values belong to, if not the claim's own.
+    runs
+        Ids of the runs that the values come from.
+    calibrates
+        Whether a parameter was solved from the published number.
+    digits
+        Decimals of the values of a statement.
+    """
+
+    name: str
+    published: Entry
+    values: tuple[float | None, ...]
+    limit: float = 0.0
+    points: bool = False
+    holds: Callable[..., bool] | None = field(default=None, repr=False)
+    row: str = ""
+    place: float = 0.0
+    equal: tuple[float, ...] = (1.0,)
+    variant: str = ""
+    runs: tuple[str, ...] = ()
+    calibrates: bool = False
+    digits: int = 3
+
+    @property
+    def is_number(self) -> bool:
+        """True if a number was published."""
+        return isinstance(self.published, (int, float))
+
+    @property
+    def counts(self) -> bool:
+        """True for a published number that no parameter was solved from: such numbers are tallied, each once."""
+        return self.is_number and not self.calibrates and not self.variant
+
+    @property
+    def is_measured(self) -> bool:
+        return None not in self.values
+
+    @property
+    def distance(self) -> float | None:
+        """Distance of the value from the published number, as a share of it or in points; None of a statement or where a run is missing."""
+        (value, *_) = self.values
+        if value is None or not isinstance(self.published, (int, float)):
+            return None
+        return abs(value - self.published) if self.points else abs(value / self.published - 1)
+
+    @property
+    def inside(self) -> bool | None:
+        """True if the values are inside the limit; None where one is missing."""
+        if not self.is_measured:
+            return None
+        return self.holds(*self.values) if self.holds else (self.distance or 0.0) <= self.limit
+
+    @property
+    def loss(self) -> float:
+        """Distance in multiples of the limit; of a statement that does not hold, and where equality fails or nothing was there, 2."""
+        distance = self.distance
+        if distance is None or isnan(distance) or not self.limit:
+            return 0.0 if self.inside else 2.0
+        return distance / self.limit
+
+    @property
+    def measured(self) -> Entry:
+        """The value, or several in words."""
+        if not self.is_measured:
+            return None
+        if len(self.values) == 1:
+            (value,) = self.values
+            return "none" if value is None or isnan(value) else value
+        return ", ".join(f"{value:.{self.digits}f}" for value in self.values)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        keys = ("name", "published", "measured", "inside", "counts", "variant", "runs")
+        return {key: getattr(self, key) for key in keys}
+
+
+def number(name: str, published: float, measured: float | None, limit: float, **more: Any) -> Cell:
+    """A published number, and ours within a share of it, or with ``points=True`` within so many; a limit of 0 asks for equality."""
+    return Cell(name, published, (measured,), limit, **more)
+
+
+def statement(
+    name: str, words: str, values: Sequence[float | None], holds: Callable[..., bool], equal: float | Sequence[float] = 1.0, **more: Any
+) -> Cell:
+    """A statement on some values, and the value, or the values, that it would be put to if all runs were the same."""
+    alike = (equal,) * len(values) if isinstance(equal, (int, float)) else tuple(equal)
+    return Cell(name, words, tuple(values), holds=holds, equal=alike, **more)
+
+
+def less(margin: float) -> Callable[..., bool]:
+    """True if the first value is below each of the others by more than a share of it."""
+    return lambda first, *others: first * (1 + margin) < min(others)
+
+
+def rising(margin: float) -> Callable[..., bool]:
+    """True if no value is below the previous one, and the last is above the first by more than a margin."""
+    return lambda *values: all(before <= after for before, after in pairwise(values)) and values[-1] - values[0] > margin
+
+
+def falling(margin: float) -> Callable[..., bool]:
+    """True if no value is above the previous one, and the last is below the first by more than a share of it."""
+    return lambda *values: all(before >= after for before, after in pairwise(values)) and values[-1] * (1 + margin) < values[0]
+
+
+def null_cells(cells: Sequence[Cell], model: str) -> list[Cell]:
+    """The cells with a null model's values in the place of those that were measured.
+
+    Parameters
+    ----------
+    model
+        ``constant``, ``line`` or ``equal``, as the module's beginning has it.
+    """
+    numbers = [cell for cell in cells if cell.is_number and model != "equal"]
+    values: dict[int, float] = {}
+    for _, group in groupby(sorted(numbers, key=lambda cell: (cell.variant, cell.row)), key=lambda cell: (cell.variant, cell.row)):
+        row = list(group)
+        values |= zip(map(id, row), _line(row) if model == "line" else [_constant(row)] * len(row), strict=True)
+    return [replace(cell, values=(values[id(cell)],) if id(cell) in values else cell.equal) for cell in cells]
+
+
+def _constant(row: Sequence[Cell]) -> float:
+    """The number with most cells of a row inside; among those the one with the least median error."""
+    published = [float(cell.published) for cell in row]  # type: ignore[arg-type]
+
+    def rank(value: float) -> tuple[int, float]:
+        losses = [replace(cell, values=(value,)).loss for cell in row]
+        return sum(loss <= 1 for loss in losses), -median(losses)
+
+    return max([*published, *np.linspace(min(published), max(published), 401).tolist()], key=rank)
+
+
+def _line(row: Sequence[Cell]) -> list[float]:
+    """Values along a line in the inverse of the place, through the cells of a row that calibrate."""
+    fixed = [cell for cell in row if cell.calibrates]
+    slope, constant = np.polyfit([1 / cell.place for cell in fixed], [float(cell.published) for cell in fixed], 1)  # type: ignore[arg-type]
+    return [float(slope / cell.place + constant) for cell in row]
