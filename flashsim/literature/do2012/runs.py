@@ -1,12 +1,12 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from flashsim.core.units import MINUTES
-from flashsim.literature.base import Cell, Claim, Judgement, Verdict
+from flashsim.literature.cells import Cell
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
-from flashsim.studies.presentation.tables import Entry
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 #: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.
@@ -118,31 +118,6 @@ class Runs:
         return mine / its if mine is not None and its else None
 
 
-def within(name: str, published: float, measured: float | None, limit: float) -> Cell:
-    """A published number, and whether ours is within a share of it."""
-    return Cell(name, published, measured, None if measured is None else abs(measured / published - 1) <= limit)
-
-
-def judged(claim: Claim, cells: dict[str, list[Cell]], note: str = "") -> Judgement:
-    """The verdict by the cells of each reading of the disks: with the first, the published one, it may be reproduced, else only fitted.
-
-    A claim all of whose readings are fitted says so under ``always``.
-    """
-    every_cell = [cell for group in cells.values() for cell in group]
-    holds = {name: all(cell.inside for cell in group) for name, group in cells.items()}
-    verdict = Verdict.DIFFERS
-    if any(cell.inside is None for cell in every_cell):
-        verdict = Verdict.NOT_ATTEMPTED
-    elif next(iter(holds.values())):
-        verdict = Verdict.FITTED if claim.values.get("always") else Verdict.REPRODUCED
-    elif any(holds.values()):
-        verdict = Verdict.FITTED
-    all_cells = [replace(cell, name=f"{name}: {cell.name}") for name, group in cells.items() for cell in group]
-    values: list[Entry] = [cell.published for cell in next(iter(cells.values()))]
-    published = ", ".join(map(_text_of, values))
-    measured = "; ".join(f"{name}: {', '.join(_text_of(cell.measured) for cell in group)}" for name, group in cells.items())
-    return Judgement(claim, verdict, published, measured, all_cells, note)
-
-
-def _text_of(value: Entry) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def of_readings(cells: Callable[[Disks], list[Cell]]) -> list[Cell]:
+    """The cells of each reading of the disks: the published one is the claim's own, the other a variant."""
+    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in DISKS for cell in cells(disks)]

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Cell, Claim, Judgement
-from flashsim.literature.do2012.runs import DESIGNS, DISKS, PUBLISHED, STEADY, Disks, Runs, job, judged, tpc_c, within
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number, rising, statement
+from flashsim.literature.do2012.runs import DESIGNS, DISKS, PUBLISHED, STEADY, Disks, Runs, job, of_readings, tpc_c
 from flashsim.literature.do2012.shown import ramp_up, speedups
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.presentation.section import Section
@@ -35,15 +36,16 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     ]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    cells = {"fig3.1-c": _speedups, "fig3.7": _limits, "tac-waste": _waste}[claim.id]
-    return judged(claim, {disks.name: cells(claim, Runs(results), disks) for disks in DISKS})
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The cells of one of the claims, with each reading of the disks."""
+    of_claim, runs = {"fig3.1-c": _speedups, "fig3.7": _limits, "tac-waste": _waste}[claim.id], Runs(results)
+    return of_readings(lambda disks: of_claim(claim, runs, disks))
 
 
 def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     lc = tpc_c(_MIDDLE, "lc", disks)
     return [
-        within(name, published, runs.over(lc, tpc_c(_MIDDLE, design, disks)), claim.limits["each"])
+        number(name, published, runs.over(lc, tpc_c(_MIDDLE, design, disks)), claim.limits["each"])
         for (name, (published,)), design in zip(claim.published.items(), ("none", "dw", "tac"), strict=True)
     ]
 
@@ -51,7 +53,7 @@ def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 def _limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     most = tpc_c(_LARGEST, "lc", disks, _LIMITS[-1])
     return [
-        within(name, published, runs.over(most, tpc_c(_LARGEST, "lc", disks, limit)), claim.limits["each"])
+        number(name, published, runs.over(most, tpc_c(_LARGEST, "lc", disks, limit)), claim.limits["each"])
         for (name, (published,)), limit in zip(claim.published.items(), _LIMITS, strict=False)
     ]
 
@@ -62,14 +64,17 @@ def _invalid(runs: Runs, setup: PoolSetup) -> float | None:
 
 
 def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    cells = []
-    for (name, (published,)), size in zip(claim.published.items(), _WAREHOUSES, strict=True):
-        measured = _invalid(runs, tpc_c(size, "tac", disks))
-        inside = None if measured is None else claim.limits["least"] <= measured <= claim.limits["most"]
-        cells.append(Cell(name, published, measured, inside))
+    waste = [_invalid(runs, tpc_c(size, "tac", disks)) for size in _WAREHOUSES]
     others = [_invalid(runs, tpc_c(size, design, disks)) for size in _WAREHOUSES for design in ("dw", "lc")]
-    values = [value for value in others if value is not None]
-    return [*cells, Cell("DW and LC, at most, %", 0, max(values, default=None), max(values) == 0 if len(values) == len(others) else None)]
+    small, middle, large = waste
+    return [
+        *(
+            number(name, published, ours, claim.limits["each"])
+            for (name, (published,)), ours in zip(claim.published.items(), waste, strict=True)
+        ),
+        statement("TAC, 1K, 4K and 2K, %", "rising", [small, large, middle], rising(claim.limits["rise"]), digits=1),
+        statement("DW and LC, %", "none", others, lambda *all: not any(all), 0, digits=1),
+    ]
 
 
 def sections(results: Results) -> list[Section]:

@@ -3,8 +3,9 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Cell, Claim, Judgement
-from flashsim.literature.do2012.runs import DISKS, PUBLISHED, STEADY, Disks, Runs, job, judged, tpc_e, within
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number, statement
+from flashsim.literature.do2012.runs import DISKS, PUBLISHED, STEADY, Disks, Runs, job, of_readings, tpc_e
 from flashsim.literature.do2012.shown import TRAFFIC, megabytes, ramp_up, speedups, traffic
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.presentation.section import Section
@@ -33,14 +34,15 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     ]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    cells = {"fig3.1-e": _speedups, "peak": _peak, "cw": _clean_write}[claim.id]
-    return judged(claim, {disks.name: cells(claim, Runs(results), disks) for disks in DISKS})
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The cells of one of the claims, with each reading of the disks."""
+    of_claim, runs = {"fig3.1-e": _speedups, "peak": _peak, "cw": _clean_write}[claim.id], Runs(results)
+    return of_readings(lambda disks: of_claim(claim, runs, disks))
 
 
 def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     return [
-        within(
+        number(
             f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), claim.limits["each"]
         )
         for (gain,), size in zip(claim.published.values(), _SIZES, strict=True)
@@ -50,24 +52,18 @@ def _speedups(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     gains = {size: runs.over(tpc_e(size, "dw", disks), tpc_e(size, "none", disks)) for size in _SWEEP}
-    measured = {size: gain for size, gain in gains.items() if gain is not None}
-    if len(measured) < len(gains):
-        return [Cell("database with the largest gain, GB", _MIDDLE, None, None)]
-    best = max(measured, key=lambda size: measured[size])
-    falls = measured[_SIZES[0]] < measured[_MIDDLE] > measured[_SIZES[-1]]
-    return [
-        Cell("database with the largest gain, GB", _MIDDLE, best, best == _MIDDLE),
-        Cell("gains at 115, 230 and 415 GB", "the middle one is the largest", ", ".join(f"{measured[size]:.2f}" for size in _SIZES), falls),
-    ]
+    others = [gain for size, gain in gains.items() if size != _MIDDLE]
+    words, above = f"the first, with {_MIDDLE} GB, above each", 1 + claim.limits["margin"]
+    return [statement("gains over the database's size", words, [gains[_MIDDLE], *others], lambda first, *all: first > above * max(all))]
 
 
 def _clean_write(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    cells = []
+    every = []
     for (name, (published,)), design in zip(claim.published.items(), ("dw", "lc"), strict=True):
         ratio = runs.over(tpc_e(_MIDDLE, "cw", disks), tpc_e(_MIDDLE, design, disks))
         slower = None if ratio is None else 100 * (1 - ratio)
-        cells.append(Cell(name, published, slower, None if slower is None else abs(slower - published) <= claim.limits["points"]))
-    return cells
+        every.append(number(name, published, slower, claim.limits["points"], points=True, equal=(0.0,)))
+    return every
 
 
 def sections(results: Results) -> list[Section]:

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping
 
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import Cell, Claim, Judgement, load
-from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, judged, within
+from flashsim.literature.base import Claim, load
+from flashsim.literature.cells import Cell, number
+from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
 from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.presentation.section import Section
@@ -61,20 +62,22 @@ def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float] | None:
     return output["figures"] if output else None
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    return judged(claim, {disks.name: _cells(claim, results, disks) for disks in DISKS})
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """Figures over those without an SSD, a row a figure, with each reading of the disks."""
+    return of_readings(lambda disks: _cells(claim, results, disks))
 
 
 def _cells(claim: Claim, results: Results, disks: Disks) -> list[Cell]:
-    cells = []
+    every = []
     for size in _SCALES:
         for figure in _FIGURES:
             *with_ssd, none = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
             for design, published in zip(_COMPARED, with_ssd, strict=True):
                 mine, its = (_figures(results, tpc_h(size, each, disks)) for each in (design, "none"))
                 measured = mine[figure] / its[figure] if mine and its else None
-                cells.append(within(f"{figure}, {size}, {DESIGNS[design]}", published / none, measured, claim.limits["each"]))
-    return cells
+                name = f"{figure}, {size}, {DESIGNS[design]}"
+                every.append(number(name, published / none, measured, claim.limits["each"], row=figure, place=size))
+    return every
 
 
 def sections(results: Results) -> list[Section]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Cell, Claim, Judgement, decided, load
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, number
 from flashsim.literature.li2009.example_runs import count_pages
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 
@@ -17,20 +16,7 @@ def _job(settings: Settings) -> Job:
     return Job.of(count_pages, "the worked example", seed=settings.seed)
 
 
-def _ours(results: Results) -> dict[str, int]:
-    return dict(zip(load("li2009").claim("example").published, results[_job(results.settings)], strict=True))
-
-
-def judge(claim: Claim, results: Results) -> Judgement:
-    ours = _ours(results)
-    cells = [Cell(name, value, ours[name], ours[name] == value) for name, (value,) in claim.published.items()]
-    agree = sum(bool(cell.inside) for cell in cells)
-    texts = f"{len(cells)} page counts", f"{agree} of {len(cells)} agree"
-    return Judgement(claim, decided(claim, agree == len(cells)), *texts, cells, scaled=False)
-
-
-def sections(results: Results) -> list[Section]:
-    ours, published = _ours(results), load("li2009").claim("example").published
-    rows = [[name, value, ours[name]] for name, (value,) in published.items()]
-    text = "Page accesses of joining 10,000 with 5,000 pages in 20 pages of memory, executed; digests fill 600 and 450 pages."
-    return [Section("The worked example (section II)", text, [Table(["what", "published", "ours"], rows, "example")], on_terminal=True)]
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The page counts, each exact."""
+    counts = results[_job(results.settings)]
+    return [number(name, value, ours, 0) for (name, (value,)), ours in zip(claim.published.items(), counts, strict=True)]

@@ -1,13 +1,13 @@
 """Figure 3: the example of a join graph, its segments, which of them are chosen, and the fewest fetches."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection
 
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.planners.base import PLANNERS, plan
 from algorithms.page_access.segments import candidates
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, statement
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
@@ -24,27 +24,26 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return []
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the segments, the choices, and the fewest fetches."""
-    cells = [_sets("segments", _SEGMENTS, _segments(""))]
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The segments, the choices, and the fewest fetches, which the paper does not print: an exhaustive search has them."""
+    every = [_sets("segments", _SEGMENTS, _segments(""))]
     for resident, choices in _CHOICES.items():
         segments = _segments(resident)
         least = min(segments.values())
         names = [name for name, missing in segments.items() if missing == least]
-        cells.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, names))
-    (published,) = claim.published.values()
-    for frames, fetches in zip(_FRAMES, published, strict=True):
-        ours = fewest_fetches(_GRAPH, frames)
-        cells.append(Cell(f"fewest fetches with {frames} pages", fetches, ours, ours == fetches))
-    return replace(judge_holds(claim, cells), scaled=False)
+        every.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, names))
+    return every
 
 
 def _segments(resident: str) -> dict[str, int]:
     return {each.page + "".join(each.partners): each.missing for each in candidates(_GRAPH, resident)}
 
 
-def _sets(name: str, published: Collection[str], ours: Iterable[str]) -> Cell:
-    return Cell(name, ", ".join(sorted(published)), ", ".join(sorted(ours)), set(published) == set(ours))
+def _sets(name: str, published: Collection[str], ours: Collection[str]) -> Cell:
+    """A set of segments: as many as are in both sets, and in ours."""
+    both = [len(set(published) & set(ours)), len(ours)]
+    words = f"{', '.join(sorted(published))}: {len(published)} of {len(published)}"
+    return statement(name, words, both, lambda shared, mine: shared == mine == len(published), digits=0)
 
 
 def sections(results: Results) -> list[Section]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from flashsim.literature.base import Cell
+from flashsim.literature.cells import NONE
 from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.presentation.section import Section
@@ -45,34 +45,12 @@ def jobs_of(points: Sequence[Point], settings: Settings) -> list[Job]:
     return [one.job(settings) for _, _, setup in points for one in (setup.with_method(BASIC), setup)]
 
 
-def crossing(points: Sequence[tuple[float, float | None]]) -> float | None:
-    """Place where ratios at ascending places first pass 1, on a line between two places; None if they do not."""
+def crossing(points: Sequence[tuple[float, float | None]]) -> float:
+    """Place where ratios at ascending places first pass 1, on a line between two places; `NONE` if they do not."""
     for (before, low), (after, high) in pairwise((place, ratio) for place, ratio in points if ratio is not None):
         if low <= 1 < high:
             return before + (after - before) * (1 - low) / (high - low)
-    return None
-
-
-def number(name: str, published: float, measured: float | None, within: float) -> Cell:
-    """A published number, and whether ours is so near; None is outside, as of a crossing that there is not."""
-    return Cell(name, published, "none" if measured is None else measured, measured is not None and abs(measured - published) <= within)
-
-
-def compared(name: str, published: str, values: Sequence[float | None], holds: Callable[..., bool], digits: int = 3) -> Cell:
-    """A statement on some values, judged if all were measured."""
-    if None in values:
-        return Cell(name, published, None, None)
-    return Cell(name, published, ", ".join(f"{value:.{digits}f}" for value in values), holds(*values))
-
-
-def rising(*values: float) -> bool:
-    """True if each value is at least the previous one."""
-    return all(before <= after for before, after in pairwise(values))
-
-
-def falling(*values: float) -> bool:
-    """True if each value is at most the previous one."""
-    return rising(*reversed(values))
+    return NONE
 
 
 def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | None], title: str, name: str, axis: str) -> list[Section]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
-from flashsim.literature.li2009.measured import METHODS, Point, Runs, compared, crossing, curves, jobs_of, number
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import NONE, Cell, less, number, statement
+from flashsim.literature.li2009.measured import METHODS, Point, Runs, crossing, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, Setup
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
@@ -31,35 +32,30 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [job for claim in _SHOWN if claim in claims for job in jobs_of([*_SHOWN[claim], *_BESIDE.get(claim, [])], settings)]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge where a strategy crosses sort-merge, and what else is said of it."""
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """Where a strategy crosses sort-merge, and what else is said of it."""
     runs, limits = Runs(results), claim.limits
     method = {"fig7": "naive", "fig8": "page-based", "fig9": "original"}[claim.id]
     name, (published,) = next(iter(claim.published.items()))
     place = crossing([(selectivity, runs.over_basic(Setup(method, selectivity))) for selectivity in _EVERY])
-    cells = [number(name, published, place, limits["crossover"])]
-    if claim.id == "fig7":
-        cells += [_page_based_first(runs, selectivity, 1 + limits["tie"]) for selectivity in _LOW if selectivity <= limits["low"]]
-    elif claim.id == "fig8":
+    every = [number(name, published, place, limits["crossover"], points=True, equal=(NONE,))]
+    if claim.id == "fig8":
         saved = [value for selectivity in _EVERY if (value := runs.saved(Setup("graph-based", selectivity))) is not None]
         extremes = zip(("least", "most"), claim.published["graph-based saves, least and most"], (min(saved), max(saved)), strict=True)
-        cells += [number(f"graph-based saves, {word} %", published_gain, ours, limits["points"]) for word, published_gain, ours in extremes]
+        return every + [
+            number(f"graph-based saves, {word} %", gain, ours, limits["points"], points=True, equal=(0.0,)) for word, gain, ours in extremes
+        ]
+    if claim.id == "fig7":
+        methods, words, holds = ("page-based", "graph-based", "naive", BASIC), "page-based below each, s", less(limits["margin"])
+        below = [selectivity for selectivity in _LOW if selectivity <= limits["low"]]
     else:
-        below = [selectivity for selectivity in _EVERY if selectivity < published - limits["crossover"]]
-        cells += [_equal(runs, selectivity, 1 + limits["equal"]) for selectivity in below]
-    return judge_holds(claim, cells)
-
-
-def _page_based_first(runs: Runs, selectivity: float, tie: float) -> Cell:
-    seconds = [runs.value(Setup(method, selectivity)) for method in ("page-based", "graph-based", "naive", BASIC)]
-    text = "page-based before graph-based, naive, sort-merge, s"
-    return compared(f"selectivity {selectivity:g}", text, seconds, lambda page, *others: page <= tie * min(others))
-
-
-def _equal(runs: Runs, selectivity: float, limit: float) -> Cell:
-    seconds = [runs.value(Setup(method, selectivity)) for method in ("graph-based", "original")]
-    text = f"original within {limit:g} times graph-based, s"
-    return compared(f"selectivity {selectivity:g}", text, seconds, lambda graph, original: original <= limit * graph)
+        equal = 1 + limits["equal"]
+        methods, words = ("graph-based", "original"), f"original at most {equal:g} times graph-based, s"
+        below, holds = [each for each in _EVERY if each < published], lambda graph, original: original <= equal * graph
+    return every + [
+        statement(f"selectivity {selectivity:g}", words, [runs.value(Setup(each, selectivity)) for each in methods], holds)
+        for selectivity in below
+    ]
 
 
 def sections(results: Results) -> list[Section]:

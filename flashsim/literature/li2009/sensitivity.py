@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from math import isnan
 
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.literature.li2009.measured import STRATEGIES, crossing
@@ -101,7 +102,7 @@ def _crossing(points: list[tuple[float, float]]) -> str:
     if points[0][1] > 1:
         return f"below {points[0][0]:g}"
     place = crossing(points)
-    return f"above {points[-1][0]:g}" if place is None else f"{place:.2f}"
+    return f"above {points[-1][0]:g}" if isnan(place) else f"{place:.2f}"
 
 
 def _others(results: Results) -> Section:

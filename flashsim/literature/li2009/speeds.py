@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim, Judgement, judge_holds
-from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, compared, curves, jobs_of, rising
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, rising, statement
+from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
@@ -35,15 +36,17 @@ def _saved(runs: Runs, setup: Setup, factor: float) -> float | None:
     return None if mine is None or not basic else 100 * (1 - mine / basic)
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge that what each strategy saves rises with the factor, and that the greatest factor brings the strategies together."""
-    runs, cells, limit = Runs(results), [], claim.limits["points"]
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """What each strategy saves, which rises with the factor, and the strategies at the greatest factor, which come together."""
+    runs, every, limit = Runs(results), list[Cell](), claim.limits["points"]
     for figure, selectivity in _SELECTIVITIES.items():
         saved = {method: [_saved(runs, Setup(method, selectivity), factor) for factor in _LAMBDAS] for method in STRATEGIES}
-        cells += [compared(f"{method} saves, figure {figure}, %", "rising", values, rising, digits=1) for method, values in saved.items()]
+        for method, values in saved.items():
+            every.append(statement(f"{method} saves, figure {figure}, %", "rising", values, rising(claim.limits["rise"]), 0, digits=1))
         name, last = f"strategies save, lambda = 3, figure {figure}, %", [values[-1] for values in saved.values()]
-        cells.append(compared(name, f"within {limit:g} points", last, lambda *values: max(values) - min(values) <= limit, digits=1))
-    return judge_holds(claim, cells)
+        words = f"within {limit:g} points"
+        every.append(statement(name, words, last, lambda *all: max(all) - min(all) <= limit, 0, digits=1))
+    return every
 
 
 def sections(results: Results) -> list[Section]:

@@ -3,13 +3,14 @@
 from collections.abc import Collection
 
 from flashsim.core.units import KIB
-from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
-from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, compared, curves, falling, jobs_of, number, rising
+from flashsim.literature.base import Claim
+from flashsim.literature.cells import Cell, falling, less, number, rising, statement
+from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, Setup
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
-_K, _KIB, _MEMORY, _THETA = (0.5, 1.0, 2.0, 3.0, 4.0), (4, 8, 16, 32), (256, 512, 1024, 2048, 4096, 8192), (0.0, 0.5, 1.0, 1.5, 2.0)
+_K, _KIB, _MEMORY, _THETA = (0.5, 1.0, 2.0, 3.0, 4.0), (4, 8, 16, 32), (256, 512, 1024, 2048, 4096, 8192), (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Selectivities of figures 10, 11 and 13.
 _SELECTIVITIES = {10: 0.05, 11: 0.2, 13: 0.1}
 
@@ -19,7 +20,7 @@ def _paged(method: str, figure: int, kib: int) -> Setup:
 
 
 def _skewed(method: str, theta: float) -> Setup:
-    return Setup(method, _SELECTIVITIES[13], theta=theta)
+    return Setup(method, _SELECTIVITIES[13], theta=theta, refilled=True)
 
 
 #: Section of each claim: the title, the axis, and what the figure shows.
@@ -52,9 +53,9 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [job for claim, (_, _, points) in _SHOWN.items() if claim in claims for job in jobs_of(points, settings)]
 
 
-def judge(claim: Claim, results: Results) -> Judgement:
-    cells = {"fig6": _of_k, "fig10-11": _of_pages, "fig12": _of_memory, "fig13": _of_skew}[claim.id]
-    return judge_holds(claim, cells(claim, Runs(results)))
+def cells(claim: Claim, results: Results) -> list[Cell]:
+    """The cells of one of the figures."""
+    return {"fig6": _of_k, "fig10-11": _of_pages, "fig12": _of_memory, "fig13": _of_skew}[claim.id](claim, Runs(results))
 
 
 def _of_k(claim: Claim, runs: Runs) -> list[Cell]:
@@ -62,48 +63,53 @@ def _of_k(claim: Claim, runs: Runs) -> list[Cell]:
     clearly, almost = 1 + claim.limits["clearly"], 1 + claim.limits["almost"]
     half, *others = (runs.value(Setup("graph-based", k=k)) for k in _K)
     return [
-        compared("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one),
-        compared("k = 1 to 4, s", f"within {almost:g} times", others, lambda *every: max(every) <= almost * min(every)),
+        statement("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one),
+        statement("k = 1 to 4, s", f"within {almost:g} times", others, lambda *every: max(every) <= almost * min(every)),
     ]
 
 
 def _of_pages(claim: Claim, runs: Runs) -> list[Cell]:
     """Direction of each line, and the side of 8 KB on which naive fetching loses to sort-merge."""
-    cells = []
+    margin = claim.limits["margin"]
+    every = []
     for method in (BASIC, *STRATEGIES):
-        text, holds = ("rising", rising) if method == "naive" else ("falling", falling)
+        words, holds = ("rising", rising(margin)) if method == "naive" else ("falling", falling(margin))
         for figure in (10, 11)[: 1 if method == BASIC else 2]:
-            cells.append(compared(f"{method}, figure {figure}, s", text, [runs.value(_paged(method, figure, kib)) for kib in _KIB], holds))
+            every.append(
+                statement(f"{method}, figure {figure}, s", words, [runs.value(_paged(method, figure, kib)) for kib in _KIB], holds)
+            )
     over = [runs.over_basic(_paged("naive", 10, kib)) for kib in _KIB]
-    text = "above 1 past 8 KB only"
-    return [*cells, compared("naive over sort-merge, figure 10", text, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
+    words = "above 1 past 8 KB only"
+    return [*every, statement("naive over sort-merge, figure 10", words, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
 
 
 def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
-    """Verdicts: all curves fall, the best strategy where a table fits, and the ratio of graph-based to page-based fetching."""
-    least, most = _MEMORY[0], _MEMORY[-1]
+    """Directions of all curves, the best strategy where a table fits, and the gap between page-based and graph-based fetching."""
+    margin, points, (least, *_, most) = claim.limits["margin"], claim.limits["points"], _MEMORY
     seconds = {method: {memory: runs.value(Setup(method, memory=memory)) for memory in _MEMORY} for method in (BASIC, *STRATEGIES)}
-    cells = [compared(f"{method}, s", "falling", list(line.values()), falling) for method, line in seconds.items()]
+    every = [statement(f"{method}, s", "falling", list(line.values()), falling(margin)) for method, line in seconds.items()]
     last = [line[most] for line in seconds.values()]
-    cells.append(compared(f"sort-merge and strategies with {most} pages, s", "sort-merge first", last, lambda one, *rest: one < min(rest)))
+    every.append(statement(f"sort-merge and strategies with {most} pages, s", "sort-merge below each", last, less(margin)))
     pairs = [(seconds["page-based"][memory], seconds["graph-based"][memory]) for memory in (least, most)]
     gaps = [100 * (1 - page / graph) if page is not None and graph else None for page, graph in pairs]
     (published,) = claim.published.values()
-    for memory, published_gap, ours in zip((least, most), published, gaps, strict=True):
-        cells.append(number(f"gap with {memory} pages, %", published_gap, ours, claim.limits["points"]))
-    return [*cells, compared(f"gap with {least} and {most} pages, %", "rising", gaps, rising, digits=1)]
+    for memory, gap, ours in zip((least, most), published, gaps, strict=True):
+        every.append(number(f"gap with {memory} pages, %", gap, ours, points, points=True, equal=(0.0,)))
+    return [*every, statement(f"gap with {least} and {most} pages, %", "rising", gaps, rising(claim.limits["rise"]), 0, digits=1)]
 
 
 def _of_skew(claim: Claim, runs: Runs) -> list[Cell]:
-    """Verdicts: savings rise with the skew, naive fetching mostly wins, and graph-based fetching saves more than page-based."""
+    """Savings that rise with the skew, naive fetching that mostly wins, and graph-based fetching's lead, which rises too."""
     saved = {method: [runs.saved(_skewed(method, theta)) for theta in _THETA] for method in STRATEGIES}
-    cells = [compared(f"{method} saves, %", "rising", values, rising, digits=1) for method, values in saved.items()]
-    text = "above 0 in most cases"
-    cells.append(compared("naive saves, %", text, saved["naive"], lambda *values: 2 * sum(value > 0 for value in values) > len(values), 1))
-    pairs = zip(saved["graph-based"][1:], saved["page-based"][1:], strict=True)
+    rise = rising(claim.limits["rise"])
+    every = [statement(f"{method} saves, %", "rising", values, rise, 0, digits=1) for method, values in saved.items()]
+    words = "above 0 in most cases"
+    every.append(
+        statement("naive saves, %", words, saved["naive"], lambda *all: 2 * sum(value > 0 for value in all) > len(all), 0, digits=1)
+    )
+    pairs = zip(saved["graph-based"], saved["page-based"], strict=True)
     ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
-    text = "above 0 with a skew"
-    return [*cells, compared("graph-based before page-based, points", text, ahead, lambda *values: min(values) > 0, digits=1)]
+    return [*every, statement("graph-based before page-based, points", "rising", ahead, rise, 0, digits=1)]
 
 
 def sections(results: Results) -> list[Section]:
