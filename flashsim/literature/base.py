@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
-from flashsim.literature.cells import Cell, null_cells
+from flashsim.studies.judging import Cell, null_cells
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
@@ -82,7 +82,7 @@ class Claim:
     exhibit
         The module that judges it, or None.
     null
-        The null model beside it (`flashsim.literature.cells`).
+        The null model beside it (`flashsim.studies.judging`).
     rests_on
         Parameters of its runs that were chosen with published numbers in view.
     cause
@@ -403,7 +403,7 @@ def load(name: str) -> Paper:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
-        claims = [_claim(name, entry, parameters, _changes()) for entry in document["claims"]]
+        claims = [_claim(name, entry, parameters) for entry in document["claims"]]
         optional_parts = {
             key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes", "scaled") if key in document
         }
@@ -415,19 +415,19 @@ def load(name: str) -> Paper:
 
 
 @cache
-def _changes() -> Sequence[Mapping[str, str]]:
+def _changes() -> Sequence[Mapping[str, Any]]:
     """Limits and definitions that changed, of all papers."""
-    changes: list[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
+    changes: list[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
     return changes
 
 
-def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter], changes: Sequence[Mapping[str, str]]) -> Claim:
+def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
     required = [entry[key] for key in ("id", "title", "source", "tolerance")]
     optional_parts = {key: entry[key] for key in _OPTIONAL if key in entry}
     rests_on = [parameters[name] for name in entry.get("rests_on", ())]
     name = f"{paper}/{entry['id']}"
-    own = [{key: text for key, text in change.items() if key != "claim"} for change in changes if change["claim"] == name]
-    return Claim(paper, *required, **optional_parts, rests_on=rests_on, changes=own, values=entry)
+    changes = [{key: text for key, text in each.items() if key != "claims"} for each in _changes() if name in each["claims"]]
+    return Claim(paper, *required, **optional_parts, rests_on=rests_on, changes=changes, values=entry)
 
 
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:

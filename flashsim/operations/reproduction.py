@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen
-from flashsim.literature.cells import Cell
+from flashsim.studies.judging import Cell
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.section import Section
@@ -31,12 +31,25 @@ _SHOWN_PARAMETERS = 200
 
 @dataclass(frozen=True)
 class PaperResult:
-    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both."""
+    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both.
+
+    Parameters
+    ----------
+    seeds
+        Verdicts on the claims, in their order, under each further seed.
+    """
 
     paper: Paper
     judgements: Sequence[Judgement]
     exhibits: Mapping[str, Sequence[Section]]
     results: Results
+    seeds: Sequence[Sequence[Verdict]] = ()
+
+    def flips(self) -> dict[str, int]:
+        """Seeds under which the verdict on a claim is another one, by the claim's id."""
+        return {
+            each.claim.id: sum(verdicts[place] is not each.verdict for verdicts in self.seeds) for place, each in enumerate(self.judgements)
+        }
 
     @property
     def sections(self) -> list[Section]:
@@ -44,8 +57,8 @@ class PaperResult:
         return [section for sections in self.exhibits.values() for section in sections]
 
 
-def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[PaperResult]:
-    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for."""
+def reproduce(target: str | None, settings: Settings, progress: Progress | None = None, seeds: int = 1) -> list[PaperResult]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for, and once more under each further seed."""
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.seed < 0:
@@ -56,17 +69,14 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     for paper, _ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
-    return [_reproduce_paper(paper, claims, settings, progress) for paper, claims in papers]
+    return [_reproduce_paper(paper, claims, settings, progress, seeds) for paper, claims in papers]
 
 
-def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> PaperResult:
+def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None, seeds: int) -> PaperResult:
     names = {claim.exhibit for claim in claims if claim.exhibit}
     exhibits = [name for name in paper.exhibits if name in names or len(claims) == len(paper.claims)]
     run = [name for name in exhibits if paper.is_run(name, settings.scale)]
-    chosen_ids = [claim.id for claim in claims]
-    jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
-    results = make(jobs, settings, progress, paper.translation_layers)
-    judgements = [paper.judge(claim, results) for claim in claims]
+    results, judgements = _judge(paper, claims, run, settings, progress)
     by_exhibit = {name: list(paper.exhibit(name).sections(results)) for name in run}
     for judgement in judgements:
         if judgement.cells:
@@ -74,7 +84,20 @@ def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, 
     for name in set(exhibits) - set(run):
         text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
         by_exhibit[name] = [Section(paper.exhibit(name).TITLE, text)]
-    return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results)
+    judged = [name for name in run if name in names]
+    others = [_judge(paper, claims, judged, replace(settings, seed=settings.seed + more), progress)[1] for more in range(1, seeds)]
+    verdicts = [[each.verdict for each in judgements_of_seed] for judgements_of_seed in others]
+    return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results, verdicts)
+
+
+def _judge(
+    paper: Paper, claims: Sequence[Claim], exhibits: Sequence[str], settings: Settings, progress: Progress | None
+) -> tuple[Results, list[Judgement]]:
+    """The runs of some exhibits, and the verdicts on the claims."""
+    ids = [claim.id for claim in claims]
+    jobs = [job for name in exhibits for job in paper.exhibit(name).jobs(ids, settings)]
+    results = make(jobs, settings, progress, paper.translation_layers)
+    return results, [paper.judge(claim, results) for claim in claims]
 
 
 def _comparison(judgement: Judgement) -> Section:
@@ -105,11 +128,11 @@ def _sides(cells: Sequence[Cell]) -> tuple[list[float], list[float | None]]:
 def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
     """Every claim with its verdict, and its title, or in detail both numbers."""
     more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
-    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *_beside_null(each), *more(each)] for each in result.judgements]
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *beside_null(each), *more(each)] for each in result.judgements]
     return Table(["claim", "verdict", "inside", "null", "skill", *(("published", "measured") if details else ("what it says",))], rows)
 
 
-def _beside_null(judgement: Judgement) -> list[str]:
+def beside_null(judgement: Judgement) -> list[str]:
     """What the null model has inside, of the published numbers, and the skill beyond it."""
     if judgement.skill is None:
         return ["-", "-"]
@@ -150,7 +173,11 @@ def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any
         "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
         **vars(tally(results)),
         "sentences": [sentence(one, settings.scale) for one in results],
-        "claims": [each.as_dict(settings.scale) for one in results for each in one.judgements],
+        "claims": [
+            each.as_dict(settings.scale) | {"seeds": 1 + len(one.seeds), "flips": one.flips()[each.claim.id]}
+            for one in results
+            for each in one.judgements
+        ],
         "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in results]}, settings.seed),
     }
 
@@ -178,7 +205,16 @@ def _html(results: Sequence[PaperResult], settings: Settings) -> str:
     parts = [_template_values(one, settings.scale) for one in results]
     contents = [part for one in parts for part in one["contents"]]
     title = f"{', '.join(one.paper.name for one in results)} at scale {settings.scale:g}"
-    return report.page("reproduction.html.j2", title, contents, origin, papers=parts, settings=settings, version=origin["flashsim"])
+    return report.page(
+        "reproduction.html.j2",
+        title,
+        contents,
+        origin,
+        papers=parts,
+        beside_null=beside_null,
+        settings=settings,
+        version=origin["flashsim"],
+    )
 
 
 def _run(job: Job, result: JobResult) -> dict[str, Any]:
@@ -210,6 +246,8 @@ def _template_values(one: PaperResult, scale: float) -> dict[str, Any]:
     contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
     return {
         "paper": one.paper,
+        "sentence": sentence(one, scale),
+        "beside_null": beside_null,
         "contents": [*contents, (f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")],
         "figures": [("published numbers inside", str(tally([one]))), *((kind, str(count)) for kind, count in counts(one, scale).items())],
         "judgements": one.judgements,

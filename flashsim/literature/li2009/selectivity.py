@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from flashsim.literature.base import Claim
-from flashsim.literature.cells import NONE, Cell, less, number, statement
 from flashsim.literature.li2009.measured import METHODS, Point, Runs, crossing, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, Setup
+from flashsim.studies.judging import NONE, Cell, less, number, statement
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from flashsim.literature.base import Claim, load
-from flashsim.literature.cells import Cell, statement
 from flashsim.literature.shin2016.measured import Point, Runs, best_speedups, curves
 from flashsim.literature.shin2016.runs import METHODS, N_HASH, PER_MB, TRADITIONAL, Setup
+from flashsim.studies.judging import Cell, statement
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

@@ -150,13 +150,15 @@ def reproduce(
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
     devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
     seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
+    seeds: Annotated[int, fields.Count("Judge under so many seeds, and say which verdicts flip.")] = 1,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
     listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,
 ) -> ReproductionOutcome | Listing:
-    """Make a paper's runs again, and judge every claim: reproduced, fitted, differs or not attempted.
+    """Make a paper's runs again, and judge every claim: reproduced, fitted, consistent, differs or not attempted.
 
-    Printed are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
+    Beside every verdict stands a null model, the best predictor without a simulator; a claim that it passes as well is consistent. Printed
+    are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
     --details and --out say more. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it
     stopped. The exit code is 0 whatever the verdicts, unless --strict is given.
 
@@ -165,6 +167,7 @@ def reproduce(
         flashsim reproduce
         flashsim reproduce do2009 --scale 0.01 --details
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
+        flashsim reproduce do2009/fig2 --scale 0.01 --seeds 3
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
 
     Examples
@@ -181,7 +184,7 @@ def reproduce(
     with ExitStack() as stack:
         folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
         with activity("runs") as progress:
-            results = reproduction.reproduce(target, settings, progress)
+            results = reproduction.reproduce(target, settings, progress, seeds)
         if folder:
             reproduction.write_report(folder, results, settings)
     outcome = ReproductionOutcome(results, settings, time.monotonic() - start, str(out) if out else None, details)
@@ -213,6 +216,10 @@ def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
         yield f"{head:<{_HEAD}}{text}"
+    if one.seeds:
+        flips = [f"{claim} under {count}" for claim, count in one.flips().items() if count]
+        text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
+        yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, ', '.join(flips)]))}"
     yield from ("", reproduction.verdict_table(one, scale, details=details))
     if details:
         yield from _details(one, settings)

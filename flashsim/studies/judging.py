@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from math import isnan, nan
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -157,23 +156,24 @@ def null_cells(cells: Sequence[Cell], model: str) -> list[Cell]:
     model
         ``constant``, ``line`` or ``equal``, as the module's beginning has it.
     """
-    numbers = [cell for cell in cells if cell.is_number and model != "equal"]
+    rows: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if cell.is_number and model != "equal":
+            rows.setdefault((cell.variant, cell.row), []).append(cell)
     values: dict[int, float] = {}
-    for _, group in groupby(sorted(numbers, key=lambda cell: (cell.variant, cell.row)), key=lambda cell: (cell.variant, cell.row)):
-        row = list(group)
+    for row in rows.values():
         values |= zip(map(id, row), _line(row) if model == "line" else [_constant(row)] * len(row), strict=True)
     return [replace(cell, values=(values[id(cell)],) if id(cell) in values else cell.equal) for cell in cells]
 
 
 def _constant(row: Sequence[Cell]) -> float:
     """The number with most cells of a row inside; among those the one with the least median error."""
-    published = [float(cell.published) for cell in row]  # type: ignore[arg-type]
-
-    def rank(value: float) -> tuple[int, float]:
-        losses = [replace(cell, values=(value,)).loss for cell in row]
-        return sum(loss <= 1 for loss in losses), -median(losses)
-
-    return max([*published, *np.linspace(min(published), max(published), 401).tolist()], key=rank)
+    published = np.array([cell.published for cell in row], np.float64)
+    values = np.concatenate([published, np.linspace(published.min(), published.max(), 401)])
+    scale = np.where([cell.points for cell in row], 1.0, np.abs(published))
+    distances = np.abs(values[:, np.newaxis] - published) / scale
+    inside = (distances <= [cell.limit for cell in row]).sum(axis=1)
+    return float(values[np.lexsort((np.median(distances, axis=1), -inside))[0]])
 
 
 def _line(row: Sequence[Cell]) -> list[float]:
