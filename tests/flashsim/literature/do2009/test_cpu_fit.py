@@ -30,8 +30,9 @@ def test_the_preset_holds_what_the_fit_finds(found: cpu.CpuModel) -> None:
 
 def test_the_fit_sees_the_calibration_cells_alone() -> None:
     claims = {claim.id: claim for claim in papers.load("do2009").claims}
-    assert claims["table3-io"].values["calibration"] == [f"{memory}MB" for memory in cpu_work.CALIBRATION_MEMORY]
-    assert claims["table5"].values["calibration"] == [f"{kilobytes}KB" for kilobytes in cpu_fit.CALIBRATION_ROWS]
+    solved_from = {parameter.name: parameter.solved_from for parameter in claims["table3-join"].rests_on}["prices of CPU work"]
+    assert solved_from["table3-join"] == [f"{memory} MB" for memory in cpu_work.CALIBRATION_MEMORY]
+    assert solved_from["table5"] == [f"{kilobytes} KB" for kilobytes in cpu_fit.CALIBRATION_ROWS]
     wanted = []
     for join in JOINS:
         wanted += [claims["table3-join"].published[join][place] for place in (1, 4)]

@@ -98,7 +98,7 @@ def test_table_3_3_is_judged_by_all_its_ratios() -> None:
     (done,) = reproduce("do2012/table3.3", Settings(0.1, jobs=2))
     (judged,) = done.judgements
     assert len(judged.cells) == 36 and all(cell.inside is not None for cell in judged.cells)
-    assert judged.verdict in (*HOLD, Verdict.DIFFERS) and judged.tally.inside >= 27
+    assert judged.verdict in (*HOLD, Verdict.DIFFERS) and sum(map(bool, (cell.inside for cell in judged.cells))) >= 27
 
 
 @pytest.mark.slow
@@ -106,4 +106,4 @@ def test_ratios_are_those_of_a_hundredth_and_the_middle_database_is_as_published
     (done,) = reproduce("do2012/fig3.1-c", Settings(jobs=2))
     (judged,) = done.judgements
     assert judged.verdict in HOLD
-    assert all(cell.inside for cell in judged.cells if cell.name.startswith(FITTED.name))
+    assert all(cell.inside for cell in judged.cells if cell.variant == FITTED.name)

@@ -44,7 +44,9 @@ def test_all_claims_are_listed() -> None:
 def test_parameters_are_exact_at_any_scale_and_four_mb_are_too_little() -> None:
     (done,) = reproduce("shin2016/table1-parameters", Settings(scale=SCALE))
     (judged,) = done.judgements
-    assert judged.verdict is Verdict.REPRODUCED and str(judged.tally) == "21 of 21"
+    inside = [cell.inside for cell in judged.cells if not cell.variant], [cell.inside for cell in judged.cells if cell.variant]
+    assert judged.verdict is Verdict.FITTED and str(judged.tally) == "-"
+    assert [sum(map(bool, each)) for each in inside] == [21, 1]
     with pytest.raises(InvalidParameterError, match="memory: 499 pages"):
         grace_setup(4)
 
@@ -90,15 +92,14 @@ def test_prices_give_the_rows_that_they_were_fitted_to() -> None:
         assert memory in CALIBRATION and seconds == pytest.approx(cpu_fit.published(claim, method, memory), rel=0.05)
 
 
-def made(paper_claim: str, found: Callable[[dict[str, Any]], Any]) -> Judgement:
+def made(paper_claim: str, result: Callable[[dict[str, Any]], Any]) -> Judgement:
     """The verdict on a claim whose runs would return what a function makes of their parameters."""
     paper, settings = load("shin2016"), Settings()
     claim = paper.claim(paper_claim)
-    exhibit = paper.exhibit(str(claim.exhibit))
-    jobs = exhibit.jobs([claim.id], settings)
-    results = Results(settings, {job: JobResult(found(job.parameters), 1.0, recalled=False) for job in jobs})
-    assert exhibit.sections(results)
-    return exhibit.judge(claim, results)
+    jobs = paper.exhibit(str(claim.exhibit)).jobs([claim.id], settings)
+    results = Results(settings, {job: JobResult(result(job.parameters), 1.0, recalled=False) for job in jobs})
+    assert paper.exhibit(str(claim.exhibit)).sections(results)
+    return paper.judge(claim, results)
 
 
 def seconds(total: Callable[[Setup, str], float], reads: int = 0) -> Callable[[dict[str, Any]], Any]:
@@ -123,21 +124,21 @@ def published(setup: Setup, drive: str) -> float:
 
 def test_what_was_published_would_be_reproduced() -> None:
     judged = made("fig5", seconds(published))
-    assert judged.verdict is Verdict.FITTED and str(judged.tally) == "12 of 12"
+    assert judged.verdict is Verdict.FITTED and str(judged.tally) == "2 of 2" and not judged.outside()
     slower = made("fig5", seconds(lambda setup, drive: published(setup, drive) * (1.2 if setup.method == N_HASH else 1)))
     assert slower.verdict is Verdict.DIFFERS and len(slower.outside()) == 3  # the speedups, and not the dip
 
 
 @pytest.mark.parametrize(
-    "claim, gain, verdict", [("fig4", 3.55, Verdict.DIFFERS), ("fig6", 2.36, Verdict.DIFFERS), ("fig6", 1.9, Verdict.FITTED)]
+    "claim, gain, verdict", [("fig4", 3.55, Verdict.DIFFERS), ("fig6", 2.36, Verdict.DIFFERS), ("fig6", 1.9, Verdict.CONSISTENT)]
 )
 def test_speedups_of_figures_are_those_of_each_drive(claim: str, gain: float, verdict: Verdict) -> None:
-    """A gain that is right for one drive is not for the others, but for one within a fifth of all three."""
+    """A gain that is right for one drive is not for the others, but for one within a fifth of all three, which a constant is too."""
     judged = made(claim, seconds(lambda setup, drive: 10.0 if setup.method == N_HASH else 10.0 * gain))
     assert judged.verdict is verdict
 
 
-@pytest.mark.parametrize("least, verdict", [(60.0, Verdict.REPRODUCED), (200.0, Verdict.DIFFERS)])
+@pytest.mark.parametrize("least, verdict", [(60.0, Verdict.FITTED), (200.0, Verdict.DIFFERS)])
 def test_drives_reach_their_maximum_where_the_paper_says(least: float, verdict: Verdict) -> None:
     """As if every drive wrote 600 MB/s, but for small requests, and one alone less."""
 
@@ -158,8 +159,8 @@ def test_claims_at_a_small_scale() -> None:
     (done,) = reproduce("shin2016/table1", Settings(scale=SCALE))
     (judged,) = done.judgements
     assert len(judged.cells) == 7 * 3 * len(MEMORY) and done.sections
-    assert sum("calibrated" in cell.name for cell in judged.cells) == 7 * 3 * len(CALIBRATION)
-    assert "of 105 predicted cells inside" in judged.measured
+    assert sum(cell.calibrates for cell in judged.cells) == 7 * 3 * len(CALIBRATION)
+    assert judged.tally.published_cells == 105
 
 
 def test_fixed_partitions_use_all_memory() -> None:
@@ -169,13 +170,12 @@ def test_fixed_partitions_use_all_memory() -> None:
 
 
 @pytest.mark.slow
-def test_at_the_published_size_five_claims_hold_and_table_1_is_predicted() -> None:
+def test_at_the_published_size_claims_hold_or_say_why_not_and_table_1_is_predicted() -> None:
     (done,) = reproduce("shin2016", Settings(jobs=2))
     verdicts = {each.claim.id: each.verdict for each in done.judgements}
     assert list(verdicts) == _CLAIMS and Verdict.NOT_ATTEMPTED not in verdicts.values()
-    assert sum(verdict in HOLD for verdict in verdicts.values()) >= 5
-    assert verdicts["table1-parameters"] is Verdict.REPRODUCED
+    assert sum(verdict in HOLD for verdict in verdicts.values()) >= 4
+    assert verdicts["table1-parameters"] is Verdict.FITTED
     assert all(each.claim.cause for each in done.judgements if each.verdict is Verdict.DIFFERS)
     cells = next(each for each in done.judgements if each.claim.id == "table1").cells
-    errors = [abs(float(cell.measured) / float(cell.published) - 1) for cell in cells if "predicted" in cell.name]  # type: ignore[arg-type]
-    assert median(errors) <= 0.06
+    assert median(cell.distance or 0 for cell in cells if cell.counts) <= 0.06

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,8 +15,9 @@ from xml.etree import ElementTree
 import pytest
 
 from flashsim.core.members import Family
-from flashsim.literature.base import Cell, Claim, Exhibit, Judgement, Paper, Verdict
+from flashsim.literature.base import Claim, Exhibit, Judgement, Paper
 from flashsim.operations.reproduction import PaperResult, write_report
+from flashsim.studies.judging import less, number, statement
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table
@@ -36,7 +38,7 @@ class MadeUp(Paper):
 
 
 def claim(name: str, exhibit: str | None) -> Claim:
-    return Claim("made-up", name, f"Claim <{name}>", "table 1 & more", "each within 20 %", exhibit, "", "", {"each": 0.2}, {}, {})
+    return Claim("made-up", name, f"Claim <{name}>", "table 1 & more", "each within 20 %", exhibit, limits={"each": 0.2})
 
 
 def picture() -> str:
@@ -46,12 +48,9 @@ def picture() -> str:
 @pytest.fixture(scope="module")
 def done() -> PaperResult:
     numbers, words, nobody = claim("numbers", "first"), claim("words", "first"), claim("nobody", None)
-    cells = [Cell("a", 1.0, 1.1, True, (JOBS[0].id,)), Cell("b", 2.0, 2.5, False, (JOBS[1].id, JOBS[2].id))]
-    judgements = [
-        Judgement(numbers, Verdict.DIFFERS, "1 to 2", "1.1 to 2.5", cells, "likely: <something>"),
-        Judgement(words, Verdict.REPRODUCED, "holds", "holds", scaled=False),
-        Judgement(nobody, Verdict.NOT_ATTEMPTED, "holds", "-"),
-    ]
+    numbers, words = replace(numbers, cause="likely: <something>"), replace(words, scaled=False)
+    cells = [number("a", 1.0, 1.1, 0.2, runs=(JOBS[0].id,)), number("b", 2.0, 2.5, 0.2, runs=(JOBS[1].id, JOBS[2].id))]
+    judgements = [Judgement(numbers, cells), Judgement(words, [statement("c", "less", [1.0, 2.0], less(0))]), Judgement(nobody)]
     long = Table(["run", "value"], [[number, number / 7] for number in range(14)], "long", runs=[job.id for job in JOBS])
     wide = Table([f"column {number}" for number in range(40)], [[1e9 + number for number in range(40)]], "wide")
     sections = [
@@ -78,7 +77,7 @@ def text(folder: Path) -> str:
 def test_the_page_needs_nothing_else(text: str) -> None:
     page = whole(text)
     assert page.tags["svg"] == 2 and 'name="viewport"' in text
-    for word in ("A <made-up> paper", "Claim <numbers>", "run 3 & <more>", "Likely: <something>", "scale 0.5", "seed 7"):
+    for word in ("A <made-up> paper", "Claim <numbers>", "run 3 & <more>", "At scale 1: likely: <something>", "scale 0.5", "seed 7"):
         assert word in page.words
 
 
