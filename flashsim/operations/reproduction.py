@@ -11,8 +11,9 @@ from typing import Any
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.literature.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen
-from flashsim.studies.judging import Cell
+from flashsim.literature.base import Paper, chosen
+from flashsim.studies.judging.cells import Cell
+from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.section import Section

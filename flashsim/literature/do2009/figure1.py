@@ -2,11 +2,11 @@
 
 from matplotlib.figure import Figure
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Setup, grid_jobs, setups
 from flashsim.studies.formulas.comparison import WHY, relative
-from flashsim.studies.judging import Cell, less, number, statement
+from flashsim.studies.judging.cells import Cell, less, number, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.plots import Bar, stacked_bars
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table

@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.page_sizes import page_size_section
 from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Setup, page_size_grid
-from flashsim.studies.judging import Cell, statement
+from flashsim.studies.judging.cells import Cell, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.page_sizes import page_size_section
 from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, PAGE_SIZE, PAGE_SIZES_MEMORY, Setup, page_size_grid
-from flashsim.studies.judging import Cell, less, number, statement
+from flashsim.studies.judging.cells import Cell, less, number, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

@@ -3,9 +3,10 @@
 from collections.abc import Collection
 from statistics import median
 
-from flashsim.literature.base import Claim, load
+from flashsim.literature.base import load
 from flashsim.literature.do2009.assumptions import PLACEMENTS, SMALL_PAGES, io_seconds
 from flashsim.literature.do2009.runs import LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, PLACEMENT
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

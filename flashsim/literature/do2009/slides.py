@@ -8,11 +8,11 @@ from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

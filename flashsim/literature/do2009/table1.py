@@ -8,9 +8,9 @@ from functools import partial
 
 from flashsim.core.units import MIB
 from flashsim.device import presets
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, setups
-from flashsim.studies.judging import Cell, statement
+from flashsim.studies.judging.cells import Cell, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.drives import disk_of

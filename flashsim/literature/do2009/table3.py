@@ -1,9 +1,9 @@
 """Table 3: speedups of I/O times and of total times, SSD over HDD."""
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import JOINS, MEMORY, Setup, grid_jobs
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.runs.jobs import Results
 
 jobs = grid_jobs

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from statistics import fmean
 
 from flashsim.core.units import KIB
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.cpu_fit import ROWS
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Setup
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 

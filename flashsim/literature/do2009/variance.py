@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Setup
-from flashsim.studies.judging import Cell, less, statement
+from flashsim.studies.judging.cells import Cell, less, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

@@ -3,11 +3,11 @@
 from collections.abc import Collection
 
 from flashsim.core.units import HOURS
-from flashsim.literature.base import Claim
 from flashsim.literature.do2012.runs import DISKS, PUBLISHED, Disks, Runs, job, of_readings, tpc_e, writing
 from flashsim.literature.do2012.shown import ramp_up
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging import Cell, statement
+from flashsim.studies.judging.cells import Cell, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

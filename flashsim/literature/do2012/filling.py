@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from flashsim.core.units import GIB, MINUTES
-from flashsim.literature.base import Claim
 from flashsim.literature.do2012.runs import PARTITIONS, PUBLISHED, Runs, devices, job, tpc_c, tpc_e
 from flashsim.literature.do2012.shown import ramp_up, smooth
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 from flashsim.core.units import MINUTES
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
-from flashsim.studies.judging import Cell
+from flashsim.studies.judging.cells import Cell
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 #: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, PUBLISHED, STEADY, Disks, Runs, job, of_readings, tpc_c
 from flashsim.literature.do2012.shown import ramp_up, speedups
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging import Cell, number, rising, statement
+from flashsim.studies.judging.cells import Cell, number, rising, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

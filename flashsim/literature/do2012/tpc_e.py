@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Claim
 from flashsim.literature.do2012.runs import DISKS, PUBLISHED, STEADY, Disks, Runs, job, of_readings, tpc_e
 from flashsim.literature.do2012.shown import TRAFFIC, megabytes, ramp_up, speedups, traffic
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging import Cell, number, statement
+from flashsim.studies.judging.cells import Cell, number, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

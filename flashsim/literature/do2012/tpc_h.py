@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import Claim, load
+from flashsim.literature.base import load
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
 from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

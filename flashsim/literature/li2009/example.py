@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim
 from flashsim.literature.li2009.example_runs import count_pages
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
 

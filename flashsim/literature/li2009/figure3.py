@@ -6,8 +6,8 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.planners.base import PLANNERS, plan
 from algorithms.page_access.segments import candidates
-from flashsim.literature.base import Claim
-from flashsim.studies.judging import Cell, statement
+from flashsim.studies.judging.cells import Cell, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

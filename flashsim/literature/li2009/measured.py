@@ -6,7 +6,7 @@ from itertools import pairwise
 import pandas as pd
 
 from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
-from flashsim.studies.judging import NONE
+from flashsim.studies.judging.cells import NONE
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table

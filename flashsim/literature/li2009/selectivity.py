@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim
 from flashsim.literature.li2009.measured import METHODS, Point, Runs, crossing, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, Setup
-from flashsim.studies.judging import NONE, Cell, less, number, statement
+from flashsim.studies.judging.cells import NONE, Cell, less, number, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 
@@ -46,11 +46,11 @@ def cells(claim: Claim, results: Results) -> list[Cell]:
             number(f"graph-based saves, {word} %", gain, ours, limits["points"], points=True, equal=(0.0,)) for word, gain, ours in extremes
         ]
     if claim.id == "fig7":
-        methods, words, holds = ("page-based", "graph-based", "naive", BASIC), "page-based below each, s", less(limits["margin"])
+        methods, words, holds = ["page-based", "graph-based", "naive", BASIC], "page-based below each, s", less(limits["margin"])
         below = [selectivity for selectivity in _LOW if selectivity <= limits["low"]]
     else:
         equal = 1 + limits["equal"]
-        methods, words = ("graph-based", "original"), f"original at most {equal:g} times graph-based, s"
+        methods, words = ["graph-based", "original"], f"original at most {equal:g} times graph-based, s"
         below, holds = [each for each in _EVERY if each < published], lambda graph, original: original <= equal * graph
     return every + [
         statement(f"selectivity {selectivity:g}", words, [runs.value(Setup(each, selectivity)) for each in methods], holds)

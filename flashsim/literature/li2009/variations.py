@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from flashsim.core.units import KIB
-from flashsim.literature.base import Claim
 from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, curves, jobs_of
 from flashsim.literature.li2009.runs import BASIC, Setup
-from flashsim.studies.judging import Cell, falling, less, number, rising, statement
+from flashsim.studies.judging.cells import Cell, falling, less, number, rising, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

@@ -13,9 +13,10 @@ import numpy as np
 from flashsim.core.units import SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel
 from flashsim.execution.requests import HOST, Work
-from flashsim.literature.base import Claim, load
+from flashsim.literature.base import load
 from flashsim.literature.shin2016.runs import CPU, N_HASH, TRADITIONAL, TUPLES
 from flashsim.literature.shin2016.table1 import CALIBRATION, COLUMNS, MEMORY
+from flashsim.studies.judging.claims import Claim
 
 #: Commands to the drive, of at most 128 KiB, and calls of the runs that calibrate, counted by these runs.
 COUNTED: Mapping[tuple[str, int], tuple[int, int]] = {

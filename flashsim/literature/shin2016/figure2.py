@@ -5,11 +5,11 @@ from collections.abc import Collection
 import pandas as pd
 
 from flashsim.core.units import KIB, MB, MIB, format_size
-from flashsim.literature.base import Claim
 from flashsim.literature.shin2016.figure2_runs import bandwidths
 from flashsim.literature.shin2016.runs import DEVICES
 from flashsim.studies.bench.session import aio_picture, at_levels
-from flashsim.studies.judging import Cell, number, statement
+from flashsim.studies.judging.cells import Cell, number, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 
-from flashsim.literature.base import Claim, load
+from flashsim.literature.base import load
 from flashsim.literature.shin2016.measured import Point, Runs, best_speedups, curves
 from flashsim.literature.shin2016.runs import METHODS, N_HASH, PER_MB, TRADITIONAL, Setup
-from flashsim.studies.judging import Cell, statement
+from flashsim.studies.judging.cells import Cell, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from flashsim.literature.base import Claim, load
+from flashsim.literature.base import load
 from flashsim.literature.shin2016.measured import Point, Runs, best_speedups, curves
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, Setup, grace_setup
 from flashsim.literature.shin2016.table1 import COLUMNS, MEMORY
-from flashsim.studies.judging import Cell, less, statement
+from flashsim.studies.judging.cells import Cell, less, statement
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.runs.jobs import Job, Results, Settings
 

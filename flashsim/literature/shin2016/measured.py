@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flashsim.literature.base import Claim
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, Setup
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.plots import series_over
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table

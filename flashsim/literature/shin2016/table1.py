@@ -6,10 +6,10 @@ Drives and CPU are calibrated from the rows of 5 and 200 MB; the other five are 
 from collections.abc import Collection
 
 from flashsim.core.units import KIB
-from flashsim.literature.base import Claim
 from flashsim.literature.shin2016.measured import Runs
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PAGE_SIZE, TRADITIONAL, grace_setup
-from flashsim.studies.judging import Cell, number
+from flashsim.studies.judging.cells import Cell, number
+from flashsim.studies.judging.claims import Claim
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings

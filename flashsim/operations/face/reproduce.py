@@ -16,12 +16,13 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.literature.base import PAPERS, Verdict, load
+from flashsim.literature.base import PAPERS, load
 from flashsim.operations import fields, reproduction
 from flashsim.operations.fields import Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
 from flashsim.operations.reproduction import PaperResult
+from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, as_text

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 from flashsim.execution.pooled.system import COUNTED
-from flashsim.literature.base import PAPERS, Claim, Judgement, Paper, load
+from flashsim.literature.base import PAPERS, Paper, load
 from flashsim.literature.shin2016.runs import DEVICES
 from flashsim.studies.bench.uflip import COLUMNS
+from flashsim.studies.judging.claims import Claim, Judgement
 from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
 
 #: The number at a place of a run: a time or a rate.

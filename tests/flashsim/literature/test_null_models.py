@@ -7,8 +7,9 @@ from math import isnan
 
 import pytest
 
-from flashsim.literature.base import Claim, Judgement, Paper, Verdict
-from flashsim.studies.judging import null_cells
+from flashsim.literature.base import Paper
+from flashsim.studies.judging.cells import null_cells
+from flashsim.studies.judging.claims import Claim, Judgement, Verdict
 from tests.flashsim.literature.made_runs import EQUAL, at_random, every_claim, judged
 
 CLAIMS = [pytest.param(paper, claim, id=claim.name) for paper, claim in every_claim()]

@@ -14,8 +14,9 @@ import pytest
 from flashsim.core.errors import DamagedFileError
 from flashsim.device import presets
 from flashsim.literature import base as papers
-from flashsim.literature.base import Claim, Exhibit, Judgement, Paper, Parameter, Verdict
-from flashsim.studies.judging import NONE, Cell, falling, less, null_cells, number, rising, statement
+from flashsim.literature.base import Exhibit, Paper
+from flashsim.studies.judging.cells import NONE, Cell, falling, less, null_cells, number, rising, statement
+from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 
 

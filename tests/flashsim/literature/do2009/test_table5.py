@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from flashsim.literature.base import Verdict, load
+from flashsim.literature.base import load
 from flashsim.literature.do2009 import table5
+from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings, make
 
 

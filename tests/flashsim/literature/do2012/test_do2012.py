@@ -9,7 +9,7 @@ import pytest
 
 from flashsim.core.kernel import compiled
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import Verdict, load
+from flashsim.literature.base import load
 from flashsim.literature.do2012 import filling
 from flashsim.literature.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
 from flashsim.literature.do2012.tpc_h import tpc_h
@@ -17,6 +17,7 @@ from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolResult, PoolSetup
+from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings
 
 SCALE = 0.001

@@ -7,9 +7,10 @@ from math import ceil, log
 import numpy as np
 import pytest
 
-from flashsim.literature.base import Verdict, load
+from flashsim.literature.base import load
 from flashsim.literature.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
 from flashsim.operations.reproduction import HOLD, reproduce
+from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings
 
 SCALE = 0.02

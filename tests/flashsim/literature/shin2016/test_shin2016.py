@@ -13,7 +13,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
-from flashsim.literature.base import Judgement, Verdict, load
+from flashsim.literature.base import load
 from flashsim.literature.shin2016 import cpu_fit, figure4
 from flashsim.literature.shin2016.runs import (
     CPU,
@@ -31,6 +31,7 @@ from flashsim.literature.shin2016.runs import (
 from flashsim.literature.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.studies.bench.uflip import COLUMNS
+from flashsim.studies.judging.claims import Judgement, Verdict
 from flashsim.studies.runs.jobs import JobResult, Results, Settings
 
 SCALE = 0.005

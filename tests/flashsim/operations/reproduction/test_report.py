@@ -15,9 +15,10 @@ from xml.etree import ElementTree
 import pytest
 
 from flashsim.core.members import Family
-from flashsim.literature.base import Claim, Exhibit, Judgement, Paper
+from flashsim.literature.base import Exhibit, Paper
 from flashsim.operations.reproduction import PaperResult, write_report
-from flashsim.studies.judging import less, number, statement
+from flashsim.studies.judging.cells import less, number, statement
+from flashsim.studies.judging.claims import Claim, Judgement
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table

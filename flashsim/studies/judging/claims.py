@@ -1,0 +1,283 @@
+"""Claims of papers, and the verdicts on them: from a claim's cells, its null model, and the parameters that its runs rest on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from math import inf
+from statistics import median
+from typing import Any
+
+from flashsim.studies.judging.cells import Cell, null_cells
+
+
+class Verdict(Enum):
+    """Verdict on a claim."""
+
+    REPRODUCED = "reproduced"  # inside the limits, with skill, and no parameter was solved from published numbers
+    FITTED = "fitted"  # inside, with skill, but a parameter was chosen with published numbers in view
+    CONSISTENT = "consistent"  # inside, but so is a null model, or the runs are no nearer than it
+    DIFFERS = "differs"
+    NOT_ATTEMPTED = "not attempted"
+
+
+#: Word for a claim that differs below scale 1.
+OUTSIDE = "outside"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that was chosen with published numbers in view.
+
+    Parameters
+    ----------
+    how
+        It was chosen, in words.
+    solved_from
+        Parts of cells' names by claim; none stands for all cells of a claim.
+    """
+
+    name: str
+    how: str
+    solved_from: Mapping[str, Sequence[str]]
+
+    def is_solved_from(self, claim: str, cell: str) -> bool:
+        """True if the parameter was solved from a cell of a claim."""
+        parts = self.solved_from.get(claim)
+        return parts is not None and (not parts or any(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", cell) for part in parts))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published result.
+
+    Parameters
+    ----------
+    id
+        Within its paper.
+    tolerance
+        In words; `limits` holds its numbers.
+    exhibit
+        The module that judges it, or None.
+    null
+        The null model beside it (`flashsim.studies.judging.cells`).
+    rests_on
+        Parameters of its runs that were chosen with published numbers in view.
+    cause
+        Why it differs, as an experiment has shown, or an empty text.
+    published
+        Published values by row.
+    stated
+        Variants that are shown, and decide nothing; of another that alone holds the claim is fitted.
+    most
+        Whether more than half of the cells suffice.
+    scaled
+        Whether the verdict depends on the scale.
+    changes
+        Limits and definitions that changed after they were first written: what, before, now, and why.
+    values
+        All that the file says, for what only one exhibit needs.
+    """
+
+    paper: str
+    id: str
+    title: str
+    source: str
+    tolerance: str
+    exhibit: str | None = None
+    null: str = "equal"
+    rests_on: Sequence[Parameter] = ()
+    cause: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    stated: Sequence[str] = ()
+    most: bool = False
+    scaled: bool = True
+    changes: Sequence[Mapping[str, str]] = ()
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of paper and claim: ``do2009/table1``."""
+        return f"{self.paper}/{self.id}"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Published numbers inside their limit, of those that were judged and nothing was solved from; as text ``23 of 24``, or ``-``."""
+
+    inside: int = 0
+    published_cells: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.inside + other.inside, self.published_cells + other.published_cells)
+
+    def __str__(self) -> str:
+        return f"{self.inside} of {self.published_cells}" if self.published_cells else "-"
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Tally:
+        """The tally of cells, wherever they were measured."""
+        judged = [bool(cell.inside) for cell in cells if cell.counts and cell.is_measured]
+        return cls(sum(judged), len(judged))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim and its cells, from which the verdict follows; cells with one variant are judged together."""
+
+    claim: Claim
+    cells: Sequence[Cell] = ()
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict by the claim's own cells; a variant that is not only stated can make a claim that differs fitted."""
+        if not self._own or not all(cell.is_measured for cell in self.cells):
+            return Verdict.NOT_ATTEMPTED
+        verdict = self._verdict(self._own)
+        variants = {cell.variant for cell in self.cells} - {"", *self.claim.stated}
+        if verdict is Verdict.DIFFERS:
+            others = [self._verdict([cell for cell in self.cells if cell.variant == name]) for name in sorted(variants)]
+            fitted = (Verdict.FITTED if other is Verdict.REPRODUCED else other for other in others if other is not Verdict.DIFFERS)
+            return next(fitted, verdict)
+        return verdict
+
+    def _verdict(self, cells: Sequence[Cell]) -> Verdict:
+        null = null_cells(cells, self.claim.null)
+        if not self._holds(cells):
+            return Verdict.DIFFERS
+        if self._holds(null) or _skill(cells, null) <= 0:
+            return Verdict.CONSISTENT
+        return Verdict.FITTED if self.claim.rests_on else Verdict.REPRODUCED
+
+    def _holds(self, cells: Sequence[Cell]) -> bool:
+        inside = sum(bool(cell.inside) for cell in cells)
+        errors = _errors(cells)
+        enough = 2 * inside > len(cells) if self.claim.most else inside == len(cells)
+        return enough and (not errors or median(errors) <= self.claim.limits.get("median", inf))
+
+    @cached_property
+    def null_cells(self) -> list[Cell]:
+        """The cells, variants too, with the null model's values."""
+        return null_cells(self.cells, self.claim.null)
+
+    @cached_property
+    def _own(self) -> list[Cell]:
+        return [cell for cell in self.cells if not cell.variant]
+
+    @property
+    def tally(self) -> Tally:
+        """Published numbers inside their limit, of those that were judged."""
+        return Tally.of(self.cells)
+
+    @cached_property
+    def null(self) -> dict[str, Any]:
+        """The null model, how many published numbers it has inside, its median error, and whether it passes."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return {"model": self.claim.null, "inside": None, "median_error": None, "passes": None}
+        cells = null_cells(self._own, self.claim.null)
+        errors = _errors(cells)
+        shown = {"model": self.claim.null, "inside": Tally.of(cells).inside, "median_error": median(errors) if errors else None}
+        return shown | {"passes": self._holds(cells)}
+
+    @property
+    def skill(self) -> float | None:
+        """Share of the null model's loss that the runs save: 1 without any error, 0 where they are no better, below where worse."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return None
+        return _skill(self._own, null_cells(self._own, self.claim.null))
+
+    @property
+    def published(self) -> str:
+        """Published values in a line."""
+        numbers = [float(cell.published) for cell in self._own if isinstance(cell.published, (int, float))]
+        values = numbers or [value for row in self.claim.published.values() for value in row if isinstance(value, (int, float))]
+        return f"{len(values)} values, {min(values):g} to {max(values):g}" if values else "holds"
+
+    @property
+    def measured(self) -> str:
+        """Measured values in a line."""
+        if self.verdict is Verdict.NOT_ATTEMPTED:
+            return "-"
+        parts = []
+        if errors := _errors(self._own):
+            values = [cell.values[0] or 0.0 for cell in self._own if cell.is_number and not cell.points]
+            shares = f"median error {100 * median(errors):.1f} %, largest {100 * max(errors):.1f} %"
+            parts.append(f"{min(values):.2f} to {max(values):.2f}; {shares}")
+        if statements := [bool(cell.inside) for cell in self._own if not cell.is_number or cell.points]:
+            parts.append(f"holds in {sum(statements)} of {len(statements)} comparisons")
+        return "; ".join(parts)
+
+    def outside(self) -> list[str]:
+        """Cells outside the limits, each with both numbers if it has them."""
+        return [_text_of(cell) for cell in self._own if cell.inside is False]
+
+    def kind_at(self, scale: float) -> str:
+        """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it says nothing of the paper."""
+        return OUTSIDE if self.verdict is Verdict.DIFFERS and self._is_miniature(scale) else self.verdict.value
+
+    def verdict_at(self, scale: float) -> str:
+        """The verdict as it is shown: below scale 1 it says so."""
+        judged = self.verdict is not Verdict.NOT_ATTEMPTED
+        return f"{self.kind_at(scale)} at {scale:g}" if judged and self._is_miniature(scale) else self.verdict.value
+
+    def note_at(self, scale: float) -> str:
+        """Note on the verdict: the parameters that were fitted, the null model that passes, or why the claim differs at scale 1."""
+        missing = [cell.name for cell in self.cells if not cell.is_measured]
+        match self.verdict:
+            case Verdict.DIFFERS:
+                cause = self.claim.cause
+                return f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause
+            case Verdict.CONSISTENT:
+                return f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
+            case Verdict.FITTED:
+                return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)
+            case Verdict.NOT_ATTEMPTED if missing:
+                return f"not measured at this scale: {'; '.join(missing)}"
+        return ""
+
+    def _is_miniature(self, scale: float) -> bool:
+        return self.claim.scaled and scale != 1
+
+    def as_dict(self, scale: float) -> dict[str, Any]:
+        """JSON-ready."""
+        claim = self.claim
+        return {
+            "id": claim.name,
+            "verdict": self.verdict.value,
+            "shown": self.verdict_at(scale),
+            "title": claim.title,
+            "source": claim.source,
+            "published": self.published,
+            "measured": self.measured,
+            "tolerance": claim.tolerance,
+            "cells": [cell.as_dict() for cell in self.cells],
+            **vars(self.tally),
+            "null": self.null,
+            "skill": self.skill,
+            "fitted_to": {parameter.name: dict(parameter.solved_from) for parameter in claim.rests_on},
+            "changes": list(claim.changes),
+            "note": self.note_at(scale),
+        }
+
+
+def _errors(cells: Sequence[Cell]) -> list[float]:
+    """Relative errors of published numbers; of those that no parameter was solved from, if there are any."""
+    numbers = [cell for cell in cells if cell.is_number and not cell.points]
+    predicted = [cell for cell in numbers if not cell.calibrates] or numbers
+    return [cell.distance or 0.0 for cell in predicted]
+
+
+def _skill(cells: Sequence[Cell], null: Sequence[Cell]) -> float:
+    predicted = [pair for pair in zip(cells, null, strict=True) if not pair[0].calibrates] or list(zip(cells, null, strict=True))
+    ours, its = (sum(pair[side].loss for pair in predicted) for side in (0, 1))
+    return 1 - ours / its if its else 0.0
+
+
+def _text_of(cell: Cell) -> str:
+    if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
+        return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
+    return cell.name
