@@ -12,6 +12,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -149,6 +150,7 @@ def fit_user(values: list[FittedValue]) -> Floats:
     return prices
 
 
+@cache
 def prices(without: Collection[str] = ()) -> CpuModel:
     """Prices, rounded as the preset's, whose user part is fitted without table 3's cells of some joins, such as ``("grace-hash",)``."""
     kernel = fit_kernel()

@@ -6,11 +6,13 @@ from functools import cache
 from statistics import fmean
 
 from flashsim.device import presets
+from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
 from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
 from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.jobs import Results
-from flashsim.studies.runs.joining import PhaseSeconds
+from flashsim.studies.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 
@@ -50,11 +52,11 @@ def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
 
 
 class Runs:
-    """Measurements by setup and machine."""
+    """Measurements by setup and machine; totals are with the user's work at other prices than the runs', if `cpu` has them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, cpu: CpuModel | None = None) -> None:
         self.settings = results.settings
-        self._results = results
+        self._results, self._cpu = results, cpu
 
     def get(self, setup: Setup, machine: str) -> Result | None:
         """One result, or None where the run was not asked for or could not be made."""
@@ -77,7 +79,15 @@ class Runs:
     def seconds(self, setup: Setup, machine: str, what: str = "total") -> float | None:
         """``total``, ``io`` or ``cpu`` seconds of a run."""
         result = self.get(setup, machine)
-        return getattr(result.total, what) if result else None
+        if result is None:
+            return None
+        seconds: float = getattr(result.total, what)
+        return seconds if self._cpu is None or what == "io" else seconds + self._dearer(setup, self._cpu) * fmean(result.user)
+
+    def _dearer(self, setup: Setup, cpu: CpuModel) -> float:
+        """Share by which the user's work of a run is dearer at other prices."""
+        work = self._results[setup.job(self.settings)]["work"]
+        return cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1
 
     def speedup(self, setup: Setup, what: str) -> float | None:
         """HDD over SSD seconds."""

@@ -139,7 +139,8 @@ def run_join(
 ) -> dict[str, Any]:
     """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``.
 
-    ``machines`` has a list of `PhaseSeconds` each repetition, ``pages`` the lengths of both relations and of temporaries for all of them.
+    ``machines`` has a list of `PhaseSeconds` each repetition, ``pages`` the lengths of both relations and of temporaries for all of them,
+    ``work`` the CPU work by kind.
     """
     setup = Setup(join, memory, page_size, page_io, aligned)
     files, setting = laid_out(setup, scale, seed)
@@ -156,4 +157,5 @@ def run_join(
     return {
         "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},
         "pages": [*pages, *(heap_file(file.relation, page_size).pages for file in files)],
+        "work": {str(kind): count for kind, count in result.runs[0].total().work.items()},
     }

@@ -138,12 +138,17 @@ class Judgement:
         if not self._own or not all(cell.is_measured for cell in self.cells):
             return Verdict.NOT_ATTEMPTED
         verdict = self._verdict(self._own)
-        variants = {cell.variant for cell in self.cells} - {"", *self.claim.stated}
-        if verdict is Verdict.DIFFERS:
-            others = [self._verdict([cell for cell in self.cells if cell.variant == name]) for name in sorted(variants)]
-            fitted = (Verdict.FITTED if other is Verdict.REPRODUCED else other for other in others if other is not Verdict.DIFFERS)
-            return next(fitted, verdict)
-        return verdict
+        others = [other for name, other in self.variants.items() if name not in self.claim.stated and other is not Verdict.DIFFERS]
+        if verdict is not Verdict.DIFFERS or not others:
+            return verdict
+        return Verdict.FITTED if others[0] is Verdict.REPRODUCED else others[0]
+
+    @cached_property
+    def variants(self) -> dict[str, Verdict]:
+        """Verdicts by the cells of each variant; none where a run is missing."""
+        names = dict.fromkeys(cell.variant for cell in self.cells if cell.variant)
+        measured = all(cell.is_measured for cell in self.cells)
+        return {name: self._verdict([cell for cell in self.cells if cell.variant == name]) for name in names if measured}
 
     def _verdict(self, cells: Sequence[Cell]) -> Verdict:
         null = null_cells(cells, self.claim.null)
@@ -227,6 +232,10 @@ class Judgement:
     def note_at(self, scale: float) -> str:
         """Note on the verdict: the parameters that were fitted, the null model that passes, or why the claim differs at scale 1."""
         missing = [cell.name for cell in self.cells if not cell.is_measured]
+        variants = "; ".join(f"with {name} it is {verdict.value}" for name, verdict in self.variants.items())
+        return ". ".join(filter(None, [self._reason(scale, missing), variants[:1].upper() + variants[1:]]))
+
+    def _reason(self, scale: float, missing: Sequence[str]) -> str:
         match self.verdict:
             case Verdict.DIFFERS:
                 cause = self.claim.cause
@@ -258,6 +267,7 @@ class Judgement:
             **vars(self.tally),
             "null": self.null,
             "skill": self.skill,
+            "variants": {name: verdict.value for name, verdict in self.variants.items()},
             "fitted_to": {parameter.name: dict(parameter.solved_from) for parameter in claim.rests_on},
             "changes": list(claim.changes),
             "note": self.note_at(scale),

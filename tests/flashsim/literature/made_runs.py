@@ -37,7 +37,7 @@ def _join(number: Number, join: str, memory: int, repetitions: int, **parameters
         return [*parts, total]
 
     machines = {machine: [run(machine, repetition) for repetition in range(repetitions)] for machine in ("HDD", "SSD")}
-    return {"machines": machines, "pages": [93_440, 655_360, 80_000, 600_000]}
+    return {"machines": machines, "pages": [93_440, 655_360, 80_000, 600_000], "work": {"hash": 1}}
 
 
 def _partition(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str, Any]:
