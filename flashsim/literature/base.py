@@ -111,7 +111,7 @@ class PaperFolder(Protocol):
 
 
 #: What a claim may say besides: the fields of `Claim` of these names.
-_OPTIONAL = ("exhibit", "null", "cause", "limits", "published", "stated", "most", "scaled")
+_OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "scaled")
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
@@ -157,19 +157,22 @@ def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parame
     return Claim(paper, rests_on=rests_on, changes=changes, values=entry, **parts)
 
 
-def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
-    """The papers and claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all) stands for.
+def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
+    """The papers, claims and exhibits that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) stands for.
 
     Raises
     ------
     UnknownNameError
-        There is no such paper or claim.
+        There is no such paper, claim or exhibit.
     """
     if target is None:
-        return [(paper, list(paper.claims)) for paper in map(load, PAPERS.names())]
-    name, slash, claim = target.partition("/")
-    paper = load(name)
+        return [(paper, list(paper.claims), list(paper.exhibits)) for paper in map(load, PAPERS.names())]
+    paper_name, slash, name = target.partition("/")
+    paper = load(paper_name)
+    if not slash:
+        return [(paper, list(paper.claims), list(paper.exhibits))]
     ids = [each.id for each in paper.claims]
-    if slash and claim not in ids:
-        raise UnknownNameError(f"claim of {name}", claim, ids)
-    return [(paper, [each for each in paper.claims if not slash or each.id == claim])]
+    if name not in [*ids, *paper.exhibits]:
+        raise UnknownNameError(f"claim or exhibit of {paper_name}", name, [*ids, *paper.exhibits])
+    claims = [each for each in paper.claims if (each.id if name in ids else each.exhibit) == name]
+    return [(paper, claims, [exhibit for exhibit in paper.exhibits if exhibit == name or exhibit in {each.exhibit for each in claims}])]

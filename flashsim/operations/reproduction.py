@@ -59,7 +59,7 @@ class PaperResult:
 
 
 def reproduce(target: str | None, settings: Settings, progress: Progress | None = None, seeds: int = 1) -> list[PaperResult]:
-    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for, and once more under each further seed."""
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed."""
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.seed < 0:
@@ -67,15 +67,15 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     if settings.devices not in DEVICES:
         raise UnknownNameError("devices", settings.devices, DEVICES)
     papers = chosen(target)
-    for paper, _ in papers:
+    for paper, *_ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
-    return [_reproduce_paper(paper, claims, settings, progress, seeds) for paper, claims in papers]
+    return [_reproduce_paper(paper, claims, exhibits, settings, progress, seeds) for paper, claims, exhibits in papers]
 
 
-def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None, seeds: int) -> PaperResult:
-    names = {claim.exhibit for claim in claims if claim.exhibit}
-    exhibits = [name for name in paper.exhibits if name in names or len(claims) == len(paper.claims)]
+def _reproduce_paper(
+    paper: Paper, claims: Sequence[Claim], exhibits: Sequence[str], settings: Settings, progress: Progress | None, seeds: int
+) -> PaperResult:
     run = [name for name in exhibits if paper.is_run(name, settings.scale)]
     results, judgements = _judge(paper, claims, run, settings, progress)
     by_exhibit = {name: list(paper.exhibit(name).sections(results)) for name in run}
@@ -85,7 +85,7 @@ def _reproduce_paper(paper: Paper, claims: Sequence[Claim], settings: Settings, 
     for name in set(exhibits) - set(run):
         text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
         by_exhibit[name] = [Section(paper.exhibit(name).TITLE, text)]
-    judged = [name for name in run if name in names]
+    judged = [name for name in run if any(claim.exhibit == name for claim in claims)]
     others = [_judge(paper, claims, judged, replace(settings, seed=settings.seed + more), progress)[1] for more in range(1, seeds)]
     verdicts = [[each.verdict for each in judgements_of_seed] for judgements_of_seed in others]
     return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results, verdicts)
@@ -108,7 +108,7 @@ def _comparison(judgement: Judgement) -> Section:
         [cell.name, cell.variant, cell.published, cell.measured, null.measured, cell.inside]
         for cell, null in zip(judgement.cells, judgement.null_cells, strict=True)
     ]
-    table = Table(["cell", "variant", "published", "ours", "null model", "inside"], rows, claim.id, digits=3)
+    table = Table(["cell", "variant", "published", "ours", "null model", "inside"], rows, f"{claim.id}-cells", digits=3)
     numbers = [cell for cell in judgement.cells if cell.is_number and not cell.variant and not cell.points]
     pictures = {}
     if len(numbers) >= _DRAWN:

@@ -39,12 +39,13 @@ class _Drives:
 
 
 _AS_THEY_ARE = _Drives()
+NEAREST_FIRST = _Drives("disks serve the nearest first", disks={"scheduler": "sptf"})
 _OTHERS = (
     _Drives("the SSD is empty at the beginning", state="empty"),
     _Drives("no write buffer", ssd={"write_buffer": 0}),
     _Drives("one command at a time", ssd={"queue_depth": 1}),
     _Drives("reads overtake and interrupt programs and erases", ssd={"read_priority": True, "suspend": "both"}),
-    _Drives("disks serve the nearest first", disks={"scheduler": "sptf"}),
+    NEAREST_FIRST,
     _Drives("disks cache 2 MiB of writes", disks={"write_behind": 2 * MIB}),
 )
 _VARIED = ("none", "dw", "lc")
@@ -69,7 +70,8 @@ def _at_rates(setup: PoolSetup, settings: Settings) -> Job:
     return Job.of(run_pool, label, setup=vars(at_scale(setup, _scale(settings), settings)))
 
 
-def _on_drives(setup: PoolSetup, drives: _Drives, settings: Settings) -> Job:
+def job_on_drives(setup: PoolSetup, drives: _Drives, settings: Settings) -> Job:
+    """The run of a system on simulated drives."""
     label = f"{setup.workload}, {setup.design}, on simulated drives: {drives.name}"
     return Job.of(
         run_on_drives,
@@ -87,8 +89,8 @@ def _rates(settings: Settings) -> Job:
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every design at rates and on drives, some on other drives, and the drives alone."""
-    alone = [_on_drives(setup, _AS_THEY_ARE, settings) for setup in (*_TPC_C.values(), *_TPC_E.values(), *_LAMBDA.values())]
-    varied = [_on_drives(_TPC_C[design], drives, settings) for drives in _OTHERS for design in _varied(drives)]
+    alone = [job_on_drives(setup, _AS_THEY_ARE, settings) for setup in (*_TPC_C.values(), *_TPC_E.values(), *_LAMBDA.values())]
+    varied = [job_on_drives(_TPC_C[design], drives, settings) for drives in _OTHERS for design in _varied(drives)]
     return [_rates(settings), *(_at_rates(setup, settings) for setup in _BOTH), *alone, *varied]
 
 
@@ -106,10 +108,10 @@ def sections(results: Results) -> list[Section]:
         return PoolResult.of(results[_at_rates(setup, settings)])
 
     def on_drives(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> PoolResult:
-        return PoolResult.of(results[_on_drives(setup, drives, settings)])
+        return PoolResult.of(results[job_on_drives(setup, drives, settings)])
 
     def responses(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> list[Entry]:
-        times: list[Entry] = results[_on_drives(setup, drives, settings)]["responses"].get("SSD read", [None] * 4)
+        times: list[Entry] = results[job_on_drives(setup, drives, settings)]["responses"].get("SSD read", [None] * 4)
         return times
 
     text = (

@@ -16,5 +16,5 @@ def papers() -> pd.DataFrame:
     >>> "do2009/table3-io" in fs.papers()["claim"].tolist()
     True
     """
-    rows = [(claim.name, claim.title, claim.source, claim.tolerance, paper.title) for paper, claims in chosen(None) for claim in claims]
+    rows = [(claim.name, claim.title, claim.source, claim.tolerance, paper.title) for paper, claims, _ in chosen(None) for claim in claims]
     return pd.DataFrame(rows, columns=["claim", "title", "source", "tolerance", "paper"])

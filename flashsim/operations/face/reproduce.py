@@ -137,7 +137,7 @@ def _is_listing(values: Mapping[str, Any]) -> bool:
 def reproduce(
     target: Annotated[
         str | None,
-        Name(_TARGET, "[PAPER[/CLAIM]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
+        Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
     ] = None,
     *,
     scale: Annotated[
@@ -169,6 +169,7 @@ def reproduce(
         flashsim reproduce do2009 --scale 0.01 --details
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
         flashsim reproduce do2009/fig2 --scale 0.01 --seeds 3
+        flashsim reproduce do2009/cpu_bound --scale 0.01
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
 
     Examples
@@ -221,8 +222,9 @@ def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None
         flips = [f"{claim} under {count}" for claim, count in one.flips().items() if count]
         text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
         yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, ', '.join(flips)]))}"
-    yield from ("", reproduction.verdict_table(one, scale, details=details))
-    if details:
+    if one.judgements:
+        yield from ("", reproduction.verdict_table(one, scale, details=details))
+    if details or not one.judgements:
         yield from _details(one, settings)
 
 
@@ -230,7 +232,7 @@ def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
     scale = settings.scale
     yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
     for section in one.sections:
-        if section.on_terminal:
+        if section.on_terminal or not one.judgements:
             yield from section.tables
             yield from (Explanation(section.text), "")
     notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
@@ -238,6 +240,9 @@ def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
         claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
         yield Explanation(f"{claims}: {note}", "  ")
     for each in one.judgements:
+        for change in each.claim.changes:
+            text = f"{change['date']}, {change['what']}: {change['was']}, then {change['now']} ({change['why']})"
+            yield Explanation(f"{each.claim.id}, changed {text}", "  ")
         if outside := each.outside():
             more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
             yield Explanation(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", "  ")

@@ -68,6 +68,8 @@ class Claim:
         Parameters of its runs that were chosen with published numbers in view.
     cause
         Why it differs, as an experiment has shown, or an empty text.
+    experiment
+        What `flashsim reproduce` takes to make the experiment again.
     published
         Published values by row.
     stated
@@ -91,6 +93,7 @@ class Claim:
     null: str = "equal"
     rests_on: Sequence[Parameter] = ()
     cause: str = ""
+    experiment: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     stated: Sequence[str] = ()
@@ -238,7 +241,8 @@ class Judgement:
     def _reason(self, scale: float, missing: Sequence[str]) -> str:
         match self.verdict:
             case Verdict.DIFFERS:
-                cause = self.claim.cause
+                command = f"Experiment: flashsim reproduce {self.claim.paper}/{self.claim.experiment}" if self.claim.experiment else ""
+                cause = ". ".join(filter(None, [self.claim.cause, command]))
                 return f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause
             case Verdict.CONSISTENT:
                 return f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"

@@ -57,7 +57,7 @@ def _digest(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[st
     return {name: number(*setup.values(), name) for name in ("seconds", "read", "write")}
 
 
-def _pool(number: Number, setup: dict[str, Any]) -> dict[str, Any]:
+def _pool(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str, Any]:
     def counts(name: str) -> list[int]:
         return [round(1e9 * number(*map(str, setup.values()), name))] * _INTERVALS
 
@@ -79,6 +79,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "shin2016.runs:run_partition": _partition,
     "shin2016.figure2_runs:bandwidths": _bandwidths,
     "pools.setup:run_pool": _pool,
+    "do2012.device_runs:run_on_drives": _pool,
     "do2012.tpc_h_runs:run_tests": _tests,
 }
 

@@ -52,6 +52,7 @@ def test_every_paper_keeps_the_contract(name: str) -> None:
     for each in paper.claims:
         assert each.title and each.source and each.tolerance
         assert each.exhibit is None or each.exhibit in paper.exhibits
+        assert not each.experiment or (each.experiment in paper.exhibits and each.cause)
     for exhibit in paper.exhibits:
         judges = not isinstance(paper.exhibit(exhibit).cells, MethodType)  # as the contract has it for those that judge nothing
         assert judges == any(each.exhibit == exhibit for each in paper.claims)

@@ -109,6 +109,14 @@ def test_the_first_lines_say_what_ran_what_holds_what_does_not_in_a_sentence_how
     assert re.match(r"How long +\d+ s", first[4]) and first[5].endswith(f"{folder / 'out'}/report.html")
 
 
+def test_an_exhibit_that_judges_no_claim_is_shown_by_its_name(flashsim: Run) -> None:
+    shown = flashsim("reproduce do2009/cpu_bound --scale 0.01")
+    assert shown.exit_code == 0 and "8 runs for 0 claims" in shown.stdout
+    assert len(re.findall(r"^(BNL|SM|GH|HH) +[25]00 ", shown.stdout, re.MULTILINE)) == 8
+    refused = flashsim("reproduce do2009/cpu-bounds")
+    assert refused.exit_code == 2 and "cpu_bound" in refused.stderr
+
+
 def test_further_seeds_say_which_verdicts_flip(flashsim: Run) -> None:
     shown = flashsim("reproduce do2009/slides-erase --seeds 3 --json r.json")
     (claim,) = json.loads(Path("r.json").read_text())["claims"]
@@ -151,8 +159,8 @@ def test_tables_and_pictures_stand_beside_the_report(result: Result, folder: Pat
         "runs",
         "seconds",
         "table1",
-        "table3-io",
-        "table4",
+        "table3-io-cells",
+        "table4-cells",
         "slides",
         "formula",
         "figure2",
