@@ -79,15 +79,15 @@ class ReproductionOutcome(Outcome):
         self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
 
     def summary(self) -> pd.DataFrame:
-        """A row a claim: its verdict at this scale, how many of its published numbers are inside, and both numbers in a line each."""
+        """A row a claim: its verdict at this scale, the published numbers inside, its null model's, the skill, and both sides in a line."""
         scale = self.settings.scale
         rows = [
-            (each.claim.name, each.verdict_at(scale), str(each.tally), each.published, each.measured)
+            (each.claim.name, each.verdict_at(scale), str(each.tally), *reproduction.beside_null(each), each.published, each.measured)
             + (each.claim.tolerance, each.note_at(scale))
             for one in self.result
             for each in one.judgements
         ]
-        return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "published", "measured", "tolerance", "note"])
+        return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "null", "skill", "published", "measured", "tolerance", "note"])
 
     def cells(self) -> pd.DataFrame:
         """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
