@@ -22,7 +22,7 @@ from flashsim.studies.runs.jobs import Results, Settings
 
 def claim(*, null: str = "equal", most: bool = False, stated: Sequence[str] = (), fitted: bool = False, **limits: float) -> Claim:
     parameters = [Parameter("prices", "least squares", {"claim": ["a"]})] if fitted else []
-    return Claim("paper", "claim", "title", "table 1", "words", "table1", null, parameters, "", limits, stated=stated, most=most)
+    return Claim("paper", "claim", "title", "table 1", "words", "table1", null, parameters, limits=limits, stated=stated, most=most)
 
 
 def numbers(*pairs: tuple[float, float | None], limit: float = 0.2, **more: Any) -> list[Cell]:
@@ -97,7 +97,7 @@ def test_what_was_looked_for_and_is_not_there_is_outside() -> None:
 @pytest.mark.parametrize(
     "rule, holds, fails",
     [
-        (less(0.1), [(1.0, 1.2), (1.0, 1.2, 1.3)], [(1.0, 1.0), (1.0, 1.05), (1.0, 1.2, 1.05), (1.2, 1.0)]),
+        (less(0.1), [(1.0, 1.2), (1.0, 1.2, 1.3)], [(1.0, 1.0), (1.0, 1.1), (1.0, 1.05), (1.0, 1.2, 1.05), (1.2, 1.0)]),
         (rising(1), [(0.0, 1.5, 3.0), (0.0, 0.0, 2.0)], [(0.0, 0.0, 0.0), (0.0, 0.5, 0.9), (0.0, 3.0, 2.0), (3.0, 0.0)]),
         (falling(0.1), [(3.0, 2.0, 1.0), (3.0, 3.0, 2.0)], [(1.0, 1.0), (1.0, 0.95), (3.0, 1.0, 2.0), (1.0, 3.0)]),
     ],
