@@ -235,7 +235,7 @@ class Judgement:
     def note_at(self, scale: float) -> str:
         """Note on the verdict: the parameters that were fitted, the null model that passes, or why the claim differs at scale 1."""
         missing = [cell.name for cell in self.cells if not cell.is_measured]
-        variants = "; ".join(f"with {name} it is {verdict.value}" for name, verdict in self.variants.items())
+        variants = "; ".join(f"with {name}: {verdict.value}" for name, verdict in self.variants.items())
         return ". ".join(filter(None, [self._reason(scale, missing), variants[:1].upper() + variants[1:]]))
 
     def _reason(self, scale: float, missing: Sequence[str]) -> str:
