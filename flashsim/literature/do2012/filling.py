@@ -48,7 +48,7 @@ def _both(runs: Runs, benchmark: str) -> list[float | None]:
 
 
 def cells(claim: Claim, results: Results) -> list[Cell]:
-    """How many times as long the ramp-up is without the reads of 8 pages."""
+    """Ramp-up times without the reads of 8 pages, over those with them."""
     every = []
     for benchmark, (published,) in claim.published.items():
         alone, expanded = _both(Runs(results), benchmark)

@@ -172,6 +172,10 @@ class Judgement:
         """The cells, variants too, with the null model's values."""
         return null_cells(self.cells, self.claim.null)
 
+    @property
+    def _own_null(self) -> list[Cell]:
+        return [cell for cell in self.null_cells if not cell.variant]
+
     @cached_property
     def _own(self) -> list[Cell]:
         return [cell for cell in self.cells if not cell.variant]
@@ -186,7 +190,7 @@ class Judgement:
         """The null model, how many published numbers it has inside, its median error, and whether it passes."""
         if self.verdict is Verdict.NOT_ATTEMPTED:
             return {"model": self.claim.null, "inside": None, "median_error": None, "passes": None}
-        cells = null_cells(self._own, self.claim.null)
+        cells = self._own_null
         errors = _errors(cells)
         shown = {"model": self.claim.null, "inside": Tally.of(cells).inside, "median_error": median(errors) if errors else None}
         return shown | {"passes": self._holds(cells)}
@@ -196,7 +200,7 @@ class Judgement:
         """Share of the null model's loss that the runs save: 1 without any error, 0 where they are no better, below where worse."""
         if self.verdict is Verdict.NOT_ATTEMPTED:
             return None
-        return _skill(self._own, null_cells(self._own, self.claim.null))
+        return _skill(self._own, self._own_null)
 
     @property
     def published(self) -> str:

@@ -65,19 +65,10 @@ class Beside:
     ours: Sequence[float | None]
     tolerance: float = 0.0
 
-    def numbers(self) -> list[tuple[str, float, float | None]]:
-        """Place, published value and ours, wherever something was published."""
-        every = zip(self.places, self.published, self.ours, strict=True)
-        return [(place, published, ours) for place, published, ours in every if published is not None]
-
     def errors(self) -> list[float | None]:
         """Differences of ours from the published values, in percent."""
         pairs = zip(self.published, self.ours, strict=True)
         return [100 * (ours / published - 1) if published and ours is not None else None for published, ours in pairs]
-
-    def columns(self) -> tuple[Sequence[float | None], ...]:
-        """Published values, ours and the errors in percent, for a table."""
-        return self.published, self.ours, self.errors()
 
     def outside(self) -> list[int]:
         """The numbers of the places where ours is outside the tolerance; none without one."""
