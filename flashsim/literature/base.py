@@ -5,12 +5,13 @@ Such a folder, say ``do2009``, has
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
   flash translation layers of the drives that they use, how long it takes, the parameters that were chosen with published numbers in
   view, and every claim with its published values;
-- a module an exhibit (a table or figure) that follows `Exhibit`.  An exhibit may judge no claim: then it belongs to the report of the
-  whole paper.
+- a module an exhibit (a table or figure) that follows `Exhibit`; or one module of several, ``figures:selectivity``, which holds them by
+  name in ``EXHIBITS``.  An exhibit may judge no claim: then it belongs to the report of the whole paper.
 
 Which limits and definitions changed after they were first written stands in ``changes.toml``.
 
-What papers share stands in `runs` (joins, and runs made once and kept), `formulas` and `presentation` of `flashsim.studies`.
+What papers share stands in `runs` (joins, and runs made once and kept), `formulas` and `presentation` of `flashsim.studies`.  The types
+that every exhibit is written in can be imported from here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +29,25 @@ from flashsim.core.members import Family, optional
 from flashsim.studies.judging.cells import Cell
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
 from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import Job, Results, Settings
+
+__all__ = [
+    "PAPERS",
+    "Cell",
+    "Claim",
+    "Entry",
+    "Exhibit",
+    "Job",
+    "Paper",
+    "Results",
+    "Runs",
+    "Section",
+    "Settings",
+    "Table",
+    "chosen",
+    "load",
+]
 
 
 class Exhibit(Protocol):
@@ -50,6 +70,28 @@ class Exhibit(Protocol):
         return []
 
 
+class Setup(Protocol):
+    """What a run of a paper is made with."""
+
+    def job(self, settings: Settings) -> Job:
+        """The run."""
+
+
+class Runs:
+    """Results of a paper's runs by setup."""
+
+    def __init__(self, results: Results) -> None:
+        self.settings, self._results = results.settings, results
+
+    def get(self, setup: Setup) -> Any:
+        """The result of a run; None where it was not asked for."""
+        return self._results.get(setup.job(self.settings))
+
+    def id(self, setup: Setup) -> str:
+        """The id of a run."""
+        return setup.job(self.settings).id
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper and what it claims.
@@ -58,6 +100,8 @@ class Paper:
     ----------
     family
         Its folder, of whose modules some are exhibits.
+    exhibits
+        Their modules by name, in the order of the report.
     takes
         How long it takes, in words.
     scaled
@@ -68,7 +112,7 @@ class Paper:
     family: Family[Exhibit]
     title: str
     reference: str
-    exhibits: Sequence[str]
+    exhibits: Mapping[str, str]
     claims: Sequence[Claim]
     least_scale: float = 0.0
     least_scales: Mapping[str, float] = field(default_factory=dict)
@@ -82,7 +126,10 @@ class Paper:
 
     def exhibit(self, name: str) -> Exhibit:
         """One of the paper's exhibits."""
-        return self.family.load(name.replace("_", "-"))
+        if (module := self.exhibits[name]) == name:
+            return self.family.load(name.replace("_", "-"))
+        exhibits: Mapping[str, Exhibit] = import_module(f"{self.family.package}.{module}").EXHIBITS
+        return exhibits[name]
 
     def judge(self, claim: Claim, results: Results) -> Judgement:
         """The verdict on a claim; one without an exhibit is not attempted."""
@@ -135,7 +182,8 @@ def load(name: str) -> Paper:
         optional_parts = {
             key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes", "scaled") if key in document
         }
-        return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
+        modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
+        return Paper(name, exhibits, document["title"], document["reference"], modules, claims, **optional_parts)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"{path}: {problem}") from problem
     except KeyError as missing:
@@ -152,6 +200,8 @@ def _changes() -> Sequence[Mapping[str, Any]]:
 def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
     parts = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | {key: entry[key] for key in _OPTIONAL if key in entry}
     rests_on = [parameters[name] for name in entry.get("rests_on", ())]
+    if "cause" in entry:
+        parts.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"
     changes = [{key: text for key, text in each.items() if key != "claims"} for each in _changes() if name in each["claims"]]
     return Claim(paper, rests_on=rests_on, changes=changes, values=entry, **parts)

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.page_access.plan import LEAST_FRAMES
-from flashsim.core.protocols import Label, Sink
-from flashsim.core.request import READ, Completions, Integers, Requests, response_times, total
+from flashsim.core.request import Integers
 from flashsim.core.rng import generator
-from flashsim.core.units import KIB, SECONDS
+from flashsim.core.units import KIB, MB, MICROSECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
@@ -25,7 +24,7 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.runs.drives import DriveInUse, disk_of
+from flashsim.studies.runs.drives import DriveInUse, TimedDrive, disk_of
 from flashsim.studies.runs.jobs import Job, Settings
 
 DEVICE = "mtron-msd-sata3025-16gb"
@@ -125,32 +124,12 @@ def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
     return np.minimum(1, high * weights)[draw.permutation(pages)]
 
 
-@dataclass
-class IoTimes(Sink):
-    """Total times of reads and of writes of a run, ns."""
-
-    read: int = 0
-    write: int = 0
-
-    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
-        assert completions is not None
-        spent = total(response_times(completions))
-        if requests["operation"][0] == READ:  # of each record all are of one kind
-            self.read += spent
-        else:
-            self.write += spent
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 def execute(
-    files: tuple[HeapFile, HeapFile], algorithm: Algorithm, drives: Sequence[Mapping[str, Any]] = ({},), sink: Sink | None = None
-) -> tuple[list[Run], Mapping[str, int]]:
-    """A join on drives like the paper's, with some parameters changed: what it cost each, and what the first one counted."""
-    machines = [Machine([DriveInUse(DEVICE, changes).device(0)]) for changes in drives]
-    machines[0].sink = sink
-    return list(run(lambda: algorithm, files, machines)), machines[0].devices[0].statistics()
+    files: tuple[HeapFile, HeapFile], algorithm: Algorithm, drives: Sequence[Mapping[str, Any]] = ({},)
+) -> tuple[list[Run], list[TimedDrive]]:
+    """A join on drives like the paper's, with some parameters changed."""
+    timed = [TimedDrive(DriveInUse(DEVICE, changes).load()) for changes in drives]
+    return list(run(lambda: algorithm, files, [Machine([drive]) for drive in timed])), timed
 
 
 def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
@@ -167,15 +146,63 @@ def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, flo
     """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
     of_run = Setup(**setup)
     files = inputs(of_run, scale, seed)
-    times = IoTimes()
-    (run,), continued = execute(files, algorithm_of(of_run, files, scale), sink=times)
-    total = run.total()
+    (run,), (drive,) = execute(files, algorithm_of(of_run, files, scale))
+    total, continued = run.total(), drive.statistics()
     return {
         "seconds": total.io_time / SECONDS,
-        "read": times.read / SECONDS,
-        "write": times.write / SECONDS,
+        "read": drive.read_time / SECONDS,
+        "write": drive.write_time / SECONDS,
         "sequential_reads": continued["continued_reads"],
         "random_reads": total.pages_read - continued["continued_reads"],
         "sequential_writes": continued["continued_writes"],
         "random_writes": total.pages_written - continued["continued_writes"],
     }
+
+
+#: Other values of the drive's parameters, ns and bytes a second.
+DRIVES: dict[str, dict[str, int]] = {
+    "as the worked example demands": {},
+    "random reads of 0.08 ms": {"read": 8 * MICROSECONDS, "read_latency": 39 * MICROSECONDS},
+    "random reads of 0.1 ms": {"read_latency": 59 * MICROSECONDS},
+    "reads in sequence as dear as at random": {"continuation_latency": 49 * MICROSECONDS, "link_write_rate": 330 * MB},
+    "pages in sequence cost their transfer alone": {"continuation_latency": 1},
+    "0.2 and 0.4 ms a request (table I)": {"continuation_latency": 0, "continuation_limit": 0}
+    | {"read_latency": 200 * MICROSECONDS, "write_latency": 400 * MICROSECONDS},
+}
+#: Variants of graph-based fetching: bytes of a result in the graph, and the first among segments with as few pages missing.
+GRAPHS: dict[str, dict[str, Any]] = {f"{size} bytes a result in the graph": {"entry_bytes": size} for size in (16, 56, 96)}
+GRAPHS |= {"ties: the fewest results first": {"ties": "fewest"}, "ties: any segment": {"ties": "any"}}
+
+
+def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
+    """I/O seconds on every drive, JSON-ready."""
+    of_run = Setup(**setup)
+    files = inputs(of_run, scale, seed)
+    algorithm = algorithm_of(of_run, files, scale, **GRAPHS.get(graph, {}))
+    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
+    return [run.total().io_time / SECONDS for run in runs]
+
+
+#: The worked example's tables: pages, tuples a page, and the bytes of one.  Digests of 16 bytes are then 6 and 9 % of a tuple, and fill
+#: 600 and 450 pages.
+_EXAMPLE = {"customer": (10_000, 30, 266), "orders": (5_000, 45, 177)}
+
+
+def count_pages(seed: int) -> list[int]:
+    """Page accesses of sort-merge and of DigestJoin in the worked example, in the order of the published ones; JSON-ready.
+
+    No tuples join: what the second phase fetches is not of the example.
+    """
+    draw = generator(seed, "li2009", "example")
+    customer, orders = (
+        table(name, 2 * draw.permutation(pages * per_page) + side, size, 8 * KIB)
+        for side, (name, (pages, per_page, size)) in enumerate(_EXAMPLE.items())
+    )
+    by_join = {}
+    for join in (BASIC, "digest"):
+        parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive")
+        (run,), _ = execute((customer, orders), plan(join, customer, orders, parameters))
+        by_join[join] = {phase.name: phase.pages for phase in run.phases}
+    basic, digest = sum(by_join[BASIC].values()), sum(by_join["digest"].values())
+    projected = by_join["digest"]["project"]
+    return [by_join[BASIC]["sort"], basic, projected, digest - projected, digest, basic - digest]

@@ -133,9 +133,43 @@ def statement(
     return Cell(name, words, tuple(values), holds=holds, equal=alike, **more)
 
 
+def difference(name: str, published: float, measured: float | None, limit: float) -> Cell:
+    """A published difference, and ours within so many points; equal runs have none."""
+    return number(name, published, measured, limit, points=True, equal=(0.0,))
+
+
+def differences(name: str, words: str, values: Sequence[float | None], holds: Callable[..., bool]) -> Cell:
+    """A statement on percentages that are 0 if all runs are the same."""
+    return statement(name, words, values, holds, 0, digits=1)
+
+
+def ratio(first: float | None, second: float | None) -> float | None:
+    """The first value over the second; None where a run is missing."""
+    return first / second if first is not None and second else None
+
+
+def saving(first: float | None, second: float | None) -> float | None:
+    """Percent by which the first value is below the second; None where a run is missing."""
+    share = ratio(first, second)
+    return None if share is None else 100 * (1 - share)
+
+
+def crossing(points: Sequence[tuple[float, float | None]]) -> float:
+    """Place where ratios at ascending places first pass 1, on a line between two places; `NONE` if they do not."""
+    for (before, low), (after, high) in pairwise((place, share) for place, share in points if share is not None):
+        if low <= 1 < high:
+            return before + (after - before) * (1 - low) / (high - low)
+    return NONE
+
+
 def less(margin: float) -> Callable[..., bool]:
     """True if the first value is below each of the others by more than a share of it."""
     return lambda first, *others: first * (1 + margin) < min(others)
+
+
+def within(factor: float) -> Callable[..., bool]:
+    """True if the largest value is at most so many times the least."""
+    return lambda *values: max(values) <= factor * min(values)
 
 
 def rising(margin: float) -> Callable[..., bool]:

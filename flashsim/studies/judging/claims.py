@@ -69,7 +69,7 @@ class Claim:
     cause
         Why it differs, as an experiment has shown, or an empty text.
     experiment
-        What `flashsim reproduce` takes to make the experiment again.
+        What `flashsim reproduce` takes to make the experiment again; of a paper's file, the claim's exhibit unless it says another.
     published
         Published values by row.
     stated

@@ -12,8 +12,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.request import WRITE, make_requests
+from flashsim.core.request import READ, WRITE, Completions, Integers, Requests, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import MILLISECONDS
 from flashsim.device import presets, scaling
@@ -200,3 +202,21 @@ def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[
             writes = overwrites if presets.load(preset).kind == "ssd" else 0
             drives[machine].append(DriveInUse(preset, {}, True, start, writes, seed + number))
     return drives
+
+
+class TimedDrive(Device):
+    """A drive that also adds up what reads and writes take, ns; those that are handed over at once are one."""
+
+    def __init__(self, preset: presets.Preset) -> None:
+        super().__init__(preset)
+        self.read_time = self.write_time = 0
+
+    def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
+        completions = super().serve(requests, at, settle=settle)
+        reads = requests["operation"] == READ
+        times = response_times(completions)
+        if len(requests) > 1 and requests["dependency"][1] < 0:
+            times = np.where(np.arange(len(times)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
+        self.read_time += int(times[reads].sum())
+        self.write_time += int(times[~reads].sum())
+        return completions

@@ -75,7 +75,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "do2009.runs:run_join": _join,
     "do2009.table1:best_seconds": lambda number, **parameters: 1.0,
     "li2009.runs:run_join": _digest,
-    "li2009.example_runs:count_pages": lambda number, **parameters: [number(place) for place in range(6)],
+    "li2009.runs:count_pages": lambda number, **parameters: [number(place) for place in range(6)],
     "shin2016.runs:run_partition": _partition,
     "shin2016.figure2_runs:bandwidths": _bandwidths,
     "pools.setup:run_pool": _pool,
