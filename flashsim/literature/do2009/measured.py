@@ -10,6 +10,7 @@ from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
 from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
+from flashsim.studies.judging.cells import ratio
 from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.jobs import Results
 from flashsim.studies.runs.joining import CPU, PhaseSeconds
@@ -35,10 +36,6 @@ class Result:
     @property
     def total(self) -> PhaseComparison:
         return self.comparison[-1]
-
-    @property
-    def phases(self) -> tuple[PhaseComparison, ...]:
-        return self.comparison[:-1]
 
     @property
     def io_times(self) -> list[float]:
@@ -76,12 +73,15 @@ class Runs:
         text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")
         return text
 
-    def seconds(self, setup: Setup, machine: str, what: str = "total") -> float | None:
-        """``total``, ``io`` or ``cpu`` seconds of a run."""
+    def seconds(self, setup: Setup, machine: str, what: str = "total", phase: str = "total") -> float | None:
+        """Seconds of a run: ``io``, ``cpu`` or ``total`` (also of its ``first phase`` or ``second phase``), ``user`` or ``kernel``."""
         result = self.get(setup, machine)
-        if result is None:
+        place = {"first phase": 0, "second phase": 1}.get(phase, -1)
+        if result is None or place >= len(result.comparison) - 1:
             return None
-        seconds: float = getattr(result.total, what)
+        if what in ("user", "kernel"):
+            return fmean(getattr(result, what))
+        seconds: float = getattr(result.comparison[place], what)
         return seconds if self._cpu is None or what == "io" else seconds + self._dearer(setup, self._cpu) * fmean(result.user)
 
     def _dearer(self, setup: Setup, cpu: CpuModel) -> float:
@@ -89,10 +89,10 @@ class Runs:
         work = self._results[setup.job(self.settings)]["work"]
         return cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1
 
-    def speedup(self, setup: Setup, what: str) -> float | None:
+    def speedup(self, setup: Setup, what: str, phase: str = "total") -> float | None:
         """HDD over SSD seconds."""
-        hdd, ssd = (self.seconds(setup, machine, what) for machine in ("HDD", "SSD"))
-        return hdd / ssd if hdd is not None and ssd else None
+        hdd, ssd = (self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD"))
+        return ratio(hdd, ssd)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -11,7 +11,7 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from flashsim.studies.judging.cells import Cell, null_cells
+from flashsim.studies.judging.cells import Cell, null_cells, number
 
 
 class Verdict(Enum):
@@ -106,6 +106,16 @@ class Claim:
     def name(self) -> str:
         """Name of paper and claim: ``do2009/table1``."""
         return f"{self.paper}/{self.id}"
+
+    def grid(self, columns: Sequence[Any], measured: Callable[[str, Any], tuple[str, float | None, str]]) -> list[Cell]:
+        """A cell for each published number, by row and column; `measured` says its name, our value, and the id of its run, if one."""
+        limit = self.limits["each"]
+        return [
+            number(name, published, value, limit, row=row, place=place if isinstance(column, str) else column, runs=(run,) if run else ())
+            for row, numbers in self.published.items()
+            for place, (column, published) in enumerate(zip(columns, numbers, strict=True))
+            for name, value, run in [measured(row, column)]
+        ]
 
 
 @dataclass(frozen=True)
