@@ -13,10 +13,8 @@ import numpy as np
 from flashsim.core.units import SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel
 from flashsim.execution.requests import HOST, Work
-from flashsim.literature.base import load
-from flashsim.literature.shin2016.runs import CPU, N_HASH, TRADITIONAL, TUPLES
-from flashsim.literature.shin2016.table1 import CALIBRATION, COLUMNS, MEMORY
-from flashsim.studies.judging.claims import Claim
+from flashsim.literature.shin2016.runs import CPU, DEVICES, N_HASH, TRADITIONAL, TUPLES
+from flashsim.literature.shin2016.table1 import CALIBRATION, published
 
 #: Commands to the drive, of at most 128 KiB, and calls of the runs that calibrate, counted by these runs.
 COUNTED: Mapping[tuple[str, int], tuple[int, int]] = {
@@ -31,18 +29,16 @@ _EVERY_TUPLE = (Work.READ_TUPLE, Work.HASH, Work.WRITE_TUPLE)
 _CORES = 6
 
 
-def published(claim: Claim, method: str, memory: int) -> float:
-    """Total less read and write seconds, the mean of the drives."""
-    rows = [values[MEMORY.index(memory)] for values in claim.published.values()]
-    total, read, write = (COLUMNS.index((method, what)) for what in ("total", "read", "write"))
-    return fmean(row[total] - row[read] - row[write] for row in rows)
+def host_seconds(method: str, memory: int) -> float:
+    """Published total less read and write seconds, the mean of the drives."""
+    total, read, write = ([published(drive, method, what)[memory] for drive in DEVICES] for what in ("total", "read", "write"))
+    return fmean(all - reads - writes for all, reads, writes in zip(total, read, write, strict=True))
 
 
 def fitted() -> tuple[CpuModel, list[str]]:
     """The preset, its prices rounded, and what is said above them."""
-    claim = load("shin2016").claim("table1")
     counts = np.array([[TUPLES, *COUNTED[cell]] for cell in COUNTED], np.float64)
-    seconds = np.array([published(claim, *cell) for cell in COUNTED])
+    seconds = np.array([host_seconds(*cell) for cell in COUNTED])
     prices = np.linalg.lstsq(counts, seconds * SECONDS, rcond=None)[0]
     per_tuple, per_request, per_call = (float(f"{price:.3g}") for price in prices)
     third = float(f"{per_tuple / len(_EVERY_TUPLE):.3g}")

@@ -4,22 +4,19 @@ Every number is an execution of the partition phase in virtual time, with the pu
 exhibits.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cache
 
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
+from flashsim.literature.shin2016.table1 import MEMORY
 from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
 from models.partition_buffers import PartitionProblem, published, ruled
 from models.partition_costs import Division, Input
 
 TITLE = "What the paper left open: where N-Hash pays"
-#: MB, as in table 1.
-MEMORY = (5, 10, 20, 30, 50, 100, 200)
 #: Share of the other exhibits' tuples.
 TUPLES_SHARE = 0.1
 
@@ -45,19 +42,19 @@ def setup_of(method: str, division: Division) -> Setup:
     return Setup(method, division.buckets, division.output, division.input, sub_buffer=sub_buffer)
 
 
-def runs(memory: int) -> Iterator[tuple[Setup, list[str]]]:
+def runs(memory: int) -> dict[Setup, list[str]]:
     """Runs with so much memory, and their drives: drives with the same buffers share a pass."""
     names = drives()
     paper = published(problem(names[0], memory))
-    yield setup_of(TRADITIONAL, paper), names
-    yield setup_of(N_HASH, paper), names
-    for division in dict.fromkeys(best(name, memory) for name in names):
-        if division != paper:
-            yield setup_of(N_HASH, division), [name for name in names if best(name, memory) == division]
+    by_setup = {setup_of(method, paper): names for method in (TRADITIONAL, N_HASH)}
+    for name in names:
+        if best(name, memory) != paper:
+            by_setup.setdefault(setup_of(N_HASH, best(name, memory)), []).append(name)
+    return by_setup
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    return [_job(settings, *run) for memory in MEMORY for run in runs(memory)]
+    return [_job(settings, *run) for memory in MEMORY for run in runs(memory).items()]
 
 
 def _job(settings: Settings, setup: Setup, names: list[str]) -> Job:
@@ -65,32 +62,24 @@ def _job(settings: Settings, setup: Setup, names: list[str]) -> Job:
     return Job.of(run_partition, f"{setup.name}, every drive", setup=vars(setup), scale=scale, seed=settings.seed, devices=devices)
 
 
-def seconds(results: Results, drive: str, memory: int) -> dict[str, float]:
-    """Seconds of reading, writing and computing by the original, by N-Hash and with the rule's buffers, as at scale 1."""
-    by_kind: dict[str, float] = {}
-    paper = published(problem(drive, memory))
-    for setup, names in runs(memory):
-        times = results.get(_job(results.settings, setup, names)) if drive in names else None
-        if times:
-            kind = TRADITIONAL if setup.method == TRADITIONAL else N_HASH if setup == setup_of(N_HASH, paper) else "best"
-            by_kind[kind] = times[drive]["total"] / (results.settings.scale * TUPLES_SHARE)
-    if N_HASH in by_kind:
-        by_kind.setdefault("best", by_kind[N_HASH])
-    return by_kind
+def seconds(results: Results, drive: str, memory: int) -> list[float]:
+    """Seconds of the original, of N-Hash and with the rule's buffers, as at scale 1; none if a run is missing."""
+    paper, names = published(problem(drive, memory)), runs(memory)
+    setups = [setup_of(TRADITIONAL, paper), setup_of(N_HASH, paper), setup_of(N_HASH, best(drive, memory))]
+    times = [results.get(_job(results.settings, setup, names[setup])) for setup in setups]
+    return [each[drive]["total"] / (results.settings.scale * TUPLES_SHARE) for each in times if each] if all(times) else []
 
 
 def sections(results: Results) -> list[Section]:
-    cells = {(drive, memory): seconds(results, drive, memory) for drive in drives() for memory in MEMORY}
-    if not all(len(cell) == 3 for cell in cells.values()):
+    cells = {drive: [seconds(results, drive, memory) for memory in MEMORY] for drive in drives()}
+    if not all(all(row) for row in cells.values()):
         return []
-    pays: list[list[Entry]] = []
-    gains: list[list[Entry]] = []
-    for drive in drives():
-        row = [cells[drive, memory] for memory in MEMORY]
-        pays.append([drive, *(cell[TRADITIONAL] / cell[N_HASH] for cell in row)])
-        gains.append([drive, "simulated", *(100 * (cell[N_HASH] / cell["best"] - 1) for cell in row)])
+    pays, gains = list[list[Entry]](), list[list[Entry]]()
+    for drive, row in cells.items():
+        pays.append([drive, *(original / n_hash for original, n_hash, _ in row)])
+        gains.append([drive, "simulated", *(100 * (n_hash / least - 1) for _, n_hash, least in row)])
         gains.append([drive, "closed form", *(_gain_of_formula(drive, memory) for memory in MEMORY)])
-        gains.append([drive, "over the original", *(100 * (cell[TRADITIONAL] / cell["best"] - 1) for cell in row)])
+        gains.append([drive, "over the original", *(100 * (original / least - 1) for original, _, least in row)])
     header = [f"{memory} MB" for memory in MEMORY]
     where = (
         "How many times as fast N-Hash is as the original method, seconds of the whole partition phase with the paper's CPU and the "
@@ -102,12 +91,8 @@ def sections(results: Results) -> list[Section]:
         "form, over the published rule; and over the original method with the published buffers. Below a gain of 2 % by the closed form "
         "the published buffers stay."
     )
-    return [
-        Section(TITLE, where, [Table(["drive", *header], pays, "every-drive", digits=2)]),
-        Section(
-            "What the paper left open: buffers divided for a drive", divided, [Table(["drive", "", *header], gains, "divided", digits=1)]
-        ),
-    ]
+    tables = Table(["drive", *header], pays, "every-drive", digits=2), Table(["drive", "", *header], gains, "divided", digits=1)
+    return [Section(TITLE, where, tables[:1]), Section("What the paper left open: buffers divided for a drive", divided, tables[1:])]
 
 
 def _gain_of_formula(drive: str, memory: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,19 +13,20 @@ import pyarrow as pa
 from algorithms.files import temporary_files
 from algorithms.hashing.buckets import partition
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
-from flashsim.core.request import READ, Completions, Integers, Requests, response_times
-from flashsim.core.units import SECONDS
+from flashsim.core.request import Integers
+from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.device import presets
-from flashsim.device.device import Device
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase, Read, Request, rewrite
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
+from flashsim.studies.runs.drives import DriveInUse, TimedDrive
 from flashsim.studies.runs.jobs import Job, Settings
 from models.allocation.grace_hash import grace_hash
 
@@ -102,24 +103,6 @@ def orders(scale: float, seed: int) -> HeapFile:
     return heap_file(Relation("orders", "o_custkey", records.keys.astype(np.int32), records), PAGE_SIZE, page_format="postgresql")
 
 
-class TimedDrive(Device):
-    """A drive that also adds up what reads and writes take, ns; those that are handed over at once are one."""
-
-    def __init__(self, preset: presets.Preset) -> None:
-        super().__init__(preset)
-        self.read_time = self.write_time = 0
-
-    def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
-        completions = super().serve(requests, at, settle=settle)
-        reads = requests["operation"] == READ
-        times = response_times(completions)
-        if len(requests) > 1 and requests["dependency"][1] < 0:
-            times = np.where(np.arange(len(times)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
-        self.read_time += int(times[reads].sum())
-        self.write_time += int(times[~reads].sum())
-        return completions
-
-
 def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Mapping[str, str] = DEVICES) -> dict[str, Any]:
     """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
     return on_drives(Setup(**setup), {drive: presets.load(preset) for drive, preset in devices.items()}, scale, seed)
@@ -135,6 +118,30 @@ def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, 
         times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
         by_drive[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
     return by_drive
+
+
+#: Values of the drives' parameters by assumption that is changed; without half of its channels a drive has as much flash, on larger dies.
+VARIANTS: Mapping[str, Callable[[SsdParameters], dict[str, int]]] = {
+    "as assumed": lambda usual: {},
+    "no write buffer": lambda usual: {"write_buffer": 0},
+    "write buffer of 64 KiB": lambda usual: {"write_buffer": 64 * KIB},
+    "write buffer of 256 KiB": lambda usual: {"write_buffer": 256 * KIB},
+    "write buffer of 4 MiB": lambda usual: {"write_buffer": 4 * MIB},
+    "half the channels": lambda usual: {"channels": usual.channels // 2, "blocks_per_plane": 2 * usual.blocks_per_plane},
+    "programs take half as long": lambda usual: {
+        "write_latency": usual.write_latency - usual.program // 2, "program": usual.program // 2,
+    },
+}  # fmt: skip
+
+
+def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
+    """One run on drives that differ from the presets in one assumption, JSON-ready: as `run_partition`, by drive and variant."""
+    drives = dict[str, presets.Preset]()
+    for drive, name in DEVICES.items():
+        usual = presets.load(name).flash
+        assert usual is not None
+        drives |= {f"{drive}, {variant}": DriveInUse(name, changes(usual)).load() for variant, changes in VARIANTS.items()}
+    return on_drives(Setup(**setup), drives, scale, seed)
 
 
 def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:

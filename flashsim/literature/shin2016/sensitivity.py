@@ -3,13 +3,9 @@
 from collections.abc import Collection
 from statistics import median
 
-from flashsim.literature.base import load
-from flashsim.literature.shin2016.runs import DEVICES, METHODS, Setup, grace_setup
-from flashsim.literature.shin2016.sensitivity_runs import VARIANTS, varied
-from flashsim.literature.shin2016.table1 import COLUMNS, MEMORY
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.shin2016.runs import DEVICES, METHODS, N_HASH, TRADITIONAL, VARIANTS, grace_setup, varied
+from flashsim.literature.shin2016.table1 import published
 
 TITLE = "What the drives' inside matters"
 #: Share of the relation: enough for rows whose buffers are small.
@@ -18,31 +14,30 @@ _SHARE, _ROWS = 0.1, (10, 20, 30)
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Both methods in some rows, all drives and variants in one pass."""
-    return [_job(grace_setup(memory).by(method), settings) for memory in _ROWS for method in METHODS]
+    return [_job(memory, method, settings) for memory in _ROWS for method in METHODS]
 
 
-def _job(setup: Setup, settings: Settings) -> Job:
-    scale = settings.scale * _SHARE
+def _job(memory: int, method: str, settings: Settings) -> Job:
+    setup, scale = grace_setup(memory).by(method), settings.scale * _SHARE
     return Job.of(varied, f"{setup.name}, drives that differ in one assumption", setup=vars(setup), scale=scale, seed=settings.seed)
 
 
 def sections(results: Results) -> list[Section]:
     """Errors of reads and writes, by drive and variant."""
-    claim, settings = load("shin2016").claim("table1"), results.settings
-    rows: list[list[Entry]] = []
-    for variant in VARIANTS:
-        row: list[Entry] = [variant]
+    runs = {
+        (memory, method): results.get(_job(memory, method, results.settings), {}) for memory in _ROWS for method in (N_HASH, TRADITIONAL)
+    }
+    if not all(runs.values()):
+        return []
+    rows: list[list[Entry]] = [[variant] for variant in VARIANTS]
+    for row in rows:
         for drive in DEVICES:
-            errors = {"read": list[float](), "write": list[float]()}
-            for memory in _ROWS:
-                for method, what in (column for column in COLUMNS if column[1] in errors):
-                    seconds = results.get(_job(grace_setup(memory).by(method), settings), {}).get(f"{drive}, {variant}")
-                    if not seconds:
-                        return []
-                    published = float(claim.published[drive][MEMORY.index(memory)][COLUMNS.index((method, what))])
-                    errors[what].append(100 * (seconds[what] / (settings.scale * _SHARE) / published - 1))
-            row += [f"{median(map(abs, each)):.0f} (worst {max(each, key=abs):+,.0f})" for each in errors.values()]
-        rows.append(row)
+            for what in ("read", "write"):
+                errors = [
+                    100 * (run[f"{drive}, {row[0]}"][what] / (results.settings.scale * _SHARE) / published(drive, method, what)[memory] - 1)
+                    for (memory, method), run in runs.items()
+                ]
+                row.append(f"{median(map(abs, errors)):.0f} (worst {max(errors, key=abs):+,.0f})")
     header = ["drives", *(f"{drive}: {what}, %" for drive in DEVICES for what in ("reads", "writes"))]
     sizes = ", ".join(map(str, _ROWS))
     text = (

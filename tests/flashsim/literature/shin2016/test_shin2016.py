@@ -14,7 +14,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
 from flashsim.literature.base import load
-from flashsim.literature.shin2016 import cpu_fit, figure4
+from flashsim.literature.shin2016 import cpu_fit, figures
 from flashsim.literature.shin2016.runs import (
     CPU,
     DEVICES,
@@ -87,10 +87,10 @@ def test_the_cpu_preset_is_what_the_fit_prints() -> None:
 
 
 def test_prices_give_the_rows_that_they_were_fitted_to() -> None:
-    claim, model = load("shin2016").claim("table1"), cpus.load(CPU)
+    model = cpus.load(CPU)
     for (method, memory), (commands, calls) in cpu_fit.COUNTED.items():
         seconds = (3 * TUPLES * model.user["hash"] + commands * model.per_request["ssd"] + calls * model.per_call["ssd"]) / 1e9
-        assert memory in CALIBRATION and seconds == pytest.approx(cpu_fit.published(claim, method, memory), rel=0.05)
+        assert memory in CALIBRATION and seconds == pytest.approx(cpu_fit.host_seconds(method, memory), rel=0.05)
 
 
 def made(paper_claim: str, result: Callable[[dict[str, Any]], Any]) -> Judgement:
@@ -165,9 +165,9 @@ def test_claims_at_a_small_scale() -> None:
 
 
 def test_fixed_partitions_use_all_memory() -> None:
-    for _, _, setup, _ in figure4._POINTS:
+    for _, _, (setup, _) in figures.POINTS["fig4"]:
         assert setup.buckets * setup.output + setup.input <= 128 * 452
-    assert figure4.setup(8, 512).output == 1
+    assert figures.fixed(8, 512).output == 1
 
 
 @pytest.mark.slow

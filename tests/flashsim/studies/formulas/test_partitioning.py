@@ -57,7 +57,7 @@ def test_simulated_seconds_at_the_published_memory(memory: int) -> None:
     Of one it is within 10 %: its reads wait for programs of 2 ms, which single writes of a page make more often than the model has it.
     """
     share, taken = 0.01, {}
-    for setup, names in runs(memory):
+    for setup, names in runs(memory).items():
         made = run_partition(vars(setup), share, 1, {name: name for name in names})
         taken |= {(setup, name): made[name]["total"] for name in names}
     for name in FLASH:
@@ -74,8 +74,8 @@ def test_simulated_seconds_at_the_published_memory(memory: int) -> None:
 
 
 def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
-    assert CPU and all(len(names) == len(set(names)) for memory in MEMORY for _, names in runs(memory))
-    assert sum(len(names) for _, names in runs(5)) <= 3 * len(FLASH)
+    assert CPU and all(len(names) == len(set(names)) for memory in MEMORY for names in runs(memory).values())
+    assert sum(map(len, runs(5).values())) <= 3 * len(FLASH)
 
 
 @pytest.mark.parametrize("name", ["micron-p300", "ocz-core-60gb", "nvme-tlc-1tb"])
