@@ -1,18 +1,19 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flashsim.core.units import MINUTES
+from flashsim.core.units import GIB, MINUTES
+from flashsim.literature.base import Cell, Job, Results, Settings
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
-from flashsim.studies.judging.cells import Cell
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.studies.judging.cells import ratio
 
 #: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.
 SHARE = 0.01
 #: Steady throughput is that of the last two hours.
 STEADY = 20
+LAST = slice(-STEADY, None)
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ DISKS = (Disks("table 3.1", 1.0, 727_000), Disks("disks 1.5 times as fast", 1.5,
 PUBLISHED, FITTED = DISKS
 
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
-
-
+#: Designs of all benchmarks; CW is of TPC-E only.
+COMPARED = ("none", "dw", "lc", "tac")
 #: Parts of the SSD's frames.
 PARTITIONS = {"partitions": 16}
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
@@ -70,12 +71,20 @@ def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINU
     return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
 
 
-def job(setup: PoolSetup, settings: Settings) -> Job:
-    return Job.of(run_pool, _label(setup), setup=vars(at_scale(setup, settings.scale * SHARE, settings)))
+def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
+    """DW on the machine of chapter 4 with 2,000 warehouses or 20,000 customers, and the recovery intervals of section 4.4.1.
+
+    How many pages the background writer writes at the same time is an assumption: so it writes all the time, as section 4.2.1.2 tells.
+    """
+    setup, minutes = (tpc_c(2000, "dw", PUBLISHED), 30.0) if benchmark == "TPC-C" else (tpc_e(230, "dw", PUBLISHED), 7.5)
+    options = PARTITIONS | {"cleaners": 8, "sharp": 0, "expands_for_ssd": int(expands)}
+    options |= {"checkpoint": round(minutes * MINUTES), "work": setup.options.get("work", 0)}
+    return replace(setup, devices=devices(PUBLISHED.faster, "4.3"), memory=24 * GIB, interval=2 * MINUTES, options=options)
 
 
-def at_scale(setup: PoolSetup, scale: float, settings: Settings) -> PoolSetup:
-    return replace(setup, scale=scale, seed=settings.seed)
+def at_scale(setup: PoolSetup, scale: float, settings: Settings) -> dict[str, Any]:
+    """The setup's values, JSON-ready."""
+    return vars(replace(setup, scale=scale, seed=settings.seed))
 
 
 def disks_of(setup: PoolSetup) -> str:
@@ -97,27 +106,35 @@ def _label(setup: PoolSetup) -> str:
     return ", ".join(parts)
 
 
-class Runs:
-    """Results by setup."""
+def job(setup: PoolSetup, settings: Settings) -> Job:
+    """The run of a system whose devices have rates."""
+    return Job.of(run_pool, _label(setup), setup=at_scale(setup, settings.scale * SHARE, settings))
 
-    def __init__(self, results: Results) -> None:
-        self._results = results
+
+class Runs:
+    """Results of a paper's runs by setup, of those that `job` makes of setups."""
+
+    def __init__(self, results: Results, job: Callable[[PoolSetup, Settings], Job] = job) -> None:
+        self.results, self.job = results, job
 
     def series(self, setup: PoolSetup) -> PoolResult | None:
         """Interval by interval; None where the run was not asked for."""
-        output = self._results.get(job(setup, self._results.settings))
+        output = self.results.get(self.job(setup, self.results.settings))
         return PoolResult.of(output) if output else None
+
+    def result(self, setup: PoolSetup) -> PoolResult:
+        """The same of a run that was made."""
+        return PoolResult.of(self.results[self.job(setup, self.results.settings)])
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
         """Events of a counter a second, over the last two hours."""
         result = self.series(setup)
-        return None if result is None else result.rate(what, slice(-STEADY, None))
+        return None if result is None else result.rate(what, LAST)
 
     def over(self, setup: PoolSetup, other: PoolSetup) -> float | None:
-        mine, its = self.steady(setup), self.steady(other)
-        return mine / its if mine is not None and its else None
+        return ratio(self.steady(setup), self.steady(other))
 
 
-def of_readings(cells: Callable[[Disks], list[Cell]]) -> list[Cell]:
+def of_readings(cells: Callable[[Disks], list[Cell]], readings: Sequence[Disks] = DISKS) -> list[Cell]:
     """The cells of each reading of the disks: the published one is the claim's own, the other a variant."""
-    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in DISKS for cell in cells(disks)]
+    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in readings for cell in cells(disks)]

@@ -1,17 +1,14 @@
 """TPC-H: table 3.3, figures 3.1 (g) and (h)."""
 
 from collections.abc import Collection, Mapping
+from itertools import product
 
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import load
+from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
-from flashsim.literature.do2012.tpc_h_runs import run_tests
+from flashsim.literature.do2012.simulations import run_tests
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging.cells import Cell, number
-from flashsim.studies.judging.claims import Claim
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.studies.judging.cells import number, ratio
 
 #: Scale factors, and how small each is run beside the paper's other runs: 100 as small as 30; and how small any may be.
 _SCALES, _LEAST = {30: 1.0, 100: 0.3}, 0.001
@@ -47,7 +44,7 @@ def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSe
 def _job(setup: PoolSetup, settings: Settings) -> Job:
     size = int(setup.workload.partition("=")[2].partition(",")[0])
     label = f"{setup.workload}, {DESIGNS[setup.design]}, {disks_of(setup)}"
-    return Job.of(run_tests, label, setup=vars(at_scale(setup, max(_LEAST, settings.scale * SHARE * _SCALES[size]), settings)))
+    return Job.of(run_tests, label, setup=at_scale(setup, max(_LEAST, settings.scale * SHARE * _SCALES[size]), settings))
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -58,27 +55,25 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [_job(each, settings) for each in [*setups, *(tpc_h(size, design, PUBLISHED, _BY_COSTS) for size, design in _BY_COSTS_TOO)]]
 
 
-def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float] | None:
+def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float]:
     output = results.get(_job(setup, results.settings))
-    return output["figures"] if output else None
+    return output["figures"] if output else {}
+
+
+def _published(claim: Claim, figure: str, size: int) -> dict[str, float]:
+    """A figure by design."""
+    return dict(zip((*_COMPARED, "none"), claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"], strict=True))
 
 
 def cells(claim: Claim, results: Results) -> list[Cell]:
     """Figures over those without an SSD, a row a figure, with each reading of the disks."""
-    return of_readings(lambda disks: _cells(claim, results, disks))
+    return of_readings(lambda disks: [_cell(claim, results, disks, *place) for place in product(_SCALES, _FIGURES, _COMPARED)])
 
 
-def _cells(claim: Claim, results: Results, disks: Disks) -> list[Cell]:
-    every = []
-    for size in _SCALES:
-        for figure in _FIGURES:
-            *with_ssd, none = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
-            for design, published in zip(_COMPARED, with_ssd, strict=True):
-                mine, its = (_figures(results, tpc_h(size, each, disks)) for each in (design, "none"))
-                measured = mine[figure] / its[figure] if mine and its else None
-                name = f"{figure}, {size}, {DESIGNS[design]}"
-                every.append(number(name, published / none, measured, claim.limits["each"], row=figure, place=size))
-    return every
+def _cell(claim: Claim, results: Results, disks: Disks, size: int, figure: str, design: str) -> Cell:
+    mine, its = (_figures(results, tpc_h(size, each, disks)).get(figure) for each in (design, "none"))
+    published, name = _published(claim, figure, size), f"{figure}, {size}, {DESIGNS[design]}"
+    return number(name, published[design] / published["none"], ratio(mine, its), claim.limits["each"], row=figure, place=size)
 
 
 def sections(results: Results) -> list[Section]:
@@ -86,20 +81,17 @@ def sections(results: Results) -> list[Section]:
     claim = load("do2012").claim("table3.3")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     readings = [(disks.name, disks, _DENSE) for disks in DISKS] + [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)]
-    for name, disks, dense in readings:
-        for size in _SCALES:
-            for design in (*_COMPARED, "none"):
-                output = results.get(_job(tpc_h(size, design, disks, dense), results.settings))
-                if output is None:
-                    continue
-                its = _figures(results, tpc_h(size, "none", disks, dense)) or {}
-                row: list[Entry] = [name, size, DESIGNS[design]]
-                for figure in _FIGURES:
-                    values = claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"]
-                    published, measured = values[(*_COMPARED, "none").index(design)], output["figures"][figure]
-                    row += [published, measured, published / values[-1], measured / its[figure] if its else None]
-                rows.append(row)
-                traffic_rows.append([name, size, DESIGNS[design], *_traffic(output["counts"])])
+    for (name, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):
+        output = results.get(_job(tpc_h(size, design, disks, dense), results.settings))
+        if output is None:
+            continue
+        its = _figures(results, tpc_h(size, "none", disks, dense))
+        row: list[Entry] = [name, size, DESIGNS[design]]
+        for figure in _FIGURES:
+            published, measured = _published(claim, figure, size), output["figures"][figure]
+            row += [published[design], measured, published[design] / published["none"], ratio(measured, its.get(figure))]
+        rows.append(row)
+        traffic_rows.append([name, size, DESIGNS[design], *_traffic(output["counts"])])
     header = [f"{figure}{what}" for figure in _FIGURES for what in (", published", "", " over noSSD, published", " over noSSD")]
     tables = [
         Table(["disks", "scale factor", "design", *header], rows, "tpc-h", 2),

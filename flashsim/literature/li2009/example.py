@@ -4,7 +4,6 @@ from collections.abc import Collection
 
 from flashsim.literature.base import Cell, Claim, Job, Results, Settings
 from flashsim.literature.li2009.runs import count_pages
-from flashsim.studies.judging.cells import number
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -14,4 +13,4 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 def cells(claim: Claim, results: Results) -> list[Cell]:
     """The page counts, each exact."""
     (job,) = jobs([claim.id], results.settings)
-    return [number(name, value, ours, 0) for (name, (value,)), ours in zip(claim.published.items(), results[job], strict=True)]
+    return claim.numbers(results[job])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -106,6 +106,11 @@ class Claim:
     def name(self) -> str:
         """Name of paper and claim: ``do2009/table1``."""
         return f"{self.paper}/{self.id}"
+
+    def numbers(self, measured: Iterable[float | None]) -> list[Cell]:
+        """A cell for each row of one published number, named by the row, and our values in the same order."""
+        limit = self.limits.get("each", 0.0)
+        return [number(row, published, ours, limit) for (row, (published,)), ours in zip(self.published.items(), measured, strict=True)]
 
     def grid(self, columns: Sequence[Any], measured: Callable[[str, Any], tuple[str, float | None, str]]) -> list[Cell]:
         """A cell for each published number, by row and column; `measured` says its name, our value, and the id of its run, if one."""

@@ -79,8 +79,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "shin2016.runs:run_partition": _partition,
     "shin2016.figure2_runs:bandwidths": _bandwidths,
     "pools.setup:run_pool": _pool,
-    "do2012.device_runs:run_on_drives": _pool,
-    "do2012.tpc_h_runs:run_tests": _tests,
+    "do2012.simulations:run_on_drives": _pool,
+    "do2012.simulations:run_tests": _tests,
 }
 
 

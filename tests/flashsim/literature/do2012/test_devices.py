@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from flashsim.core.kernel import compiled
-from flashsim.literature.do2012.device_runs import PARTS, measure_rates, run_on_drives
-from flashsim.literature.do2012.devices import steady
-from flashsim.literature.do2012.runs import PUBLISHED, STEADY, tpc_c
+from flashsim.literature.do2012.drives import steady
+from flashsim.literature.do2012.runs import LAST, PUBLISHED, tpc_c
+from flashsim.literature.do2012.simulations import PARTS, measure_rates, run_on_drives
 from flashsim.pools.setup import PoolResult
-
-LAST = slice(-STEADY, None)
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 

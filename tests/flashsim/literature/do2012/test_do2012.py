@@ -10,10 +10,10 @@ import pytest
 from flashsim.core.kernel import compiled
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import load
-from flashsim.literature.do2012 import filling
-from flashsim.literature.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
+from flashsim.literature.do2012.benchmarks import hours_to_peak
+from flashsim.literature.do2012.runs import FITTED, LAST, PUBLISHED, dual_write, tpc_c
+from flashsim.literature.do2012.simulations import run_tests
 from flashsim.literature.do2012.tpc_h import tpc_h
-from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolResult, PoolSetup
@@ -21,7 +21,6 @@ from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings
 
 SCALE = 0.001
-LAST = slice(-STEADY, None)
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 
@@ -59,10 +58,10 @@ def test_designs_come_in_the_order_of_the_thesis() -> None:
 
 
 def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighbours_until_then() -> None:
-    alone, expanded = (ran(filling.dual_write("TPC-E", expands=expands)) for expands in (False, True))
+    alone, expanded = (ran(dual_write("TPC-E", expands=expands)) for expands in (False, True))
     assert (alone.counts["ssd_used"] < expanded.counts["ssd_used"])[10:20].all()
-    later, sooner = filling.hours_to_peak(alone), filling.hours_to_peak(expanded)
-    assert later and sooner and later > 1.5 * sooner
+    later, sooner = hours_to_peak(alone), hours_to_peak(expanded)
+    assert later > 1.5 * sooner > 0
 
 
 def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_costs_less() -> None:

@@ -1,4 +1,4 @@
-"""The thesis's systems on simulated drives: eight disks, and an SSD with a translation layer, garbage collection and a write buffer."""
+"""The thesis's runs beyond those of `flashsim.pools.setup`: on eight disks and an SSD that are simulated, and the tests of TPC-H."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from flashsim.core.errors import FlashsimError
 from flashsim.core.model import CompiledModel
 from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import GIB, KIB, MICROSECONDS, SECONDS
+from flashsim.core.units import GIB, HOURS, KIB, MICROSECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.engines import finish
@@ -22,6 +23,7 @@ from flashsim.pools.devices import STRIPE, WORN
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.precondition import Precondition, precondition
+from flashsim.studies.runs.drives import DriveInUse
 
 #: The preset nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
 DISKS, DRIVES, FLASH = "seagate-barracuda-7200.12", 8, "iodrive-slc-160gb"
@@ -44,8 +46,7 @@ _MEASURED: dict[str, tuple[str, dict[str, Any], int, int, int, int]] = {
 
 def preset_of(name: str, changes: Mapping[str, Any], parts: int) -> presets.Preset:
     """One of so many parts of a drive with other values of its parameters."""
-    preset = presets.load(name)
-    return part_of(replace(preset, parameters=replace(preset.parameters, **changes)), parts)
+    return part_of(DriveInUse(name, changes).load(), parts)
 
 
 def _steady(occupancy: Sequence[Any], seed: int) -> Precondition:
@@ -134,3 +135,16 @@ def _rate(device: Device, operation: int, span: int, depth: int, seed: int) -> f
     requests["dependency"] = np.maximum(np.arange(count) - depth, -1)
     ends = np.sort(device.serve(requests)["completed"])
     return float((count // 2) * SECONDS / (ends[3 * count // 4] - ends[count // 4]))
+
+
+def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
+    """Run TPC-H's power test and throughput test: figures, when each kind of transaction ended, and what was counted; JSON-ready."""
+    whole = PoolSetup(**setup)
+    run, now, until = whole.build(), 0, whole.time * whole.scale
+    while not run.is_over:
+        if now >= until:
+            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
+        now += round(HOURS * whole.scale)
+        run.run(now)
+    ends = {kind: time / SECONDS for kind, time in run.ended.items()}
+    return {"figures": run.figures(), "ended": ends, "counts": run.counts}

@@ -1,0 +1,369 @@
+"""Figures of chapters 3 and 4 with TPC-C and TPC-E: throughput by design, by checkpoints, and from the beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from flashsim.core.units import HOURS, KIB, MIB, MINUTES
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
+from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
+from flashsim.literature.do2012.runs import (
+    COMPARED,
+    DESIGNS,
+    DISKS,
+    LAST,
+    PUBLISHED,
+    STEADY,
+    Disks,
+    Runs,
+    dual_write,
+    job,
+    of_readings,
+    tpc_c,
+    tpc_e,
+    writing,
+)
+from flashsim.pools.setup import PoolResult, PoolSetup
+from flashsim.studies.judging.cells import difference, number, ratio, rising, saving, statement
+from flashsim.studies.presentation.plots import series_over
+
+#: The setup of a design with a reading of the disks.
+SetupOf = Callable[[str, Disks], PoolSetup]
+Judge = Callable[[Claim, Runs, Disks], list[Cell]]
+
+
+@dataclass(frozen=True)
+class Benchmark(Exhibit):
+    """Claims with their setups and judges, each with each reading of the disks, and what is shown of the runs."""
+
+    claims: Mapping[str, tuple[Callable[[Disks], list[PoolSetup]], Judge]]
+    shown: Callable[[Runs], list[Section]]
+    readings: Sequence[Disks] = DISKS
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        needed = [setups for claim, (setups, _) in self.claims.items() if claim in claims or not claim]
+        return [job(setup, settings) for setups in needed for disks in self.readings for setup in setups(disks)]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        _, judge = self.claims[claim.id]
+        return of_readings(lambda disks: judge(claim, Runs(results), disks), self.readings)
+
+    def sections(self, results: Results) -> list[Section]:
+        return self.shown(Runs(results))
+
+
+def speedups(
+    title: str, name: str, of: str, databases: Sequence[int], setup_of: Callable[..., PoolSetup], designs: Sequence[str], runs: Runs
+) -> list[Section]:
+    """Throughput of each design in the last two hours on each database, absolute and over that without an SSD."""
+    rows: list[list[Entry]] = []
+    counts, states = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes"), ("ssd_used", "ssd_newer", "ssd_invalid")
+    for disks, size, design in product(DISKS, databases, designs):
+        setup = setup_of(size, design, disks)
+        if (series := runs.series(setup)) is not None:
+            reads, from_disk = series.total("ssd_reads", LAST), series.total("disk_reads", LAST)
+            rates = [runs.steady(setup), runs.over(setup, setup_of(size, "none", disks)), 100 * reads / max(1, reads + from_disk)]
+            rates += [*(series.rate(what, LAST) for what in counts), *(100 * series.filled(state, LAST) for state in states)]
+            rows.append([disks.name, str(size), DESIGNS[design], *rates])
+    per_second = (f"{count.replace('ssd', 'SSD').replace('_', ' ')}/s" for count in counts)
+    header = ["disks", of, "design", "transactions/s", "speedup", "SSD hits, %", *per_second, "used, %", "newer, %", "invalid, %"]
+    text = "Means of the last two hours. SSD reads are those of misses, without the cleaner's."
+    return [Section(title, text, [Table(header, rows, name, 1)], on_terminal=True)] if rows else []
+
+
+def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs, smoothed: int = 3) -> list[Section]:
+    """Throughput over time, smoothed over three intervals as the thesis does, or more; a panel a database."""
+    frames, every = [], 0.0
+    for panel, label, setup in ((panel, *line) for panel, lines in panels.items() for line in lines.items()):
+        if (series := runs.series(setup)) is not None:
+            rates, every = smooth(series, smoothed), setup.interval / MINUTES
+            hours = (np.arange(len(rates)) + (smoothed + 1) / 2) * every / 60
+            frames.append(pd.DataFrame({"panel": panel, "hours": hours, "design": label, "transactions/s": rates}))
+    if not frames:
+        return []
+    picture = series_over(pd.concat(frames), "hours", "transactions/s", "design", ["panel"], "hours")
+    return [Section(title, f"Means over {smoothed * every:g} minutes.", pictures={name: picture})]
+
+
+def smooth(series: PoolResult, intervals: int) -> npt.NDArray[np.float64]:
+    """Transactions a second in the mean over so many intervals, wherever there are so many."""
+    return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
+
+
+_WAREHOUSES, _LIMITS = (1000, 2000, 4000), (10, 50, 90)
+
+
+def _designs(disks: Disks, designs: Sequence[str]) -> list[PoolSetup]:
+    return [tpc_c(size, design, disks) for size in _WAREHOUSES for design in designs]
+
+
+def over_lc(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """LC over other designs."""
+    return claim.numbers(runs.over(tpc_c(2000, "lc", disks), tpc_c(2000, design, disks)) for design in ("none", "dw", "tac"))
+
+
+def limits(disks: Disks) -> list[PoolSetup]:
+    """LC with 4,000 warehouses by lambda."""
+    return [tpc_c(4000, "lc", disks, limit) for limit in _LIMITS]
+
+
+def over_limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """The highest lambda over others."""
+    *others, most = limits(disks)
+    return claim.numbers(runs.over(most, other) for other in others)
+
+
+def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """Percent of the SSD in pages that are not valid."""
+
+    def invalid(size: int, design: str) -> float | None:
+        result = runs.series(tpc_c(size, design, disks))
+        return None if result is None else 100 * result.filled("ssd_invalid", LAST)
+
+    small, middle, large = waste = [invalid(size, "tac") for size in _WAREHOUSES]
+    others = [invalid(size, design) for size in _WAREHOUSES for design in ("dw", "lc")]
+    return [
+        *claim.numbers(waste),
+        statement("TAC, 1K, 4K and 2K, %", "rising", [small, large, middle], rising(claim.limits["rise"]), digits=1),
+        statement("DW and LC, %", "none", others, lambda *all: not any(all), 0, digits=1),
+    ]
+
+
+def _shown_c(runs: Runs) -> list[Section]:
+    """Throughput, speedups and what devices do in the last two hours, throughput from the beginning, and LC by lambda."""
+    parts = speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
+    lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in COMPARED} for size in _WAREHOUSES[1:]}
+    parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
+    rows: list[list[Entry]] = []
+    for disks in DISKS:
+        for limit, setup in zip(_LIMITS, limits(disks), strict=True):
+            if (series := runs.series(setup)) is not None:
+                newer = 100 * series.filled("ssd_newer", LAST)
+                rows.append([disks.name, limit, runs.steady(setup), series.rate("cleanings", LAST), newer])
+    table = Table(["disks", "lambda, %", "transactions/s", "cleaner's writes/s", "newer than disk, % of the SSD"], rows, "tpc-c-lambda", 1)
+    return [*parts, *([Section("LC with 4,000 warehouses by lambda (figure 3.7)", "", [table], on_terminal=True)] if rows else [])]
+
+
+#: The sweep of `peak`; the working set is 63 % of the database, and equals the SSD at 222 GB.
+_SIZES, _SWEEP, _MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
+
+
+def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """Designs over no SSD with TPC-E."""
+    return [
+        number(
+            f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), claim.limits["each"]
+        )
+        for (gain,), size in zip(claim.published.values(), _SIZES, strict=True)
+        for design in COMPARED[1:]
+    ]
+
+
+def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    gains = {size: runs.over(tpc_e(size, "dw", disks), tpc_e(size, "none", disks)) for size in _SWEEP}
+    others = [gain for size, gain in gains.items() if size != _MIDDLE]
+    words, above = f"the first, with {_MIDDLE} GB, above each", 1 + claim.limits["margin"]
+    return [statement("gains over the database's size", words, [gains[_MIDDLE], *others], lambda first, *all: first > above * max(all))]
+
+
+def _clean_write(disks: Disks) -> list[PoolSetup]:
+    return [tpc_e(_MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
+
+
+def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """Percent by which CW's throughput is below that of DW and LC."""
+    mine, *others = map(runs.steady, _clean_write(disks))
+    pairs = zip(claim.published.items(), others, strict=True)
+    return [difference(name, published, saving(mine, its), claim.limits["points"]) for (name, (published,)), its in pairs]
+
+
+#: Counts whose sum is the pages that moved, by device and direction.
+_TRAFFIC = {
+    ("disks", "read"): ("disk_pages_read",),
+    ("disks", "written"): ("disk_pages_written",),
+    ("SSD", "read"): ("ssd_reads", "cleaner_reads"),
+    ("SSD", "written"): ("ssd_writes",),
+}
+
+
+def _shown_e(runs: Runs) -> list[Section]:
+    """Throughput, speedups and what devices do in the last two hours, and throughput from the beginning."""
+    parts = speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
+    lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in COMPARED} for size in _SIZES[1:]}
+    parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
+    return [*parts, *_traffic(runs)]
+
+
+def _traffic(runs: Runs) -> list[Section]:
+    """Figure 3.9, and what the text says of it (3.4.3.2), in MB/s of 2^20 bytes."""
+    rows, frames, setup = [], list[pd.DataFrame](), tpc_e(_MIDDLE, "dw", PUBLISHED)
+    for disks in DISKS:
+        if (series := runs.series(tpc_e(_MIDDLE, "dw", disks))) is None:
+            continue
+        pages = {each: np.sum([series.counts[count] for count in counts], axis=0) for each, counts in _TRAFFIC.items()}
+        moved = {each: count * 8 * KIB / MIB / series.seconds for each, count in pages.items()}
+        last = sum(moved["disks", direction][-STEADY:].mean() for direction in ("read", "written"))
+        rest = [moved["SSD", direction].max() for direction in ("read", "written")]
+        rows.append([disks.name, *map(float, (moved["disks", "read"][0], last, *rest))])
+        if disks is PUBLISHED:
+            hours = (np.arange(len(series.counts["references"])) + 0.5) * (setup.interval / HOURS)
+            frames = [
+                pd.DataFrame({"device": device, "hours": hours, "direction": direction, "MB/s": rates})
+                for (device, direction), rates in moved.items()
+            ]
+    if not rows:
+        return []
+    header = ["disks", "disks at first: read, MB/s", "in the last two hours: both", "SSD at most: read, MB/s", "written"]
+    table = Table(header, [["published", 50.0, 6.5, 46.0, 9.7], *rows], "tpc-e-traffic", 1)
+    title, text = "Traffic of DW with 230 GB (figure 3.9), disks as in table 3.1", f"Intervals of {setup.interval / MINUTES:g} minutes."
+    picture = series_over(pd.concat(frames), "hours", "MB/s", "direction", ["device"], "hours")
+    return [Section(title, text, [table], {"tpc-e-traffic": picture})]
+
+
+class _TpcE(Benchmark):
+    """TPC-E, of which CW is run on simulated drives too."""
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        driven = [_nearest_first(setup, settings) for setup in _clean_write(PUBLISHED)] if "cw" in claims else []
+        return [*super().jobs(claims, settings), *driven]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        driven = below_others(claim, Runs(results, _nearest_first), PUBLISHED) if claim.id == "cw" else []
+        return [*super().cells(claim, results), *(replace(cell, variant=claim.stated[0]) for cell in driven)]
+
+
+def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:
+    """On disks that serve the nearest first; a sharp checkpoint has as many writes outstanding as such a disk's queue holds."""
+    return on_drives(setup.with_options(cleaners=32), settings, NEAREST_FIRST)
+
+
+#: Intervals of an hour, those before the first checkpoint of the long interval, and those until the SSD was full.
+_HOUR, _FIRST, _FULL = 10, 50, 100
+
+
+def _intervals(disks: Disks) -> list[PoolSetup]:
+    """DW and LC, each with a checkpoint every 40 minutes, and every 5 hours."""
+    changes: tuple[dict[str, Any], ...] = ({}, {"checkpoint": 5 * HOURS, "options": writing(50)})
+    return [tpc_e(_MIDDLE, design, disks, time=14 * HOURS, **change) for design in ("dw", "lc") for change in changes]
+
+
+def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
+    series, margin = [runs.series(setup) for setup in _intervals(disks)], 1 + claim.limits["margin"]
+    first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
+    before, after = slice(_FIRST - _HOUR, _FIRST), slice(_FIRST, _FIRST + _HOUR)
+    compared = {
+        "DW, 40 minutes over 5 hours, in the first 10 hours": (0, early, 1, early),
+        "DW, 5 hours over 40 minutes, after that": (1, late, 0, late),
+        "LC, 5 hours over 40 minutes, in the first 5 hours": (3, first, 2, first),
+        "LC, 5 hours: the hour before the first checkpoint over the hour after it began": (3, before, 3, after),
+    }
+    cells = []
+    for name, (mine, part, other, its) in compared.items():
+        rates = [None if one is None else one.rate("transactions", when) for one, when in ((series[mine], part), (series[other], its))]
+        cells.append(statement(name, f"above {margin:g}", [ratio(*rates)], lambda value: value > margin))
+    return cells
+
+
+def _shown_intervals(runs: Runs) -> list[Section]:
+    dw, long_dw, lc, long_lc = _intervals(PUBLISHED)
+    names = ("every 40 minutes", "every 5 hours")
+    panels = {"DW": dict(zip(names, (dw, long_dw), strict=True)), "LC": dict(zip(names, (lc, long_lc), strict=True))}
+    return ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
+
+
+_SETUPS: dict[str, SetupOf] = {
+    "TPC-C, 2,000 warehouses": lambda design, disks: tpc_c(2000, design, disks),
+    "TPC-E, 230 GB": lambda design, disks: tpc_e(230, design, disks),
+}
+
+
+def _kinds(setup_of: SetupOf, design: str) -> list[PoolSetup]:
+    """A design without checkpoints, with sharp ones, and LC with fuzzy ones."""
+    setup = setup_of(design, PUBLISHED).with_options(checkpoint=40 * MINUTES)
+    return [setup.with_options(checkpoint=0), setup, *([setup.with_options(sharp=0)] if design == "lc" else [])]
+
+
+class _Kinds(Exhibit):
+    """The cost of checkpoints by design (3.2.3.3, 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        return [job(setup, settings) for setup_of in _SETUPS.values() for design in COMPARED for setup in _kinds(setup_of, design)]
+
+    def sections(self, results: Results) -> list[Section]:
+        """Transactions a second, and what is left of them."""
+        runs, rows = Runs(results), list[list[Entry]]()
+        for (benchmark, setup_of), design in product(_SETUPS.items(), COMPARED):
+            alone, sharp, fuzzy = (*map(runs.steady, _kinds(setup_of, design)), None)[:3]
+            if alone and sharp:
+                rows.append([benchmark, DESIGNS[design], alone, sharp, fuzzy, 100 * sharp / alone, 100 * fuzzy / alone if fuzzy else None])
+        header = ["benchmark", "design", "transactions/s without"]
+        header += ["with sharp ones", "with fuzzy ones", "left with sharp ones, %", "with fuzzy ones, %"]
+        text = (
+            "Means of the last two hours with a checkpoint every 40 minutes, disks as in table 3.1. Where nothing is newer on the SSD than "
+            "on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
+        )
+        return [Section("Sharp and fuzzy checkpoints", text, [Table(header, rows, "checkpoint-kinds", 1)], on_terminal=True)]
+
+
+#: Throughput is at its peak when it is at this share of the last two hours', in the mean over so many intervals of two minutes.
+_PEAK, _SMOOTHED = 0.95, 9
+_BENCHMARKS, _LAST = ("TPC-C", "TPC-E"), slice(-60, None)
+
+
+def hours_to_peak(series: PoolResult) -> float:
+    first = int((smooth(series, _SMOOTHED) >= _PEAK * series.rate("transactions", _LAST)).argmax())
+    return (first + _SMOOTHED / 2) * 2 / 60
+
+
+def _hours(runs: Runs, benchmark: str) -> list[float | None]:
+    """Ramp-up times without the reads of 8 pages, and with them."""
+    every = (runs.series(dual_write(benchmark, expands=expands)) for expands in (False, True))
+    return [None if series is None else hours_to_peak(series) for series in every]
+
+
+def _of_filling(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    return claim.numbers(ratio(*_hours(runs, benchmark)) for benchmark in _BENCHMARKS)
+
+
+def _shown_filling(runs: Runs) -> list[Section]:
+    rows = [[benchmark, *hours, ratio(*hours)] for benchmark in _BENCHMARKS if None not in (hours := _hours(runs, benchmark))]
+    table = Table(["benchmark", "hours to the peak: until memory is full", "until the SSD is full", "times"], rows, "filling", 2)
+    until = {"until memory is full": False, "until the SSD is full": True}
+    lines = {each: {name: dual_write(each, expands=expands) for name, expands in until.items()} for each in _BENCHMARKS}
+    title = "Reads of 8 pages until the SSD is full (figure 4.9), DW on the machine of chapter 4"
+    return [replace(each, tables=[table], on_terminal=True) for each in ramp_up(title, "filling", lines, runs, _SMOOTHED)]
+
+
+EXHIBITS: Mapping[str, Exhibit] = {
+    "tpc-c": Benchmark(
+        {
+            "fig3.1-c": (lambda disks: _designs(disks, COMPARED), over_lc),
+            "fig3.7": (limits, over_limits),
+            "tac-waste": (lambda disks: _designs(disks, COMPARED[1:]), _waste),
+        },
+        _shown_c,
+    ),
+    "tpc-e": _TpcE(
+        {
+            "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
+            "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
+            "cw": (_clean_write, below_others),
+        },
+        _shown_e,
+    ),
+    "checkpoints": Benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "sharp-and-fuzzy": _Kinds(),
+    "filling": Benchmark(
+        {"fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling)},
+        _shown_filling,
+        (PUBLISHED,),
+    ),
+}
