@@ -40,8 +40,6 @@ DISKS = (Disks("table 3.1", 1.0, 727_000), Disks("disks 1.5 times as fast", 1.5,
 PUBLISHED, FITTED = DISKS
 
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
-#: Designs of all benchmarks; CW is of TPC-E only.
-COMPARED = ("none", "dw", "lc", "tac")
 #: Parts of the SSD's frames.
 PARTITIONS = {"partitions": 16}
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.

@@ -9,20 +9,7 @@ import pandas as pd
 from flashsim.core.units import KIB
 from flashsim.literature.base import Cell, Claim, Exhibit, Job, Results, Runs, Section, Settings, Table
 from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
-from flashsim.studies.judging.cells import (
-    NONE,
-    crossing,
-    difference,
-    differences,
-    falling,
-    less,
-    number,
-    ratio,
-    rising,
-    saving,
-    statement,
-    within,
-)
+from flashsim.studies.judging.cells import NONE, crossing, difference, differences, falling, less, number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over
 
 #: The strategies of the paper; with sort-merge before and flashsim's own beside them, all that figures show.
@@ -30,18 +17,12 @@ STRATEGIES = ("naive", "page-based", "graph-based")
 METHODS = (BASIC, *STRATEGIES, "planned")
 _LOW, _HIGH = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.08, 0.1), (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _EVERY = (*_LOW, *_HIGH[1:])
-_KIB, _MEMORY, _THETA, _LAMBDA = (
-    (4, 8, 16, 32),
-    (256, 512, 1024, 2048, 4096, 8192),
-    (0.0, 0.25, 0.5, 0.75, 1.0),
-    (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-)
-#: Seconds or a share of a setup at a place.
-Value = Callable[[Setup, float], float | None]
-
-
+_KIB, _MEMORY = (4, 8, 16, 32), (256, 512, 1024, 2048, 4096, 8192)
+_THETA, _LAMBDA = (0.0, 0.25, 0.5, 0.75, 1.0), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 #: What stands along a figure's axis, and the run of it.
 Point = tuple[float, Setup]
+#: Seconds or a share of a setup at a place.
+Value = Callable[[Any, Setup, float], float | None]
 
 
 def panel(methods: Sequence[str], field: str, places: Sequence[float], unit: int = 1, **fixed: Any) -> list[Point]:
@@ -85,17 +66,18 @@ class _Runs(Runs):
     def over_basic(self, setup: Setup, place: float = 0.0) -> float | None:
         return ratio(self.value(setup), self.value(setup.with_method(BASIC)))
 
-    def lines(self, points: Sequence[Point], value: Value | None = None) -> dict[str, list[float | None]]:
+    def lines(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
         """Values of points, or seconds, by method."""
         by_method: dict[str, list[float | None]] = {}
         for place, setup in points:
-            by_method.setdefault(setup.method, []).append((value or self.seconds)(setup, place))
+            by_method.setdefault(setup.method, []).append(value(self, setup, place))
         return by_method
 
-    def saved(self, points: Sequence[Point], value: Value | None = None) -> dict[str, list[float | None]]:
+    def saved(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
         """Time saved over sort-merge, percent, by strategy."""
-        value = value or self.seconds
-        every = self.lines(points, lambda setup, place: saving(value(setup, place), value(setup.with_method(BASIC), place)))
+        every = self.lines(
+            points, lambda runs, setup, place: saving(value(runs, setup, place), value(runs, setup.with_method(BASIC), place))
+        )
         return {method: line for method, line in every.items() if method in STRATEGIES}
 
 
@@ -105,14 +87,14 @@ def _of_k(claim: Claim, runs: _Runs) -> list[Cell]:
     half, *others = runs.lines(_POINTS[6])["graph-based"]
     return [
         statement("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one),
-        statement("k = 1 to 4, s", f"within {almost:g} times", others, within(almost)),
+        statement("k = 1 to 4, s", f"within {almost:g} times", others, lambda *every: max(every) <= almost * min(every)),
     ]
 
 
 def _crossing(claim: Claim, runs: _Runs, method: str) -> Cell:
     """Where a strategy crosses sort-merge."""
     name, (published,) = next(iter(claim.published.items()))
-    place = crossing(list(zip(_EVERY, runs.lines(panel([method], "selectivity", _EVERY), runs.over_basic)[method], strict=True)))
+    place = crossing(list(zip(_EVERY, runs.lines(panel([method], "selectivity", _EVERY), _Runs.over_basic)[method], strict=True)))
     return number(name, published, place, claim.limits["crossover"], points=True, equal=(NONE,))
 
 
@@ -148,7 +130,7 @@ def _of_pages(claim: Claim, runs: _Runs) -> list[Cell]:
     for each in [(BASIC, 10), *((method, figure) for method in STRATEGIES for figure in (10, 11))]:
         direction = "rising" if each[0] == "naive" else "falling"
         every.append(statement(f"{each[0]}, figure {each[1]}, s", direction, seconds[each], directions[direction]))
-    over, words = runs.lines(_POINTS[10], runs.over_basic)["naive"], "above 1 past 8 KB only"
+    over, words = runs.lines(_POINTS[10], _Runs.over_basic)["naive"], "above 1 past 8 KB only"
     return [*every, statement("naive over sort-merge, figure 10", words, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
 
 
@@ -181,7 +163,7 @@ def _of_speeds(claim: Claim, runs: _Runs) -> list[Cell]:
     """What each strategy saves, which rises with the factor, and the strategies at the greatest factor, which come together."""
     every, limit = list[Cell](), claim.limits["points"]
     for figure in (14, 15):
-        saved, name = runs.saved(_POINTS[figure], runs.priced), f"strategies save, lambda = 3, figure {figure}, %"
+        saved, name = runs.saved(_POINTS[figure], _Runs.priced), f"strategies save, lambda = 3, figure {figure}, %"
         for method, values in saved.items():
             every.append(differences(f"{method} saves, figure {figure}, %", "rising", values, rising(claim.limits["rise"])))
         last = [values[-1] for values in saved.values()]
@@ -197,7 +179,7 @@ class _Figure:
     axis: str
     panels: Mapping[int, str]
     judge: Callable[[Claim, _Runs], list[Cell]]
-    value: Callable[[_Runs, Setup, float], float | None] = _Runs.seconds
+    value: Value = _Runs.seconds
 
     def jobs(self, settings: Settings) -> list[Job]:
         """Its runs, and that of sort-merge beside each."""
