@@ -1,16 +1,19 @@
 """Measurements of the paper's runs, with the formula's answer beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
 
+from matplotlib.figure import Figure
+
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
-from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
+from flashsim.literature.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
 from flashsim.studies.judging.cells import ratio
+from flashsim.studies.presentation.plots import Bar, stacked_bars
 from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.jobs import Results
 from flashsim.studies.runs.joining import CPU, PhaseSeconds
@@ -91,8 +94,21 @@ class Runs:
 
     def speedup(self, setup: Setup, what: str, phase: str = "total") -> float | None:
         """HDD over SSD seconds."""
-        hdd, ssd = (self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD"))
-        return ratio(hdd, ssd)
+        return ratio(*(self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD")))
+
+    def over(self, machine: str, what: str, memory: int, *joins: str) -> list[float | None]:
+        """Seconds of joins with a buffer pool."""
+        return [self.seconds(Setup(join, memory), machine, what) for join in joins]
+
+    def bars(self, groups: Mapping[str, Sequence[Setup]], kind: str) -> Figure:
+        """I/O and CPU times in groups of bars, the machines one below the other."""
+        panels: dict[str, list[Bar]] = {}
+        for machine, device in DEVICES.items():
+            results = [(group, self.get(setup, machine)) for group, setups in groups.items() for setup in setups]
+            panels[f"{machine} ({device}), {kind}scale {self.settings.scale:g}"] = [
+                Bar(group, LABELS[each.setup.join], each.total.io, each.total.cpu, each.total.formula_io) for group, each in results if each
+            ]
+        return stacked_bars(panels)
 
 
 @cache

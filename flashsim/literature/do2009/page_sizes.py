@@ -1,28 +1,102 @@
-"""Content of figures 2 and 3: the four joins' times over the page size."""
+"""Figures 2 and 3: join times over the page size with blocked and with page-sized I/O, and what blocked I/O saves."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.measured import Runs
-from flashsim.literature.do2009.runs import DEVICES, LABELS, page_size_grid
-from flashsim.studies.presentation.plots import Bar, stacked_bars
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Setup
+from flashsim.studies.judging.cells import less, ratio, statement
+
+#: Runs that show whether half flash pages make small pages dear.
+_ALIGNED = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], aligned=True) for join in JOINS if join != "bnl"]
 
 
-def page_size_section(runs: Runs, page_io: bool) -> Section:
-    """Bars and seconds of both machines."""
-    number, kind = (3, "page-sized") if page_io else (2, "blocked")
-    panels: dict[str, list[Bar]] = {}
-    rows: list[list[Entry]] = []
-    run_names: list[str] = []
-    for machine, device in DEVICES.items():
-        bars = panels.setdefault(f"{machine} ({device}), {kind} I/O, scale {runs.settings.scale:g}", [])
-        for setup in page_size_grid(page_io):
-            if result := runs.get(setup, machine):
-                total, kib = result.total, setup.page_size // 1024
-                bars.append(Bar(f"{kib} KB", LABELS[setup.join], total.io, total.cpu, total.formula_io))
-                rows.append([machine, setup.join, kib, total.formula_io, total.io, result.user[0], result.kernel[0], total.total])
-                run_names.append(runs.run(setup))
-    header = ["machine", "join", "page, KB", "formula I/O", "I/O", "user", "kernel", "total"]
-    text = f"A buffer pool of 500 MB and {kind} I/O: I/O time (dark) and CPU time (light), in seconds; the dot is the formula's I/O time."
-    table = Table(header, rows, f"figure{number}", runs=run_names)
-    pictures = {f"figure{number}": stacked_bars(panels)}
-    return Section(f"Join times over the page size, {kind} I/O (figure {number})", text, [table], pictures)
+def _grid(page_io: bool) -> list[Setup]:
+    """Every join with every page size, the longest runs first."""
+    return [Setup(join, PAGE_SIZES_MEMORY, page_size, page_io) for page_size in PAGE_SIZES for join in JOINS]
+
+
+@dataclass(frozen=True)
+class _Figure(Exhibit):
+    """The joins over the page size with one kind of I/O."""
+
+    number: int
+    page_io: bool
+
+    def sections(self, results: Results) -> list[Section]:
+        """Bars and seconds of both machines."""
+        runs, rows, ids = Runs(results), list[list[Entry]](), list[str]()
+        kind = "page-sized" if self.page_io else "blocked"
+        for machine in DEVICES:
+            for setup in _grid(self.page_io):
+                if result := runs.get(setup, machine):
+                    total, kib = result.total, setup.page_size // 1024
+                    rows.append([machine, setup.join, kib, total.formula_io, total.io, result.user[0], result.kernel[0], total.total])
+                    ids.append(runs.run(setup))
+        header = ["machine", "join", "page, KB", "formula I/O", "I/O", "user", "kernel", "total"]
+        text = (
+            f"A buffer pool of 500 MB and {kind} I/O: I/O time (dark) and CPU time (light), in seconds; the dot is the formula's I/O time."
+        )
+        name, sizes = f"figure{self.number}", {f"{size // 1024} KB": size for size in PAGE_SIZES}
+        groups = {group: [each for each in _grid(self.page_io) if each.page_size == size] for group, size in sizes.items()}
+        title = f"Join times over the page size, {kind} I/O (figure {self.number})"
+        return [Section(title, text, [Table(header, rows, name, runs=ids)], {name: runs.bars(groups, f"{kind} I/O, ")})]
+
+
+class _Figure2(_Figure):
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        """Every join with every page size, page-sized too; the joins that write also with buffers that keep small pages aligned."""
+        return [setup.job(settings) for setup in [*_grid(page_io=True), *_grid(page_io=False), *_ALIGNED]]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        """How far total times spread over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
+        runs, limit, cells = Runs(results), claim.limits["spread"], list[Cell]()
+        for page_io, words in ((False, "below"), (True, "above")):
+            for machine in DEVICES:
+                for join in JOINS:
+                    seconds = [runs.seconds(each, machine) for each in _grid(page_io) if each.join == join]
+                    spread = None if None in seconds else max(filter(None, seconds)) / min(filter(None, seconds)) - 1
+                    name = f"spread of {join}, {machine}{', page-sized I/O' * page_io}"
+                    holds = (lambda value: value > limit) if page_io else (lambda value: value < limit)
+                    cells.append(statement(name, f"{words} {limit:g}", [spread], holds, equal=0))
+        return cells
+
+    def sections(self, results: Results) -> list[Section]:
+        """The counterpart of figure 2, and small pages in buffers of whole flash pages."""
+        runs, rows = Runs(results), list[list[Entry]]()
+        for setup in _ALIGNED:
+            usual, larger = replace(setup, aligned=False), replace(setup, aligned=False, page_size=FLASH_PAGE)
+            rows.append([LABELS[setup.join], *(runs.seconds(one, "SSD", "io") for one in (usual, setup, larger))])
+        text = (
+            "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one begins "
+            "there, so every command of it touches one flash page that another command touched as well."
+        )
+        header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
+        return [*super().sections(results), Section("Small pages and flash pages", text, [Table(header, rows, "aligned", digits=1)])]
+
+
+class _Figure3(_Figure):
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        """Every join with every page size, and with blocked I/O at the page size of the rest of the paper."""
+        return [setup.job(settings) for setup in [*_grid(page_io=True), *(Setup(join, PAGE_SIZES_MEMORY) for join in JOINS)]]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        """Total times with page-sized I/O over those with blocked I/O; or with the smallest pages those of the SSD beside the HDD's."""
+        runs = Runs(results)
+
+        def measured(machine: str, join: str) -> tuple[str, float | None, str]:
+            usual = Setup(join, PAGE_SIZES_MEMORY)
+            times = (runs.seconds(each, machine) for each in (replace(usual, page_io=True), usual))
+            return f"{LABELS[join]}, {machine}, page-sized over blocked", ratio(*times), ""
+
+        if claim.id == "fig3-blocked":
+            return claim.grid(JOINS, measured)
+        slower, cells = less(claim.limits["margin"]), list[Cell]()
+        for join in ("sort-merge", "grace-hash"):
+            seconds = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io=True), machine) for machine in DEVICES]
+            cells.append(statement(f"{LABELS[join]}, HDD and SSD", "the first less, s", seconds, slower))
+        return cells
+
+
+EXHIBITS: Mapping[str, Exhibit] = {"figure2": _Figure2(2, page_io=False), "figure3": _Figure3(3, page_io=True)}

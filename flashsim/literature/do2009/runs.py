@@ -65,11 +65,6 @@ class Setup:
         return Job.of(run_join, self.name, **asdict(self), **rest)
 
 
-def page_size_grid(page_io: bool) -> list[Setup]:
-    """Figures 2 and 3: every join with every page size, the longest runs first."""
-    return [Setup(join, PAGE_SIZES_MEMORY, page_size, page_io) for page_size in PAGE_SIZES for join in JOINS]
-
-
 def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """The ``jobs`` of an exhibit that needs the whole grid, the longest runs first."""
     return [setup.job(settings) for setup in sorted(setups(), key=attrgetter("memory"))]
