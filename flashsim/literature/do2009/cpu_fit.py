@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -22,8 +22,7 @@ from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
 from flashsim.literature.base import load
-from flashsim.literature.do2009 import cpu_work
-from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, Counted
+from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, Counts, committed
 from flashsim.literature.do2009.runs import JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
 from flashsim.storage.source.do2009 import PUBLISHED_BYTES
 from models.disk import Disk
@@ -41,17 +40,8 @@ _LEAST, _MOST = 10.0, 10_000.0
 _DIVISION = 0.01
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Kernel prices on one device, ns."""
-
-    per_request: float
-    per_byte: float
-
-    def seconds(self, work: Counted) -> float:
-        return (self.per_request * work.commands + self.per_byte * work.bytes) / SECONDS
+#: Kernel prices a request and a byte, ns, by device.
+Kernel = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -78,60 +68,57 @@ class FittedValue:
         return user if self.hdd is None or self.ssd is None else (self.hdd + user) / (self.ssd + user)
 
 
-def _published(claim: str, row: str, places: tuple[int, ...], all_places: tuple[int, ...]) -> list[float]:
-    values = next(each for each in load("do2009").claims if each.id == claim).published[row]
-    return [float(values[all_places.index(place)]) for place in places]
+def _published(claim: str, row: str) -> list[float]:
+    """The values of a row that the fit sees."""
+    values = load("do2009").claim(claim).published[row]
+    seen, places = (CALIBRATION_ROWS, ROWS) if claim == "table5" else (CALIBRATION_MEMORY, MEMORY)
+    return [float(values[places.index(place)]) for place in seen]
 
 
-def _work_of_runs() -> dict[tuple[str, int], Counted]:
-    committed = cpu_work.committed()
-    return {(join, memory): Counted.from_dict(committed[join][str(memory)]) for join in JOINS for memory in CALIBRATION_MEMORY}
+def page_sized(kilobytes: int) -> Counts:
+    """The work of block nested loops with 500 MB, which only reads, with pages of another size and a request a page."""
+    counts = committed()[0]["bnl", 500]
+    pages = counts["bytes"] // (kilobytes * KIB)
+    return {**counts, Work.PAGE: pages, "commands": pages}
 
 
-def page_sized(work: Counted, kilobytes: int) -> Counted:
-    """The work of a join that only reads, with pages of another size and a request a page."""
-    pages = work.bytes // (kilobytes * KIB)
-    return replace(work, work={**work.work, Work.PAGE: pages}, commands=pages)
-
-
-def fit_kernel() -> dict[str, Kernel]:
+def fit_kernel() -> Kernel:
     """Prices by device, from two rows of table 5 each."""
-    runs = [page_sized(_work_of_runs()["bnl", 500], kilobytes) for kilobytes in CALIBRATION_ROWS]
-    counts = np.array([[run.commands, run.bytes] for run in runs], np.float64)
-    return {
-        device: Kernel(*(np.linalg.solve(counts, _published("table5", f"{device}, kernel", CALIBRATION_ROWS, ROWS)) * SECONDS).tolist())
-        for device in DEVICES
-    }
+    runs = [page_sized(kilobytes) for kilobytes in CALIBRATION_ROWS]
+    counts = np.array([[run["commands"], run["bytes"]] for run in runs], np.float64)
+    return {device: tuple((np.linalg.solve(counts, _published("table5", f"{device}, kernel")) * SECONDS).tolist()) for device in DEVICES}
 
 
-def cells(kernel: Mapping[str, Kernel]) -> list[FittedValue]:
+def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
+    """The kernel's time of a run."""
+    per_request, per_byte = kernel[device]
+    return (per_request * run["commands"] + per_byte * run["bytes"]) / SECONDS
+
+
+def cells(kernel: Kernel) -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
-    runs = _work_of_runs()
     values = []
-    for join in JOINS:
-        io = _published("table3-io", join, CALIBRATION_MEMORY, MEMORY)
-        total = _published("table3-join", join, CALIBRATION_MEMORY, MEMORY)
-        for memory, io_speedup, speedup in zip(CALIBRATION_MEMORY, io, total, strict=True):
-            run = runs[join, memory]
-            hdd = _hdd_seconds(join, memory)
-            times = (hdd + kernel["HDD"].seconds(run), hdd / io_speedup + kernel["SSD"].seconds(run))
-            values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
+    speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
+    for (join, memory), run in committed()[0].items():
+        io_speedup, speedup = next(speedups[join])
+        hdd = hdd_seconds(join, memory)
+        times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
+        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
     for device in DEVICES:
-        for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user", CALIBRATION_ROWS, ROWS), strict=True):
-            run = page_sized(runs["bnl", 500], kilobytes)
-            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(run)))
+        for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user"), strict=True):
+            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(page_sized(kilobytes))))
     return values
 
 
-def _in_order(work: Counted) -> Floats:
-    return np.array([work.work.get(kind, 0) for kind in Work], np.float64)
+def _in_order(counts: Counts) -> Floats:
+    return np.array([counts.get(kind, 0) for kind in Work], np.float64)
 
 
-def _hdd_seconds(join: str, memory: int) -> float:
+def hdd_seconds(join: str, memory: int) -> float:
+    """I/O seconds by the formula."""
     r, s = (round(PUBLISHED_BYTES[name] * SCALE_FACTOR / PAGE_SIZE) for name in ("customer", "orders"))
-    r_full, s_full = cpu_work.committed()["temporary_pages"]
-    pool = memory * MIB // PAGE_SIZE
-    return cost(join, r, s, pool, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
+    r_full, s_full = committed()[1]
+    return cost(join, r, s, memory * MIB // PAGE_SIZE, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
 def fit_user(values: list[FittedValue]) -> Floats:
@@ -169,24 +156,17 @@ def fitted() -> tuple[CpuModel, list[str]]:
         for kind, low, high in zip(Work, without.min(axis=0), without.max(axis=0), strict=True)
     }
     for device, kind in DEVICES.items():
-        sources |= {
-            f"kernel.{kind}.{part}": f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB" for part in ("per_request", "per_byte")
-        }
+        source = f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB"
+        sources |= {f"kernel.{kind}.{part}": source for part in ("per_request", "per_byte")}
     sources[f"user.{DEFAULT}"] = "fitted: do2009, tables 3 and 5; the geometric mean of the prices a tuple"
     comments = [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in values)]
     return _model(kernel, prices, sources), comments
 
 
-def _model(kernel: Mapping[str, Kernel], prices: Floats, sources: Mapping[str, str]) -> CpuModel:
+def _model(kernel: Kernel, prices: Floats, sources: Mapping[str, str]) -> CpuModel:
     user: dict[str, float] = {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)}
-    return CpuModel(
-        NAME,
-        user | {DEFAULT: mean_price(user)},
-        {kind: _rounded(kernel[device].per_request, 4) for device, kind in DEVICES.items()},
-        {kind: _rounded(kernel[device].per_byte, 4) for device, kind in DEVICES.items()},
-        sources,
-        cores={HOST: _CORES},
-    )
+    per_request, per_byte = ({kind: _rounded(kernel[device][part], 4) for device, kind in DEVICES.items()} for part in (0, 1))
+    return CpuModel(NAME, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores={HOST: _CORES})
 
 
 _CORES = 2  # "a dual-core Pentium"

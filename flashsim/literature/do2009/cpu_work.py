@@ -7,10 +7,8 @@ The counts of the calibration cells at scale 1 are committed beside this module,
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from algorithms.joins.base import JoinParameters, plan
 from flashsim.core.protocols import Label
@@ -27,41 +25,19 @@ from flashsim.studies.runs.joining import lay_out
 #: The calibration columns of table 3: buffer pools in the paper's MB.
 CALIBRATION_MEMORY = (200, 500)
 FILE = Path(__file__).with_suffix(".toml")
-
-
-@dataclass(frozen=True)
-class Counted:
-    """CPU work of one run.
-
-    Parameters
-    ----------
-    work
-        User work by kind.
-    commands, bytes
-        What the kernel handles: device commands of at most 128 KiB, and bytes.
-    """
-
-    work: Mapping[str, int]
-    commands: int
-    bytes: int
-
-    def as_dict(self) -> dict[str, int]:
-        return {kind.value: self.work[kind] for kind in Work if kind in self.work} | {"commands": self.commands, "bytes": self.bytes}
-
-    @classmethod
-    def from_dict(cls, counts: Mapping[str, int]) -> Counted:
-        """The inverse of `as_dict`."""
-        return cls(
-            {Work(name): count for name, count in counts.items() if name not in ("commands", "bytes")}, counts["commands"], counts["bytes"]
-        )
+#: What is counted: the user's work, and what the kernel handles, device commands of at most 128 KiB and bytes.
+KINDS = (*Work, "commands", "bytes")
+#: A join with a buffer pool.
+Run = tuple[str, int]
+#: Counts by kind, of kinds that a run has.
+Counts = dict[str, int]
+RUNS: list[Run] = [(join, memory) for join in JOINS for memory in CALIBRATION_MEMORY]
 
 
 class _Commands:
     """Counts the commands and bytes of requests."""
 
-    def __init__(self) -> None:
-        self.commands = 0
-        self.bytes = 0
+    commands = bytes = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         self.commands += int(command_counts(requests["length"]).sum())
@@ -71,7 +47,7 @@ class _Commands:
         """Nothing to do."""
 
 
-def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Counted:
+def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Counts:
     """Run a join without devices and count its work: pages of 8 KiB, whole blocks, buffers as the paper divides them.
 
     Parameters
@@ -88,28 +64,30 @@ def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Count
     sink = _Commands()
     parameters = JoinParameters(round(memory * scale * MIB / PAGE_SIZE))
     (cost,) = run(lambda: plan(join, r, s, parameters), [r, s], sink=sink)
-    return Counted(cost.total().work, sink.commands, sink.bytes)
+    return {**cost.total().work, "commands": sink.commands, "bytes": sink.bytes}
 
 
-def temporary_pages(scale: float = 1.0, seed: int = SEED) -> list[int]:
-    """Pages of temporary files that would hold all customers, and all orders: they are written full."""
-    return [heap_file(relation, PAGE_SIZE).pages for relation in relations(scale, seed)]
-
-
-def committed() -> dict[str, Any]:
-    """The counts at scale 1: ``temporary_pages``, and by join and buffer pool (its MB as text) what `Counted.from_dict` reads."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+@cache
+def committed() -> tuple[dict[Run, Counts], tuple[int, int]]:
+    """Counts of each run at scale 1, and the pages of temporary files that would hold all customers, and all orders."""
+    document = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    rows = {run: zip(KINDS, document["runs"]["{} {}".format(*run)], strict=True) for run in RUNS}
+    return {run: {kind: number for kind, number in row if number} for run, row in rows.items()}, tuple(document["temporary_pages"])
 
 
 def text() -> str:
+    """The committed file; temporary files are written full."""
     lines = [
         "# Work of the four joins at scale 1 with the buffer pools of table 3's calibration columns (MB), and the pages of temporary files",
         "# that would hold each relation; printed by python -m flashsim.literature.do2009.cpu_work.",
-        f"temporary_pages = {temporary_pages()}",
+        f"temporary_pages = {[heap_file(relation, PAGE_SIZE).pages for relation in relations(1.0, SEED)]}",
+        "kinds = [{}]".format(", ".join(f'"{kind}"' for kind in KINDS)),
+        "",
+        "[runs]",
     ]
-    for join in JOINS:
-        for memory in CALIBRATION_MEMORY:
-            lines += ["", f"[{join}.{memory}]", *(f"{name} = {value:_}" for name, value in count(join, memory).as_dict().items())]
+    for join, memory in RUNS:
+        counts = count(join, memory)
+        lines.append(f'"{join} {memory}" = [{", ".join(f"{counts.get(kind, 0):_}" for kind in KINDS)}]')
     return "\n".join(lines) + "\n"
 
 

@@ -69,8 +69,8 @@ class _Figure2(_Figure):
             usual, larger = replace(setup, aligned=False), replace(setup, aligned=False, page_size=FLASH_PAGE)
             rows.append([LABELS[setup.join], *(runs.seconds(one, "SSD", "io") for one in (usual, setup, larger))])
         text = (
-            "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one begins "
-            "there, so every command of it touches one flash page that another command touched as well."
+            "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one "
+            "begins there, so every command of it touches one flash page that another command touched as well."
         )
         header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
         return [*super().sections(results), Section("Small pages and flash pages", text, [Table(header, rows, "aligned", digits=1)])]

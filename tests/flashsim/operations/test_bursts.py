@@ -9,7 +9,7 @@ import pytest
 
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
-from flashsim.literature.do2009.every_device import PLACES, bytes_needed, places
+from flashsim.literature.do2009.other_runs import PLACES, bytes_needed, places
 from flashsim.literature.do2009.runs import Setup, laid_out
 from flashsim.storage.heap_file import heap_file
 from flashsim.studies.formulas.drives import drive_of

@@ -8,13 +8,15 @@ import pytest
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Work
-from flashsim.literature.do2009 import cpu_bound, cpu_fit, cpu_work
-from flashsim.literature.do2009.cpu_bound import RUNS, bound, implied
+from flashsim.literature.do2009 import cpu_fit
+from flashsim.literature.do2009.cpu_times import bound, implied
+from flashsim.literature.do2009.cpu_work import RUNS, Run, committed
 
 
-def implied_seconds(without: str = "") -> dict[cpu_bound.Run, float]:
+def implied_seconds(without: str = "") -> dict[Run, float]:
     """From the formula's I/O seconds on the HDD."""
-    return implied({run: cpu_fit._hdd_seconds(*run) for run in RUNS if run[0] != without})
+    every = implied({run: cpu_fit.hdd_seconds(*run) for run in RUNS if run[0] != without})
+    return {run: cpu for run, (_, cpu) in every.items()}
 
 
 def test_no_prices_come_nearer_than_30_percent_and_14_without_grace_hash() -> None:
@@ -28,7 +30,7 @@ def test_the_bound_is_met_and_other_prices_are_farther(without: str) -> None:
     best = bound(seconds)
     assert max(abs(best.seconds[run] / seconds[run] - 1) for run in seconds) == pytest.approx(best.error)
     assert min(best.prices.values()) >= 0
-    work = np.array([[cpu_work.committed()[join][str(memory)].get(kind.value, 0) for kind in Work] for join, memory in seconds]) / SECONDS
+    work = np.array([[committed()[0][run].get(kind, 0) for kind in Work] for run in seconds]) / SECONDS
     random, published = generator(1, "prices"), np.array(list(seconds.values()))
     nearest = np.array([best.prices[kind] for kind in Work])
     for _ in range(1000):
@@ -38,7 +40,7 @@ def test_the_bound_is_met_and_other_prices_are_farther(without: str) -> None:
 
 def test_times_that_follow_from_prices_are_met() -> None:
     prices = dict(zip(Work, range(100, 900, 100), strict=True))
-    seconds = {run: sum(prices[kind] * cpu_work.committed()[run[0]][str(run[1])].get(kind, 0) for kind in Work) / SECONDS for run in RUNS}
+    seconds = {run: sum(prices[kind] * committed()[0][run].get(kind, 0) for kind in Work) / SECONDS for run in RUNS}
     assert bound(seconds).error == pytest.approx(0, abs=1e-9)
     assert bound({run: value / 10 for run, value in seconds.items()}, scale=0.1).error == pytest.approx(0, abs=1e-9)
 

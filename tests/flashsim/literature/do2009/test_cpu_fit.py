@@ -12,7 +12,7 @@ from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.literature import base as papers
 from flashsim.literature.do2009 import cpu_fit, cpu_work
-from flashsim.literature.do2009.cpu_fit import DEVICES, ROWS, Counted
+from flashsim.literature.do2009.cpu_fit import DEVICES, ROWS
 from flashsim.literature.do2009.runs import JOINS
 
 
@@ -43,10 +43,10 @@ def test_the_fit_sees_the_calibration_cells_alone() -> None:
 
 def test_kernel_prices_give_their_rows_exactly() -> None:
     published = next(claim for claim in papers.load("do2009").claims if claim.id == "table5").published
-    run = Counted.from_dict(cpu_work.committed()["bnl"]["500"])
-    for device, kernel in cpu_fit.fit_kernel().items():
+    kernel = cpu_fit.fit_kernel()
+    for device in kernel:
         for kilobytes in cpu_fit.CALIBRATION_ROWS:
-            seconds = kernel.seconds(cpu_fit.page_sized(run, kilobytes))
+            seconds = cpu_fit.kernel_seconds(kernel, device, cpu_fit.page_sized(kilobytes))
             assert seconds == pytest.approx(published[f"{device}, kernel"][ROWS.index(kilobytes)], rel=1e-9)
 
 
@@ -62,10 +62,10 @@ def test_cells_made_from_prices_are_found_again() -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_rows_of_table_5_that_the_fit_did_not_see_follow(found: cpu.CpuModel, device: str, kilobytes: int) -> None:
     claim = next(claim for claim in papers.load("do2009").claims if claim.id == "table5")
-    run = cpu_fit.page_sized(Counted.from_dict(cpu_work.committed()["bnl"]["500"]), kilobytes)
-    kind = DEVICES[device]
-    kernel = (found.per_request[kind] * run.commands + found.per_byte[kind] * run.bytes) / SECONDS
-    for time, seconds in (("user", found.user_time(run.work) / SECONDS), ("kernel", kernel)):
+    run, kind = cpu_fit.page_sized(kilobytes), DEVICES[device]
+    kernel = (found.per_request[kind] * run["commands"] + found.per_byte[kind] * run["bytes"]) / SECONDS
+    work: dict[str, int] = {each: run[each] for each in Work if each in run}
+    for time, seconds in (("user", found.user_time(work) / SECONDS), ("kernel", kernel)):
         assert seconds == pytest.approx(claim.published[f"{device}, {time}"][ROWS.index(kilobytes)], rel=claim.limits["each"])
 
 
@@ -73,12 +73,12 @@ def test_rows_of_table_5_that_the_fit_did_not_see_follow(found: cpu.CpuModel, de
 def test_the_committed_counts_are_those_of_a_small_run_at_scale(join: str) -> None:
     """Counts are proportional to the scale, but for the depth of a tournament tree, and for blocks that are not full."""
     scale = 0.03  # from 0.02 on, nested loops reads R in as many chunks as at scale 1
-    small, large = cpu_work.count(join, 500, scale), Counted.from_dict(cpu_work.committed()[join]["500"])
-    assert small.bytes / scale == pytest.approx(large.bytes, rel=0.1)
+    small, large = cpu_work.count(join, 500, scale), cpu_work.committed()[0][join, 500]
+    assert small["bytes"] / scale == pytest.approx(large["bytes"], rel=0.1)
     for kind in set(Work) - {Work.COMPARE, Work.PAGE}:
-        assert small.work.get(kind, 0) / scale == pytest.approx(large.work.get(kind, 0), rel=0.1)
+        assert small.get(kind, 0) / scale == pytest.approx(large.get(kind, 0), rel=0.1)
     if join != "sort-merge":
-        assert small.work[Work.COMPARE] / scale == pytest.approx(large.work[Work.COMPARE], rel=1e-6)
+        assert small[Work.COMPARE] / scale == pytest.approx(large[Work.COMPARE], rel=1e-6)
 
 
 @pytest.mark.slow

@@ -79,12 +79,12 @@ def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, mo
     one, other = (kept.identity({"scale": scale}, "flashsim.literature.do2009.runs") for scale in (0.1, 0.2))
     kept.keep({"x": 1}, one)
     assert kept.recall(one) == {"x": 1} and kept.recall(other) is None
-    assert kept.identity({"scale": 0.1}, "flashsim.literature.do2009.table1") != one
+    assert kept.identity({"scale": 0.1}, "flashsim.literature.do2009.other_runs") != one
     next(tmp_path.rglob("*.json")).write_text("{half")
     assert kept.recall(one) is None
 
 
-@pytest.mark.parametrize("run", ["runs:run_join", "every_device:with_divisions", "assumptions:io_seconds", "hybrid_runs:with_buffers"])
+@pytest.mark.parametrize("run", ["runs:run_join", "other_runs:with_divisions"])
 def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = f"flashsim.literature.do2009.{run.partition(':')[0]}"
     before, genuine = kept.sources_digest.__wrapped__(module), source_tree()
