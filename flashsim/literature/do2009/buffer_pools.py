@@ -1,6 +1,6 @@
 """Figure 1: I/O and CPU times of the four joins over the buffer pool on both devices, how they vary, and what the text says of them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -108,7 +108,7 @@ class _Figure1(Exhibit):
             "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts. The paper prints no times; beside them "
             "stands what its text and its slides say of them."
         )
-        why = "; ".join(f"{setup.name}: {problem}" for setup in setups() if (problem := runs.problem(setup)))
+        why = "; ".join(f"{setup.name}: {problem}" for setup in setups() if (problem := (runs.get(setup) or {}).get("problem")))
         picture = runs.bars({f"{memory} MB": [Setup(join, memory) for join in JOINS] for memory in MEMORY}, "")
         return [
             Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": picture}),
@@ -124,18 +124,18 @@ def _digits(runs: Runs) -> int:
 def _seconds(runs: Runs) -> Table:
     rows: list[list[Entry]] = []
     for setup in setups():
-        results = [runs.get(setup, machine) for machine in DEVICES]
+        results = [runs.result(setup, machine) for machine in DEVICES]
         times = [[each.total.formula_io, each.total.io, each.total.cpu, each.total.total] if each else [None] * 4 for each in results]
         rows.append([setup.join, setup.memory, *times[0], *times[1]])
     header = ["join", "MB", *(name for machine in DEVICES for name in (f"{machine}: formula I/O", "I/O", "CPU", "total"))]
-    return Table(header, rows, "seconds", digits=_digits(runs), runs=[runs.run(setup) for setup in setups()])
+    return Table(header, rows, "seconds", digits=_digits(runs), runs=[runs.id(setup) for setup in setups()])
 
 
 def _counts(runs: Runs) -> Table:
     rows: list[list[Entry]] = []
     ids: list[str] = []
     for setup in setups():
-        hdd, ssd = (runs.get(setup, machine) for machine in DEVICES)
+        hdd, ssd = (runs.result(setup, machine) for machine in DEVICES)
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True) if hdd and ssd else ():
             entries: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
             entries += [row.formula_io, row.formula_io_measured_seek]
@@ -143,13 +143,13 @@ def _counts(runs: Runs) -> Table:
                 share = relative(each.io, each.formula_io)
                 entries += [*([flash.formula_io] if each is flash else []), each.io, None if share is None else percent(share)]
             rows.append(entries)
-            ids.append(runs.run(setup))
+            ids.append(runs.id(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
     header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
     return Table(header, rows, "formula", digits=_digits(runs), runs=ids)
 
 
-def spread(times: list[float] | None) -> float | None:
+def spread(times: Sequence[float] | None) -> float | None:
     """The range of times over their mean."""
     return None if times is None else float(np.ptp(times) / np.mean(times))
 
@@ -161,10 +161,10 @@ class _Variance(Exhibit):
         """Every join with one buffer pool, on more states than other runs."""
         return [Setup(join, VARIATION_MEMORY).job(settings) for join in JOINS]
 
-    def _io_times(self, results: Results, machine: str) -> dict[str, list[float] | None]:
+    def _io_times(self, results: Results, machine: str) -> dict[str, Sequence[float] | None]:
         """I/O seconds on each state, by join; None where a run could not be made."""
-        every = {join: Runs(results).get(Setup(join, VARIATION_MEMORY), machine) for join in JOINS}
-        return {join: result.io_times if result else None for join, result in every.items()}
+        every = {join: Runs(results).result(Setup(join, VARIATION_MEMORY), machine) for join in JOINS}
+        return {join: result.io if result else None for join, result in every.items()}
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
         """The order of the spreads on the SSD, and their size on the HDD."""

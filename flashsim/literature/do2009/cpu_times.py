@@ -48,7 +48,7 @@ class _Implied(Exhibit):
         totals: dict[Run, float] = {}
         for setup in setups():
             run = join, memory = setup.join, setup.memory
-            hdd, ssd = (runs.get(setup, machine) for machine in ("HDD", "SSD"))
+            hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
             if hdd and ssd:
                 ssd_io, cpu = implied({run: hdd.total.io})[run]
                 totals[run] = ssd_io + cpu

@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
+from flashsim.literature import base
+from flashsim.literature.base import Results
 from flashsim.literature.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
 from flashsim.studies.judging.cells import ratio
 from flashsim.studies.presentation.plots import Bar, stacked_bars
 from flashsim.studies.runs.drives import ShipsModel, disk_of
-from flashsim.studies.runs.jobs import Results
 from flashsim.studies.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
@@ -23,74 +24,48 @@ from models.join_costs.base import Sizes
 
 @dataclass(frozen=True)
 class Result:
-    """One join on one machine; `comparisons` holds a repetition each."""
+    """One join on one machine: phases and their total, with mean times; and I/O, user's and kernel's seconds of each repetition."""
 
-    setup: Setup
-    machine: str
-    comparisons: tuple[tuple[PhaseComparison, ...], ...]
-    user: tuple[float, ...]  # seconds of a repetition
-    kernel: tuple[float, ...]
-
-    @property
-    def comparison(self) -> tuple[PhaseComparison, ...]:
-        """The phases and their total, times averaged over the repetitions."""
-        return tuple(map(_average, zip(*self.comparisons, strict=True)))
+    comparison: Sequence[PhaseComparison]
+    io: Sequence[float]
+    user: Sequence[float]
+    kernel: Sequence[float]
 
     @property
     def total(self) -> PhaseComparison:
         return self.comparison[-1]
 
-    @property
-    def io_times(self) -> list[float]:
-        """I/O seconds of each repetition."""
-        return [comparison[-1].io for comparison in self.comparisons]
 
-
-def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
-    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
-    return replace(repeated[0], io=io, cpu=cpu, total=total)
-
-
-class Runs:
+class Runs(base.Runs):
     """Measurements by setup and machine; totals are with the user's work at other prices than the runs', if `cpu` has them."""
 
     def __init__(self, results: Results, cpu: CpuModel | None = None) -> None:
-        self.settings = results.settings
-        self._results, self._cpu = results, cpu
+        super().__init__(results)
+        self._cpu = cpu
 
-    def get(self, setup: Setup, machine: str) -> Result | None:
+    def result(self, setup: Setup, machine: str) -> Result | None:
         """One result, or None where the run was not asked for or could not be made."""
-        output = self._results.get(setup.job(self.settings), {})
-        if machine not in output.get("machines", {}):
+        output = self.get(setup)
+        if not output or "problem" in output:
             return None
         repeated = [[PhaseSeconds(**row) for row in one] for one in output["machines"][machine]]
         formula = _formula(setup, self.settings.scale, machine, tuple(output["pages"]), self.settings.ships_model)
-        user, kernel = (tuple(getattr(one[-1], name) for one in repeated) for name in ("user", "kernel"))
-        return Result(setup, machine, tuple(tuple(compare(one, formula)) for one in repeated), user, kernel)
-
-    def run(self, setup: Setup) -> str:
-        return setup.job(self.settings).id
-
-    def problem(self, setup: Setup) -> str:
-        """Reason why a run failed, or an empty text."""
-        text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")
-        return text
+        phases = [_average(every) for every in zip(*(compare(one, formula) for one in repeated), strict=True)]
+        return Result(phases, *([getattr(one[-1], kind) for one in repeated] for kind in ("io", "user", "kernel")))
 
     def seconds(self, setup: Setup, machine: str, what: str = "total", phase: str = "total") -> float | None:
         """Seconds of a run: ``io``, ``cpu`` or ``total`` (also of its ``first phase`` or ``second phase``), ``user`` or ``kernel``."""
-        result = self.get(setup, machine)
+        result = self.result(setup, machine)
         place = {"first phase": 0, "second phase": 1}.get(phase, -1)
         if result is None or place >= len(result.comparison) - 1:
             return None
         if what in ("user", "kernel"):
             return fmean(getattr(result, what))
         seconds: float = getattr(result.comparison[place], what)
-        return seconds if self._cpu is None or what == "io" else seconds + self._dearer(setup, self._cpu) * fmean(result.user)
-
-    def _dearer(self, setup: Setup, cpu: CpuModel) -> float:
-        """Share by which the user's work of a run is dearer at other prices."""
-        work = self._results[setup.job(self.settings)]["work"]
-        return cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1
+        if self._cpu is None or what == "io":
+            return seconds
+        work = self.get(setup)["work"]
+        return seconds + (self._cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1) * fmean(result.user)
 
     def speedup(self, setup: Setup, what: str, phase: str = "total") -> float | None:
         """HDD over SSD seconds."""
@@ -104,11 +79,16 @@ class Runs:
         """I/O and CPU times in groups of bars, the machines one below the other."""
         panels: dict[str, list[Bar]] = {}
         for machine, device in DEVICES.items():
-            results = [(group, self.get(setup, machine)) for group, setups in groups.items() for setup in setups]
-            panels[f"{machine} ({device}), {kind}scale {self.settings.scale:g}"] = [
-                Bar(group, LABELS[each.setup.join], each.total.io, each.total.cpu, each.total.formula_io) for group, each in results if each
-            ]
+            bars = panels[f"{machine} ({device}), {kind}scale {self.settings.scale:g}"] = []
+            for group, setups in groups.items():
+                every = [(LABELS[setup.join], self.result(setup, machine)) for setup in setups]
+                bars += [Bar(group, label, one.total.io, one.total.cpu, one.total.formula_io) for label, one in every if one]
         return stacked_bars(panels)
+
+
+def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
+    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
+    return replace(repeated[0], io=io, cpu=cpu, total=total)
 
 
 @cache

@@ -44,6 +44,7 @@ from flashsim.literature.do2009.runs import (
     laid_out,
     too_small,
 )
+from flashsim.literature.do2009.table1 import in_words
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.studies.formulas.comparison import sizes_of
@@ -255,9 +256,9 @@ class Allocations(Exhibit):
         seconds = []
         for case in run:
             times = [time for kind in ("haas", "best") for time in (fmean(case.seconds[kind]), case.costs[kind].seconds)]
-            buffers = asdict(case.costs["best"].allocation).items()
-            shown = ", ".join(f"{part.replace('_', ' ')} {pages:,}" for part, pages in buffers)
-            seconds.append([case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, shown])
+            seconds.append(
+                [case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, in_words(case.costs["best"].allocation)]
+            )
         why: dict[tuple[str, str], list[str]] = {}
         for case in cases:
             if case.problem:

@@ -30,10 +30,10 @@ class _Figure(Exhibit):
         kind = "page-sized" if self.page_io else "blocked"
         for machine in DEVICES:
             for setup in _grid(self.page_io):
-                if result := runs.get(setup, machine):
+                if result := runs.result(setup, machine):
                     total, kib = result.total, setup.page_size // 1024
                     rows.append([machine, setup.join, kib, total.formula_io, total.io, result.user[0], result.kernel[0], total.total])
-                    ids.append(runs.run(setup))
+                    ids.append(runs.id(setup))
         header = ["machine", "join", "page, KB", "formula I/O", "I/O", "user", "kernel", "total"]
         text = (
             f"A buffer pool of 500 MB and {kind} I/O: I/O time (dark) and CPU time (light), in seconds; the dot is the formula's I/O time."

@@ -43,7 +43,7 @@ def cells(claim: Claim, results: Results) -> list[Cell]:
 
 def _ratios(grid: Runs, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
-    results = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
+    results = [grid.result(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
     return [one.total.cpu / one.total.io if one else None for one in results]
 
 
@@ -105,5 +105,5 @@ def sections(results: Results) -> list[Section]:
     values = [_ratios(grid, machine) for machine in DEVICES]
     rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values, strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
-    table = Table(header, rows, "slides", digits=2, runs=[grid.run(setup) for setup in setups])
+    table = Table(header, rows, "slides", digits=2, runs=[grid.id(setup) for setup in setups])
     return [Section("CPU against I/O time (slides, pages 16 and 17)", "", [table])]

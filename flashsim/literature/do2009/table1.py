@@ -8,13 +8,10 @@ from functools import partial
 
 from flashsim.core.units import MIB
 from flashsim.device import presets
+from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, setups
-from flashsim.studies.judging.cells import Cell, statement
-from flashsim.studies.judging.claims import Claim
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.judging.cells import statement
 from flashsim.studies.runs.drives import disk_of
-from flashsim.studies.runs.jobs import Job, Results, Settings
 from models import optimum
 from models.allocation.grace_hash import grace_hash
 from models.allocation.hybrid_hash import hybrid_hash
@@ -43,57 +40,53 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [_best(setup.join, setup.memory) for setup in setups()]
 
 
+def _best(join: str, memory: int) -> Job:
+    return Job.of(best_seconds, f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
+
+
+def best_seconds(join: str, pages: int) -> float:
+    """Cost of the best division of a buffer pool, by the formula."""
+    return optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds
+
+
 def cells(claim: Claim, results: Results) -> list[Cell]:
-    """The four allocations at the six buffer pools: each buffer beside the restored form, or the minimum of the continuous cost."""
-    disk, judged = paper_disk(), list[Cell]()
+    """The four allocations at the six buffer pools: the minimum of the continuous cost, or each buffer beside the restored form."""
+    y, x, cells = paper_disk().latency_ratio, paper_disk().access_ratio, list[Cell]()
     for row, memory in enumerate(MEMORY):
         pages = pool(memory)
-        judged += _against_minimum(claim.limits["pages"], memory, pages, disk)
-        grace = grace_hash(R_PAGES, S_PAGES, pages)
-        hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
+        sizes = {"r_pages": R_PAGES, "s_pages": S_PAGES, "memory": pages}
+        inner = nested_loops(R_PAGES, S_PAGES, pages, y, refine=False).inner
+        nested = optimum.continuous(partial(optimum.nested_loops_cost, **sizes, latency_ratio=y), pages)
+        sorting = optimum.continuous(partial(optimum.sort_merge_cost, **sizes, access_ratio=x), pages / 2)
+        for join, buffer, best in (("bnl", inner, nested), ("sort-merge", sort_merge(R_PAGES, S_PAGES, pages, x).input, sorting)):
+            near = partial(_is_near, best, claim.limits["pages"])
+            cells.append(statement(f"{join} {memory} MB", f"{best:.2f} at least cost", [buffer], near, pages / 2))
+        grace, hybrid = grace_hash(R_PAGES, S_PAGES, pages), hybrid_hash(R_PAGES, S_PAGES, pages, y)
         buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
-        for name, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
-            form = list(claim.published[name][row])
+        for join, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
+            form = claim.published[join][row]
             words = f"{', '.join(map(str, form))} by the restored form"
-            equal = partial(_are, form)
-            judged.append(statement(f"{name} {memory} MB", words, values, equal, equal=pages / len(values), digits=0))
-    return judged
-
-
-def _are(form: list[int], *values: float) -> bool:
-    return list(values) == form
-
-
-def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[Cell]:
-    y, x = disk.latency_ratio, disk.access_ratio
-    closed = {
-        "bnl": nested_loops(R_PAGES, S_PAGES, pages, y, refine=False).inner,
-        "sort-merge": sort_merge(R_PAGES, S_PAGES, pages, x).input,
-    }
-    nested = partial(optimum.nested_loops_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, latency_ratio=y)
-    sorting = partial(optimum.sort_merge_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, access_ratio=x)
-    best = {"bnl": optimum.continuous(nested, pages), "sort-merge": optimum.continuous(sorting, pages / 2)}
-    return [
-        statement(f"{join} {memory} MB", f"{best[join]:.2f} at least cost", [buffer], partial(_is_near, best[join], limit), pages / 2)
-        for join, buffer in closed.items()
-    ]
+            cells.append(statement(f"{join} {memory} MB", words, values, partial(_are, form), equal=pages / len(values), digits=0))
+    return cells
 
 
 def _is_near(best: float, limit: float, buffer: float) -> bool:
     return abs(buffer - best) <= limit
 
 
+def _are(form: list[int], *values: float) -> bool:
+    return list(values) == form
+
+
 def sections(results: Results) -> list[Section]:
     """The allocations' costs beside the best that any division in whole pages costs."""
-    disk = paper_disk()
-    rows: list[list[Entry]] = []
+    disk, rows = paper_disk(), list[list[Entry]]()
     for setup in setups():
         join, memory = setup.join, setup.memory
         least = results[_best(join, memory)]
-        buffer_pages = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
-        ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, buffer_pages).seconds
-        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(buffer_pages).items())
-        rows.append([join, memory, buffers, ours, least, 100 * (ours / least - 1)])
+        allocation = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
+        ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, allocation).seconds
+        rows.append([join, memory, in_words(allocation), ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
     text = (
         "Buffers by Haas et al. at the paper's sizes, what the formula says they cost on the HDD, and the least that any division in whole "
@@ -102,10 +95,6 @@ def sections(results: Results) -> list[Section]:
     return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
 
 
-def _best(join: str, memory: int) -> Job:
-    return Job.of(best_seconds, f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
-
-
-def best_seconds(join: str, pages: int) -> float:
-    """Cost of the best division of a buffer pool, by the formula."""
-    return optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds
+def in_words(allocation: object) -> str:
+    """Pages of each buffer."""
+    return ", ".join(f"{name.replace('_', ' ')} {pages:,}" for name, pages in vars(allocation).items())

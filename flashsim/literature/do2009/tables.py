@@ -24,7 +24,7 @@ class _Speedups(Exhibit):
         def measured(row: str, memory: int) -> tuple[str, float | None, str]:
             join, _, phase = row.partition(", ")
             setup = Setup(join, memory)
-            return f"{row} {memory} MB", runs.speedup(setup, claim.values["seconds"], phase or "total"), runs.run(setup)
+            return f"{row} {memory} MB", runs.speedup(setup, claim.values["seconds"], phase or "total"), runs.id(setup)
 
         return claim.grid(MEMORY, measured)
 
@@ -46,7 +46,7 @@ class _CpuTimes(Exhibit):
         def measured(row: str, kilobytes: int) -> tuple[str, float | None, str]:
             setup = self._setup(kilobytes)
             seconds = runs.seconds(setup, *row.split(", "))
-            return f"{row}, {kilobytes} KB", ratio(seconds, results.settings.scale), runs.run(setup)
+            return f"{row}, {kilobytes} KB", ratio(seconds, results.settings.scale), runs.id(setup)
 
         return claim.grid(ROWS, measured)
 
