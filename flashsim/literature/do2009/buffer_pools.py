@@ -1,103 +1,83 @@
 """Figure 1: I/O and CPU times of the four joins over the buffer pool on both devices, how they vary, and what the text says of them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.cpu_fit import prices
-from flashsim.literature.do2009.measured import Runs
+from flashsim.literature.do2009.measured import Order, Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, VARIATION_MEMORY, Setup, grid_jobs, setups
 from flashsim.studies.formulas.comparison import WHY, relative
 from flashsim.studies.judging.cells import less, number, ratio, statement
 from flashsim.studies.presentation.tables import percent
 
-#: Buffer pools for which the slides say how much slower GH is than HH; the paper says it of the largest.
-_SLIDES = (200, 400)
+
+def _times(joins: Iterable[str], memory: int, machine: str = "SSD", kinds: Sequence[str] = ("total",)) -> list[tuple[Setup, str, str]]:
+    """Times of joins with a buffer pool."""
+    return [(Setup(join, memory), machine, kind) for join in joins for kind in kinds]
+
+
+#: Comparisons of times by claim: name, words, and the times of which the first is the least.
+_ORDERS: dict[str, list[Order]] = {
+    "fig1-cpu": [
+        (f"I/O and CPU time, {LABELS[join]}, SSD, {memory} MB", "I/O below CPU time, s", _times([join], memory, kinds=("io", "cpu")))
+        for join in ("bnl", "sort-merge")
+        for memory in MEMORY
+    ],
+    "fig1-hh-best": [
+        (f"HH and the others, {machine}, {memory} MB", "HH below each, s", _times(reversed(JOINS), memory, machine))
+        for machine in DEVICES
+        for memory in MEMORY
+    ],
+    "fig1-bnl": [
+        (f"SSD, {memory} MB, {LABELS[pair[0]]} below {LABELS[pair[1]]}", "less, s", _times(pair, memory))
+        for memory in (400, 500, 600)
+        for pair in (("bnl", "sort-merge"), ("bnl", "grace-hash"), ("hybrid-hash", "bnl"))
+    ],
+    "fig1-sm-gh": [
+        (f"I/O of SM and GH, SSD, {memory} MB", "SM below GH, s", _times(("sort-merge", "grace-hash"), memory, kinds=("io",)))
+        for memory in MEMORY
+    ],
+}
 
 
 def _hybrid_over_grace(claim: Claim, runs: Runs) -> list[Cell]:
-    """Speedup of hybrid hash over Grace hash on the SSD: the paper's figure, and those of the slides."""
-    ((largest,), slides), cells = claim.published.values(), list[Cell]()
-    for pool, published in zip((*_SLIDES, MEMORY[-1]), (*slides, largest), strict=True):
-        times = runs.over("SSD", "total", pool, "grace-hash", "hybrid-hash")
+    """Speedup of hybrid hash over Grace hash on the SSD: those of the slides, and the paper's of the largest pool."""
+    (largest, slides), cells = claim.published.values(), list[Cell]()
+    for pool, published in zip((200, 400, 600), (*slides, *largest), strict=True):
+        times = (runs.seconds(Setup(join, pool), "SSD") for join in ("grace-hash", "hybrid-hash"))
         cells.append(number(f"GH over HH, SSD, {pool} MB", published, ratio(*times), claim.limits["each"], place=pool))
     return cells
 
 
-def _cpu_above_io(claim: Claim, runs: Runs) -> list[Cell]:
-    holds, words = less(claim.limits["margin"]), "I/O below CPU time, s"
-    setups = [Setup(join, memory) for join in ("bnl", "sort-merge") for memory in MEMORY]
-    return [
-        statement(
-            f"I/O and CPU time, {LABELS[each.join]}, SSD, {each.memory} MB",
-            words,
-            [runs.seconds(each, "SSD", what) for what in ("io", "cpu")],
-            holds,
-        )
-        for each in setups
-    ]
-
-
-def _hybrid_best(claim: Claim, runs: Runs) -> list[Cell]:
-    places, holds = [(machine, memory) for machine in DEVICES for memory in MEMORY], less(claim.limits["margin"])
-    times = {place: runs.over(place[0], "total", place[1], *reversed(JOINS)) for place in places}
-    return [statement(f"HH and the others, {each[0]}, {each[1]} MB", "HH below each, s", times[each], holds) for each in places]
-
-
-def _nested_loops(claim: Claim, runs: Runs) -> list[Cell]:
-    cells, holds = list[Cell](), less(claim.limits["margin"])
-    for memory in (int(text.removesuffix("MB")) for text in claim.values["large"]):
-        bnl, sm, gh, hh = runs.over("SSD", "total", memory, *JOINS)
-        for words, pair in (("BNL below SM", (bnl, sm)), ("BNL below GH", (bnl, gh)), ("HH below BNL", (hh, bnl))):
-            cells.append(statement(f"SSD, {memory} MB, {words}", "less, s", pair, holds))
-    return cells
-
-
 def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
-    joins, (similar, share, points, margin) = (
-        ("sort-merge", "grace-hash"),
-        (claim.limits[n] for n in ("similar", "share", "points", "margin")),
-    )
-    times = {(machine, memory): runs.over(machine, "io", memory, *joins) for machine in DEVICES for memory in MEMORY}
-    first = {
-        (j, m): ratio(*(runs.seconds(Setup(j, m), "SSD", "io", part) for part in ("first phase", "total"))) for j in joins for m in MEMORY
-    }
-    alike, words = lambda ratio: abs(ratio - 1) <= similar, f"1 within {100 * similar:g} %"
-    return [
-        *(statement(f"SM over GH, I/O, HDD, {m} MB", words, [ratio(*times["HDD", m])], alike) for m in MEMORY),
-        *(statement(f"I/O of SM and GH, SSD, {m} MB", "SM below GH, s", times["SSD", m], less(margin)) for m in MEMORY),
-        *(
-            statement(
-                f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB",
-                f"{share:g} within {points:g}",
-                [part],
-                lambda part: abs(part - share) <= points,
-                equal=0.5,
-            )
-            for (join, memory), part in first.items()
-        ),
-    ]
+    """Beside the order on the SSD: I/O alike on the HDD, and the first phase's share on the SSD."""
+    similar, share, points = (claim.limits[name] for name in ("similar", "share", "points"))
+    alike, first = list[Cell](), list[Cell]()
+    for memory in MEMORY:
+        value = ratio(*(runs.seconds(Setup(join, memory), "HDD", "io") for join in ("sort-merge", "grace-hash")))
+        words = f"1 within {100 * similar:g} %"
+        alike.append(statement(f"SM over GH, I/O, HDD, {memory} MB", words, [value], lambda value: abs(value - 1) <= similar))
+    for join, memory in [(join, memory) for join in ("sort-merge", "grace-hash") for memory in MEMORY]:
+        value = ratio(*(runs.seconds(Setup(join, memory), "SSD", "io", phase) for phase in ("first phase", "total")))
+        name, words = f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB", f"{share:g} within {points:g}"
+        first.append(statement(name, words, [value], lambda value: abs(value - share) <= points, equal=0.5))
+    return [*alike, *runs.orders(claim, _ORDERS["fig1-sm-gh"]), *first]
 
 
 class _Figure1(Exhibit):
     jobs = staticmethod(grid_jobs)
-    judges: Mapping[str, Callable[[Claim, Runs], list[Cell]]] = {
-        "fig1-281": _hybrid_over_grace,
-        "fig1-cpu": _cpu_above_io,
-        "fig1-hh-best": _hybrid_best,
-        "fig1-bnl": _nested_loops,
-        "fig1-sm-gh": _sort_and_grace,
-    }
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
         """The cells of one of the claims of section 4.3; where a variant is stated, also those with its prices of CPU work."""
-        judge = self.judges[claim.id]
-        cells = judge(claim, Runs(results))
-        if claim.stated:
-            (variant,) = claim.stated
-            cells += [replace(cell, variant=variant) for cell in judge(claim, Runs(results, prices(without=("grace-hash",))))]
+        own = {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace}.get(claim.id)
+        cells = list[Cell]()
+        for variant in ("", *claim.stated):
+            runs = Runs(results, prices(without=("grace-hash",)) if variant else None)
+            judged = own(claim, runs) if own else runs.orders(claim, _ORDERS[claim.id])
+            cells += [replace(cell, variant=variant) for cell in judged]
         return cells
 
     def sections(self, results: Results) -> list[Section]:
@@ -138,10 +118,9 @@ def _counts(runs: Runs) -> Table:
         hdd, ssd = (runs.result(setup, machine) for machine in DEVICES)
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True) if hdd and ssd else ():
             entries: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
-            entries += [row.formula_io, row.formula_io_measured_seek]
-            for each in (row, flash):
-                share = relative(each.io, each.formula_io)
-                entries += [*([flash.formula_io] if each is flash else []), each.io, None if share is None else percent(share)]
+            for times in ([row.formula_io, row.formula_io_measured_seek, row.io], [flash.formula_io, flash.io]):
+                share = relative(times[-1] or 0.0, times[0])
+                entries += [*times, share and percent(share)]
             rows.append(entries)
             ids.append(runs.id(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]

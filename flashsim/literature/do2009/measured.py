@@ -11,15 +11,18 @@ from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
 from flashsim.literature import base
-from flashsim.literature.base import Results
+from flashsim.literature.base import Cell, Claim, Results
 from flashsim.literature.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
-from flashsim.studies.judging.cells import ratio
+from flashsim.studies.judging.cells import less, ratio, statement
 from flashsim.studies.presentation.plots import Bar, stacked_bars
 from flashsim.studies.runs.drives import ShipsModel, disk_of
 from flashsim.studies.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
+
+#: Name and words of a comparison, and the times that it is on: run, machine and kind.
+Order = tuple[str, str, Sequence[tuple[Setup, str, str]]]
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,10 @@ class Runs(base.Runs):
         """HDD over SSD seconds."""
         return ratio(*(self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD")))
 
-    def over(self, machine: str, what: str, memory: int, *joins: str) -> list[float | None]:
-        """Seconds of joins with a buffer pool."""
-        return [self.seconds(Setup(join, memory), machine, what) for join in joins]
+    def orders(self, claim: Claim, orders: Sequence[Order]) -> list[Cell]:
+        """Statements that the first of some times is below the others by the claim's margin."""
+        holds = less(claim.limits["margin"])
+        return [statement(name, words, [self.seconds(*run) for run in times], holds) for name, words, times in orders]
 
     def bars(self, groups: Mapping[str, Sequence[Setup]], kind: str) -> Figure:
         """I/O and CPU times in groups of bars, the machines one below the other."""

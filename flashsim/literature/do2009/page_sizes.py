@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Setup
-from flashsim.studies.judging.cells import less, ratio, statement
+from flashsim.studies.judging.cells import ratio, statement
 
 #: Runs that show whether half flash pages make small pages dear.
 _ALIGNED = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], aligned=True) for join in JOINS if join != "bnl"]
@@ -92,11 +92,9 @@ class _Figure3(_Figure):
 
         if claim.id == "fig3-blocked":
             return claim.grid(JOINS, measured)
-        slower, cells = less(claim.limits["margin"]), list[Cell]()
-        for join in ("sort-merge", "grace-hash"):
-            seconds = [runs.seconds(Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io=True), machine) for machine in DEVICES]
-            cells.append(statement(f"{LABELS[join]}, HDD and SSD", "the first less, s", seconds, slower))
-        return cells
+        small = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
+        orders = [(f"{LABELS[s.join]}, HDD and SSD", "the first less, s", [(s, name, "total") for name in DEVICES]) for s in small]
+        return runs.orders(claim, orders)
 
 
 EXHIBITS: Mapping[str, Exhibit] = {"figure2": _Figure2(2, page_io=False), "figure3": _Figure3(3, page_io=True)}
