@@ -1,4 +1,4 @@
-"""Figure 1: I/O and CPU times of the four joins over the buffer pool on both devices, how they vary, and what the text says of them."""
+"""Tables 3 and 4 and figure 1: the four joins over the buffer pool on both devices, how times vary, and what the text says of them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -168,4 +168,20 @@ class _Variance(Exhibit):
         return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]
 
 
-EXHIBITS: Mapping[str, Exhibit] = {"figure1": _Figure1(), "variance": _Variance()}
+class _Speedups(Exhibit):
+    """Tables 3 and 4: speedups, SSD over HDD, a row a join, or a join and phase."""
+
+    jobs = staticmethod(grid_jobs)
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        runs = Runs(results)
+
+        def measured(row: str, memory: int) -> tuple[str, float | None, str]:
+            join, _, phase = row.partition(", ")
+            setup = Setup(join, memory)
+            return f"{row} {memory} MB", runs.speedup(setup, claim.values["seconds"], phase or "total"), runs.id(setup)
+
+        return claim.grid(MEMORY, measured)
+
+
+EXHIBITS: Mapping[str, Exhibit] = {"figure1": _Figure1(), "variance": _Variance(), "table3": _Speedups(), "table4": _Speedups()}

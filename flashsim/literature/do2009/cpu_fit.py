@@ -23,17 +23,16 @@ from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
 from flashsim.literature.base import load
 from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, Counts, committed
-from flashsim.literature.do2009.runs import JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
+from flashsim.literature.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
 from flashsim.storage.source.do2009 import PUBLISHED_BYTES
+from flashsim.studies.runs.joining import CPU
 from models.disk import Disk
 from models.haas import cost
 
-NAME = "pentium-d-2009"
 #: Table 5's rows, KB of a page, and those that the fit sees.
 ROWS, CALIBRATION_ROWS = (2, 4, 8, 16, 32), (8, 32)
 #: Table 2, for pages of 8 KiB.
 _HDD = Disk.from_rates(12, 5.56, PAGE_SIZE, 34 * MIB)
-DEVICES = {"HDD": "hdd", "SSD": "ssd"}
 #: User prices lie in this range, ns: from some thirty cycles at 3.2 GHz to ten microseconds.
 _LEAST, _MOST = 10.0, 10_000.0
 #: Weight of a price that is e times the common mean, as a relative error of a cell.
@@ -46,14 +45,9 @@ Kernel = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class FittedValue:
-    """One published value and what predicts it: ``(hdd + user) / (ssd + user)``, or user time alone; seconds.
+    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``.
 
-    Parameters
-    ----------
-    work
-        Units of each kind, in the order of `Work`.
-    hdd, ssd
-        I/O and kernel time on the devices; None for a cell that is user time.
+    `work` is in units of each kind, in the order of `Work`.
     """
 
     name: str
@@ -95,9 +89,9 @@ def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
     return (per_request * run["commands"] + per_byte * run["bytes"]) / SECONDS
 
 
-def cells(kernel: Kernel) -> list[FittedValue]:
+def cells() -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
-    values = []
+    values, kernel = [], fit_kernel()
     speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
     for (join, memory), run in committed()[0].items():
         io_speedup, speedup = next(speedups[join])
@@ -140,47 +134,38 @@ def fit_user(values: list[FittedValue]) -> Floats:
 @cache
 def prices(without: Collection[str] = ()) -> CpuModel:
     """Prices, rounded as the preset's, whose user part is fitted without table 3's cells of some joins, such as ``("grace-hash",)``."""
-    kernel = fit_kernel()
-    values = [cell for cell in cells(kernel) if not any(f", {join} " in cell.name for join in without)]
-    return _model(kernel, fit_user(values), {})
+    return _model(fit_user([cell for cell in cells() if not any(f", {join} " in cell.name for join in without)]), {})
 
 
 def fitted() -> tuple[CpuModel, list[str]]:
     """The preset, its prices rounded, and what is said above them."""
-    kernel = fit_kernel()
-    values = cells(kernel)
+    values = cells()
     prices = fit_user(values)
     without = np.array([fit_user(values[:omitted] + values[omitted + 1 :]) for omitted in range(len(values))])
     sources = {
         f"user.{kind.value}": f"fitted: do2009, tables 3 and 5; {low:.0f} to {high:.0f} with any one of the cells left out"
         for kind, low, high in zip(Work, without.min(axis=0), without.max(axis=0), strict=True)
     }
-    for device, kind in DEVICES.items():
+    for device in DEVICES:
         source = f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB"
-        sources |= {f"kernel.{kind}.{part}": source for part in ("per_request", "per_byte")}
+        sources |= {f"kernel.{device.lower()}.{part}": source for part in ("per_request", "per_byte")}
     sources[f"user.{DEFAULT}"] = "fitted: do2009, tables 3 and 5; the geometric mean of the prices a tuple"
-    comments = [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in values)]
-    return _model(kernel, prices, sources), comments
+    return _model(prices, sources), [*_COMMENTS, *(f"  {each.name}: {each.published:g}, {each.value(prices):.4g}" for each in values)]
 
 
-def _model(kernel: Kernel, prices: Floats, sources: Mapping[str, str]) -> CpuModel:
-    user: dict[str, float] = {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)}
-    per_request, per_byte = ({kind: _rounded(kernel[device][part], 4) for device, kind in DEVICES.items()} for part in (0, 1))
-    return CpuModel(NAME, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores={HOST: _CORES})
+def _model(prices: Floats, sources: Mapping[str, str]) -> CpuModel:
+    user: dict[str, float] = {kind: float(f"{price:.3g}") for kind, price in zip(Work, prices, strict=True)}
+    per_request, per_byte = ({device.lower(): float(f"{price[part]:.4g}") for device, price in fit_kernel().items()} for part in (0, 1))
+    cores = {HOST: 2}  # "a dual-core Pentium"
+    return CpuModel(CPU, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores=cores)
 
 
-_CORES = 2  # "a dual-core Pentium"
 _COMMENTS = (
     "The machine of Do and Patel (DaMoN 2009): a dual-core Pentium of 3.2 GHz under Red Hat Enterprise 5.",
     "",
     "Printed by python -m flashsim.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to which cells.",
     "Whatever rests on these prices is fitted. The cells of user time, published and as fitted:",
 )
-
-
-def _rounded(price: float, digits: int) -> float:
-    return float(f"{price:.{digits}g}")
-
 
 if __name__ == "__main__":
     model, comments = fitted()

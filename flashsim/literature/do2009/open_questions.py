@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -45,7 +45,6 @@ from flashsim.literature.do2009.runs import (
     too_small,
 )
 from flashsim.literature.do2009.table1 import in_words
-from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.formulas.drives import drive_of
@@ -147,27 +146,18 @@ Divisions = str | dict[str, DetailedCost]
 
 
 @cache
-def _divisions(join: str, memory: int, scale: float, seed: int, names: Sequence[str]) -> dict[str, Divisions]:
-    """Divisions of the buffers by device."""
+def _divisions(join: str, memory: int, scale: float, seed: int, name: str) -> Divisions:
     files, setting = laid_out(Setup(join, memory), scale, seed)
-    divisions: dict[str, Divisions] = {}
-    for name in names:
-        try:
-            divisions[name] = _divided(join, files, setting.memory, presets.load(name))
-        except InvalidParameterError as problem:
-            divisions[name] = too_small(problem)
-    return divisions
-
-
-def _divided(join: str, files: tuple[HeapFile, HeapFile], memory: int, preset: presets.Preset) -> Divisions:
-    sizes, size = sizes_of(files, memory), bytes_needed(files)
-    span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE
-    problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
-    if preset.capacity < size:
-        return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
-    disk = disk_of(preset, PAGE_SIZE)
-    haas = allocate(join, sizes.r, sizes.s, memory, disk.latency_ratio, disk.access_ratio)
-    return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
+    preset, sizes, size = presets.load(name), sizes_of(files, setting.memory), bytes_needed(files)
+    span, disk = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE, disk_of(preset, PAGE_SIZE)
+    try:
+        problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
+        if preset.capacity < size:
+            return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
+        haas = allocate(join, sizes.r, sizes.s, setting.memory, disk.latency_ratio, disk.access_ratio)
+        return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
+    except InvalidParameterError as too_little:
+        return too_small(too_little)
 
 
 @dataclass(frozen=True)
@@ -220,21 +210,21 @@ class Allocations(Exhibit):
         return Job.of(with_divisions, label, join=join, memory=memory, divisions=with_rules, scale=scale, seed=settings.seed)
 
     def _divisions(self, settings: Settings, join: str, memory: int) -> dict[str, Divisions]:
-        return _divisions(join, memory, settings.scale * SHARE, settings.seed, tuple(presets.names()))
+        """Divisions by device."""
+        return {name: _divisions(join, memory, settings.scale * SHARE, settings.seed, name) for name in presets.names()}
 
     def cases(self, results: Results) -> list[Case]:
         """Every join and buffer pool that was run, on every device."""
         cases = []
-        for join in JOINS:
-            for memory in MEMORY:
-                job, divisions = self._job(results.settings, join, memory), self._divisions(results.settings, join, memory)
-                rules = [buffers for buffers, _ in job.parameters["divisions"]]
-                for name, costs in divisions.items() if job in results else ():
-                    if isinstance(costs, str):
-                        cases.append(Case(name, join, memory, costs))
-                    else:
-                        seconds = {kind: results[job][rules.index(asdict(each.allocation))][name] for kind, each in costs.items()}
-                        cases.append(Case(name, join, memory, "", costs, seconds))
+        for join, memory in [(join, memory) for join in JOINS for memory in MEMORY]:
+            job = self._job(results.settings, join, memory)
+            rules = [buffers for buffers, _ in job.parameters["divisions"]]
+            for name, costs in self._divisions(results.settings, join, memory).items() if job in results else ():
+                if isinstance(costs, str):
+                    cases.append(Case(name, join, memory, costs))
+                else:
+                    seconds = {kind: results[job][rules.index(asdict(each.allocation))][name] for kind, each in costs.items()}
+                    cases.append(Case(name, join, memory, "", costs, seconds))
         return cases
 
     def sections(self, results: Results) -> list[Section]:
@@ -295,34 +285,17 @@ class Allocations(Exhibit):
         return picture
 
 
-@dataclass(frozen=True)
-class Lessons:
-    """I/O seconds of each join on a device, blocked and page-sized, and CPU seconds; and the paper's lessons there."""
+class Lessons(NamedTuple):
+    """I/O seconds on a device, by join, and whether the paper's lessons hold there."""
 
     device: str
     io: list[float]
-    page_io: list[float]
-    cpu: list[float]
-
-    @property
-    def totals(self) -> list[float]:
-        """I/O and CPU seconds with blocked I/O."""
-        return [io + cpu for io, cpu in zip(self.io, self.cpu, strict=True)]
-
-    @property
-    def fastest(self) -> str:
-        """Lesson 1: hybrid hash is faster than the other joins."""
-        return JOINS[self.totals.index(min(self.totals))]
-
-    @property
-    def blocked_gains(self) -> list[float]:
-        """Lesson 2: page-sized over blocked I/O seconds."""
-        return [single / blocked for single, blocked in zip(self.page_io, self.io, strict=True)]
-
-    @property
-    def cpu_share(self) -> float:
-        """Lesson 3: the median, over the joins, of CPU time's share of the total."""
-        return float(np.median([cpu / total for cpu, total in zip(self.cpu, self.totals, strict=True)]))
+    #: Lesson 1, hybrid hash is faster than the other joins: I/O and CPU seconds with blocked I/O.
+    totals: list[float]
+    #: Lesson 2: page-sized over blocked I/O seconds.
+    blocked_gains: list[float]
+    #: Lesson 3: the median, over the joins, of CPU time's share of the total.
+    cpu_share: float
 
 
 class Hardware(Exhibit):
@@ -341,13 +314,22 @@ class Hardware(Exhibit):
         """Lessons on each device that ran every join."""
         blocked, single = ([results.get(self._job(results.settings, join, page_io), {}) for join in JOINS] for page_io in (False, True))
         names = [name for name in presets.names() if all(name in by_device for by_device in (*blocked, *single))]
-        kinds = ((blocked, "io"), (single, "io"), (blocked, "cpu"))
-        return [Lessons(name, *([float(each[name][kind]) for each in times] for times, kind in kinds)) for name in names]
+        every = []
+        for name in names:
+            io, page_io = ([float(by_device[name]["io"]) for by_device in times] for times in (blocked, single))
+            cpu = [float(by_device[name]["cpu"]) for by_device in blocked]
+            totals = [sum(both) for both in zip(io, cpu, strict=True)]
+            gains = [one / other for one, other in zip(page_io, io, strict=True)]
+            every.append(Lessons(name, io, totals, gains, float(np.median([c / t for c, t in zip(cpu, totals, strict=True)]))))
+        return every
 
     def sections(self, results: Results) -> list[Section]:
         """Seconds on every device, and the lessons that hold."""
         every = self.lessons(results)
-        rows = [[each.device, *each.io, LABELS[each.fastest], min(each.blocked_gains), 100 * each.cpu_share] for each in every]
+        rows = [
+            [each.device, *each.io, LABELS[JOINS[each.totals.index(min(each.totals))]], min(each.blocked_gains), 100 * each.cpu_share]
+            for each in every
+        ]
         header = ["device", *(f"{LABELS[join]}: I/O s" for join in JOINS)]
         header += ["fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
         best = sum(each.totals[-1] <= min(each.totals) for each in every)

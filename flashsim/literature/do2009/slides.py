@@ -8,43 +8,46 @@ from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.literature.base import Cell, Claim, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.judging.cells import Cell, number
-from flashsim.studies.judging.claims import Claim
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.studies.judging.cells import number, ratio
 
-#: Buffer pools of the ratios.
-_MEMORY = (200, 500)
+#: The joins and buffer pools of the ratios.
+_SETUPS = [Setup(join, memory) for memory in (200, 500) for join in JOINS]
 #: A drive of one plane whose erase blocks are 256 KB, 64 pages of 4 KB, all but a few of them full (slides, page 29).
 _PAGE, _PER_BLOCK, _BLOCKS = 4096, 64, 64
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """The joins whose ratios are shown; what a block map erases is counted on the spot."""
-    return [Setup(join, memory).job(settings) for memory in _MEMORY for join in JOINS] if "slides-cpu-ratio" in claims else []
+    return [setup.job(settings) for setup in _SETUPS] if "slides-cpu-ratio" in claims else []
 
 
 def cells(claim: Claim, results: Results) -> list[Cell]:
-    """The ratios, smallest beside smallest, since the transcript of the slides scrambles their order; or the counts of the examples."""
+    """The ratios, smallest beside smallest, since the transcript of the slides scrambles their order; or the counts of the examples.
+
+    Moves that keep a block in order are counted beside programs for the host.
+    """
+    every = list[Cell]()
     if claim.id == "slides-erase":
-        return _erase_cells(claim)
-    grid, every = Runs(results), list[Cell]()
+        for name, counts in erase_counts().items():
+            example, _, kinds = name.partition(": ")
+            for kind, published, count in zip(kinds.split(", "), claim.published[name], counts, strict=True):
+                every.append(number(f"{example}: {kind}", published, count, 0))
+        return every
     for machine, published in claim.published.items():
-        ours = _ratios(grid, machine)
-        ranked = ours if None in ours else sorted(ratio for ratio in ours if ratio is not None)
-        for place, (value, ratio) in enumerate(zip(sorted(published), ranked, strict=True), 1):
-            every.append(number(f"{machine}, number {place}", value, ratio, claim.limits["each"], row=machine, place=place))
+        ours = _ratios(results, machine)
+        ranked = ours if None in ours else sorted(filter(None, ours))
+        for place, (value, own) in enumerate(zip(sorted(published), ranked, strict=True), 1):
+            every.append(number(f"{machine}, number {place}", value, own, claim.limits["each"], row=machine, place=place))
     return every
 
 
-def _ratios(grid: Runs, machine: str) -> list[float | None]:
+def _ratios(results: Results, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
-    results = [grid.result(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
-    return [one.total.cpu / one.total.io if one else None for one in results]
+    return [ratio(*(Runs(results).seconds(setup, machine, what) for what in ("cpu", "io"))) for setup in _SETUPS]
 
 
 def _drive(is_full: bool) -> Device:
@@ -89,21 +92,9 @@ def erase_counts() -> dict[str, list[int]]:
     }
 
 
-def _erase_cells(claim: Claim) -> list[Cell]:
-    """The counts of the examples; moves that keep a block in order are counted beside programs for the host."""
-    ours = erase_counts()
-    return [
-        number(f"{name.partition(':')[0]}: {what}", published, count, 0)
-        for name, values in claim.published.items()
-        for what, published, count in zip(name.partition(": ")[2].split(", "), values, ours[name], strict=True)
-    ]
-
-
 def sections(results: Results) -> list[Section]:
-    grid = Runs(results)
-    setups = [Setup(join, memory) for memory in _MEMORY for join in JOINS]
-    values = [_ratios(grid, machine) for machine in DEVICES]
-    rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values, strict=True)]
+    values = [_ratios(results, machine) for machine in DEVICES]
+    rows = [[setup.join, setup.memory, *line] for setup, *line in zip(_SETUPS, *values, strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
-    table = Table(header, rows, "slides", digits=2, runs=[grid.id(setup) for setup in setups])
+    table = Table(header, rows, "slides", digits=2, runs=[Runs(results).id(setup) for setup in _SETUPS])
     return [Section("CPU against I/O time (slides, pages 16 and 17)", "", [table])]

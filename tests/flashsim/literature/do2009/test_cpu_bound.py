@@ -46,7 +46,7 @@ def test_times_that_follow_from_prices_are_met() -> None:
 
 
 def test_prices_fitted_without_a_join_explain_the_others_better() -> None:
-    cells = [cell for cell in cpu_fit.cells(cpu_fit.fit_kernel()) if "grace-hash" not in cell.name and "hybrid" in cell.name]
+    cells = [cell for cell in cpu_fit.cells() if "grace-hash" not in cell.name and "hybrid" in cell.name]
     models = cpu_fit.prices(), cpu_fit.prices(without=("grace-hash",))
     assert dict(models[0].prices()) == dict(cpu_fit.fitted()[0].prices())
     errors = [

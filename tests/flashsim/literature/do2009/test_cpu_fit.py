@@ -12,8 +12,9 @@ from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.literature import base as papers
 from flashsim.literature.do2009 import cpu_fit, cpu_work
-from flashsim.literature.do2009.cpu_fit import DEVICES, ROWS
-from flashsim.literature.do2009.runs import JOINS
+from flashsim.literature.do2009.cpu_fit import ROWS
+from flashsim.literature.do2009.runs import DEVICES, JOINS
+from flashsim.studies.runs.joining import CPU
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def found() -> cpu.CpuModel:
 
 
 def test_the_preset_holds_what_the_fit_finds(found: cpu.CpuModel) -> None:
-    preset = cpu.load(cpu_fit.NAME)
+    preset = cpu.load(CPU)
     assert dict(preset.prices()) == pytest.approx(dict(found.prices()), rel=2e-3)  # another library may round the third digit otherwise
     assert set(preset.sources) == set(found.sources)
     assert all(source.startswith("fitted: do2009, table") for source in preset.sources.values())
@@ -38,7 +39,7 @@ def test_the_fit_sees_the_calibration_cells_alone() -> None:
         wanted += [claims["table3-join"].published[join][place] for place in (1, 4)]
     for device in DEVICES:
         wanted += [claims["table5"].published[f"{device}, user"][place] for place in (2, 4)]
-    assert [cell.published for cell in cpu_fit.cells(cpu_fit.fit_kernel())] == wanted
+    assert [cell.published for cell in cpu_fit.cells()] == wanted
 
 
 def test_kernel_prices_give_their_rows_exactly() -> None:
@@ -53,7 +54,7 @@ def test_kernel_prices_give_their_rows_exactly() -> None:
 def test_cells_made_from_prices_are_found_again() -> None:
     """What the cells do not tell is left to the rule for dividing, so cells come back, and prices need not."""
     prices = np.geomspace(100, 1500, len(Work))
-    made = [replace(cell, published=cell.value(prices)) for cell in cpu_fit.cells(cpu_fit.fit_kernel())]
+    made = [replace(cell, published=cell.value(prices)) for cell in cpu_fit.cells()]
     again = cpu_fit.fit_user(made)
     assert [cell.value(again) for cell in made] == pytest.approx([cell.published for cell in made], rel=5e-3)
 
@@ -62,7 +63,7 @@ def test_cells_made_from_prices_are_found_again() -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_rows_of_table_5_that_the_fit_did_not_see_follow(found: cpu.CpuModel, device: str, kilobytes: int) -> None:
     claim = next(claim for claim in papers.load("do2009").claims if claim.id == "table5")
-    run, kind = cpu_fit.page_sized(kilobytes), DEVICES[device]
+    run, kind = cpu_fit.page_sized(kilobytes), device.lower()
     kernel = (found.per_request[kind] * run["commands"] + found.per_byte[kind] * run["bytes"]) / SECONDS
     work: dict[str, int] = {each: run[each] for each in Work if each in run}
     for time, seconds in (("user", found.user_time(work) / SECONDS), ("kernel", kernel)):
