@@ -23,8 +23,7 @@ from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
 from flashsim.literature.base import load
 from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, Counts, committed
-from flashsim.literature.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
-from flashsim.storage.source.do2009 import PUBLISHED_BYTES
+from flashsim.literature.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, large_pages
 from flashsim.studies.runs.joining import CPU
 from models.disk import Disk
 from models.haas import cost
@@ -110,9 +109,8 @@ def _in_order(counts: Counts) -> Floats:
 
 def hdd_seconds(join: str, memory: int) -> float:
     """I/O seconds by the formula."""
-    r, s = (round(PUBLISHED_BYTES[name] * SCALE_FACTOR / PAGE_SIZE) for name in ("customer", "orders"))
     r_full, s_full = committed()[1]
-    return cost(join, r, s, memory * MIB // PAGE_SIZE, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
+    return cost(join, *large_pages(PAGE_SIZE), memory * MIB // PAGE_SIZE, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
 def fit_user(values: list[FittedValue]) -> Floats:

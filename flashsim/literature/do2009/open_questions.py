@@ -33,19 +33,18 @@ from flashsim.literature.do2009.other_runs import (
     with_divisions,
 )
 from flashsim.literature.do2009.runs import (
-    DEVICES,
     JOINS,
     LABELS,
     MEMORY,
     PAGE_SIZE,
-    SCALE_FACTOR,
     Setup,
     join_setting,
     laid_out,
+    large_pages,
+    paper_disk,
     too_small,
 )
 from flashsim.literature.do2009.table1 import in_words
-from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.formulas.drives import drive_of
 from flashsim.studies.presentation.plots import COLOURS, LINES, legend, panels
@@ -54,7 +53,7 @@ from models import optimum
 from models.allocation.buffers import Allocation
 from models.allocation.hybrid_hash import hybrid_hash
 from models.haas import JoinCost, cost
-from models.join_costs.base import allocate
+from models.join_costs.base import Sizes, allocate
 from models.ssd_buffers import closed_form
 from models.ssd_joins import DetailedCost
 from models.ssd_problem import Problem
@@ -65,18 +64,17 @@ _ZERO = {"color": "#7f7f7f", "lw": 0.6}
 @cache
 def _rules(scale: float, memory: int) -> dict[str, JoinCost]:
     """Each rule's division, and what it costs by the formula; nothing where the pool is too small."""
-    r, s = (PaperRecords(name, SCALE_FACTOR * scale).published_pages(PAGE_SIZE) for name in ("customer", "orders"))
-    pages, disk = join_setting(Setup("hybrid-hash", memory), scale).memory, disk_of(presets.load(DEVICES["HDD"]), PAGE_SIZE)
+    pages, disk = (*large_pages(PAGE_SIZE, scale), join_setting(Setup("hybrid-hash", memory), scale).memory), paper_disk()
     try:
-        divisions = {
-            "printed": hybrid_hash(r, s, pages, disk.latency_ratio),
-            "derived": hybrid_hash(r, s, pages, disk.latency_ratio, rule="sqrt-y"),
-            "best": optimum.discrete("hybrid-hash", r, s, pages, disk).allocation,
+        rules = {
+            "printed": hybrid_hash(*pages, disk.latency_ratio),
+            "derived": hybrid_hash(*pages, disk.latency_ratio, rule="sqrt-y"),
+            "best": optimum.discrete("hybrid-hash", *pages, disk).allocation,
         }
     except InvalidParameterError as problem:
         too_small(problem)
         return {}
-    return {rule: cost("hybrid-hash", r, s, pages, disk, division) for rule, division in divisions.items()}
+    return {rule: cost("hybrid-hash", *pages, disk, division) for rule, division in rules.items()}
 
 
 class HybridRule(Exhibit):
@@ -97,12 +95,12 @@ class HybridRule(Exhibit):
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
         """Seconds of each kind, and seeks, by buffer pool and rule."""
-        scale, times = results.settings.scale, {memory: results.get(self._job(results.settings, memory), {}) for memory in MEMORY}
-        return {
-            memory: {rule: measured | {"formula": _rules(scale, memory)[rule].seconds} for rule, measured in by_rule.items()}
-            for memory, by_rule in times.items()
-            if by_rule
-        }
+        every = {}
+        for memory in MEMORY:
+            rules = _rules(results.settings.scale, memory)
+            if measured := results.get(self._job(results.settings, memory)):
+                every[memory] = {rule: measured[rule] | {"formula": join.seconds} for rule, join in rules.items()}
+        return every
 
     def losses(self, results: Results, rule: str, kind: str = "seconds") -> dict[int, float]:
         """Extra cost of a rule over the derived one, as a share, by buffer pool."""
@@ -112,8 +110,8 @@ class HybridRule(Exhibit):
         """Seconds by rule, and what the printed rule loses."""
         rows: list[list[Entry]] = []
         for memory, costs in self.seconds(results).items():
-            for rule in ("printed", "derived", "best"):
-                division: Any = _rules(results.settings.scale, memory)[rule].allocation
+            for rule, join in _rules(results.settings.scale, memory).items():
+                division: Any = join.allocation
                 more = [100 * (costs[rule][kind] / costs["derived"][kind] - 1) for kind in self.kinds]
                 seconds = [costs[rule][kind] for kind in self.kinds]
                 rows.append([memory, rule, division.input, division.output, *seconds, costs[rule]["seeks"], *more])
@@ -146,15 +144,21 @@ Divisions = str | dict[str, DetailedCost]
 
 
 @cache
+def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
+    """Sizes of joins with a buffer pool, and bytes that they need."""
+    files, setting = laid_out(Setup("", memory), scale, seed)
+    return sizes_of(files, setting.memory), bytes_needed(files)
+
+
+@cache
 def _divisions(join: str, memory: int, scale: float, seed: int, name: str) -> Divisions:
-    files, setting = laid_out(Setup(join, memory), scale, seed)
-    preset, sizes, size = presets.load(name), sizes_of(files, setting.memory), bytes_needed(files)
+    (sizes, size), preset = _sizes(memory, scale, seed), presets.load(name)
     span, disk = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE, disk_of(preset, PAGE_SIZE)
     try:
         problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
         if preset.capacity < size:
             return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
-        haas = allocate(join, sizes.r, sizes.s, setting.memory, disk.latency_ratio, disk.access_ratio)
+        haas = allocate(join, sizes.r, sizes.s, sizes.memory, disk.latency_ratio, disk.access_ratio)
         return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
     except InvalidParameterError as too_little:
         return too_small(too_little)

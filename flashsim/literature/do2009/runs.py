@@ -1,6 +1,6 @@
 """The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -19,6 +19,7 @@ from flashsim.studies.runs.drives import ShipsModel, disk_of, states
 from flashsim.studies.runs.jobs import Job, Settings
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
 from models.allocation.buffers import Allocation
+from models.disk import Disk
 
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
 LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
@@ -70,11 +71,9 @@ def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [setup.job(settings) for setup in sorted(setups(), key=attrgetter("memory"))]
 
 
-def setups() -> Iterator[Setup]:
+def setups() -> list[Setup]:
     """The paper's grid in the order of its tables."""
-    for join in JOINS:
-        for memory in MEMORY:
-            yield Setup(join, memory)
+    return [Setup(join, memory) for join in JOINS for memory in MEMORY]
 
 
 def too_small(problem: InvalidParameterError) -> str:
@@ -101,10 +100,15 @@ def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, Hea
     return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), join_setting(setup, scale)
 
 
-def large_pages(page_size: int) -> tuple[int, int]:
-    """Pages of customer and orders at scale 1."""
-    customer, orders = (PaperRecords(name, SCALE_FACTOR).published_pages(page_size) for name in ("customer", "orders"))
+def large_pages(page_size: int, scale: float = 1.0) -> tuple[int, int]:
+    """Pages of customer and orders, of which the paper has scale 1."""
+    customer, orders = (PaperRecords(name, SCALE_FACTOR * scale).published_pages(page_size) for name in ("customer", "orders"))
     return customer, orders
+
+
+def paper_disk(page_size: int = PAGE_SIZE) -> Disk:
+    """The HDD of table 2, for which the paper divides its buffers."""
+    return disk_of(presets.load(DEVICES["HDD"]), page_size)
 
 
 def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_model: bool) -> Allocation:
@@ -112,7 +116,7 @@ def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_mod
 
     A ship's model has the division of scale 1, as far as its memory can be so divided.
     """
-    setting, disk = join_setting(setup, scale), disk_of(presets.load(DEVICES["HDD"]), setup.page_size)
+    setting, disk = join_setting(setup, scale), paper_disk(setup.page_size)
     allocation: Any = divide_pages(setting, r_pages, s_pages, disk)[1]
     if ships_model:
         large_r, large_s = large_pages(setup.page_size)

@@ -7,27 +7,19 @@ from collections.abc import Collection
 from functools import partial
 
 from flashsim.core.units import MIB
-from flashsim.device import presets
 from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
-from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, setups
+from flashsim.literature.do2009.runs import MEMORY, PAGE_SIZE, large_pages, paper_disk, setups
 from flashsim.studies.judging.cells import statement
-from flashsim.studies.runs.drives import disk_of
 from models import optimum
 from models.allocation.grace_hash import grace_hash
 from models.allocation.hybrid_hash import hybrid_hash
 from models.allocation.nested_loops import nested_loops
 from models.allocation.sort_merge import sort_merge
-from models.disk import Disk
 from models.haas import cost
 from models.join_costs.base import allocate
 
 #: Pages of customer and orders in the paper.
-R_PAGES, S_PAGES = 93_440, 655_360
-
-
-def paper_disk() -> Disk:
-    """The HDD of table 2, for which the paper divides its buffers."""
-    return disk_of(presets.load(DEVICES["HDD"]), PAGE_SIZE)
+R_PAGES, S_PAGES = large_pages(PAGE_SIZE)
 
 
 def pool(memory: int) -> int:

@@ -45,8 +45,10 @@ def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.Monkey
     monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
     monkeypatch.setattr(open_questions, "bytes_needed", lambda files: 10**9)
     open_questions._divisions.cache_clear()
+    open_questions._sizes.cache_clear()
     (case,) = made(0.0005, ("bnl", 600))
     open_questions._divisions.cache_clear()
+    open_questions._sizes.cache_clear()
     assert case.problem == "it holds 335 MB, and relations and temporaries take up to 1,000 MB"
 
 
