@@ -23,15 +23,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
 from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table
-from flashsim.literature.do2009.other_runs import (
-    LESSONS_MEMORY,
-    PLACES,
-    SHARE,
-    bytes_needed,
-    on_every_device,
-    with_buffers,
-    with_divisions,
-)
+from flashsim.literature.do2009.other_runs import LESSONS_MEMORY, PLACES, SHARE, bytes_needed, on_every_device, with_buffers, with_divisions
 from flashsim.literature.do2009.runs import (
     JOINS,
     LABELS,
