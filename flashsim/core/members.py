@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -190,8 +191,15 @@ def _installed(group: str) -> EntryPoints:
     return entry_points(group=group)
 
 
+class _LeavesNoTrace(SourceFileLoader):
+    """A loader that writes no bytecode: a user's folder stays as it is."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
+        """Drop the bytecode."""
+
+
 def _execute(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_LeavesNoTrace(name, str(path)))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -126,8 +126,8 @@ class SpecifiedDevices:
             self._events.pop(tag).succeed()
 
 
-#: The first page of a write, how many there are, how many of them are cleaned, and what happens when it has ended.
-_Write = tuple[int, int, int, simpy.Event]
+#: The first page of a write, how many there are, how many of them are cleaned, what happens when it has ended, and the caller's own.
+_Write = tuple[int, int, int, simpy.Event, Any]
 
 
 class DiskWrites:
@@ -138,35 +138,36 @@ class DiskWrites:
     env
         The clock.
     ask
-        Asks the disk for the writing of pages: the first, how many, and what happens when it has ended.
+        Asks the disk for the writing of pages: the first, how many, what happens when it has ended, and what the caller gave besides.
     note
         Counts by name.
     """
 
-    def __init__(self, env: simpy.Environment, ask: Callable[[int, int, simpy.Event], object], note: Callable[..., None]) -> None:
+    def __init__(self, env: simpy.Environment, ask: Callable[[int, int, simpy.Event, Any], object], note: Callable[..., None]) -> None:
         self._env, self._ask, self._note = env, ask, note
         self._outstanding: set[int] = set()
         self._deferred: list[_Write] = []
 
-    def write(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+    def write(self, page: int, count: int, cleaned: int = 0, contents: Any = None) -> simpy.Event:
         """Write pages as soon as no earlier write of one of them is outstanding or deferred."""
-        write = page, count, cleaned, self._env.event()
+        event = self._env.event()
+        write = page, count, cleaned, event, contents
         if self._must_wait(page, count, self._deferred):
             self._deferred.append(write)
         else:
             self._begin(*write)
-        return write[-1]
+        return event
 
     def _must_wait(self, page: int, count: int, ahead: Sequence[_Write]) -> bool:
         overlaps = any(first < page + count and page < first + pages for first, pages, *_ in ahead)
         return overlaps or not self._outstanding.isdisjoint(range(page, page + count))
 
-    def _begin(self, page: int, count: int, cleaned: int, event: simpy.Event) -> None:
+    def _begin(self, page: int, count: int, cleaned: int, event: simpy.Event, contents: Any) -> None:
         self._note(disk_writes=1, disk_pages_written=count, pages_cleaned=cleaned)
         self._outstanding.update(range(page, page + count))
         assert event.callbacks is not None
         event.callbacks.insert(0, lambda _: self._end(page, count))  # before whoever waits for it
-        self._ask(page, count, event)
+        self._ask(page, count, event, contents)
 
     def _end(self, page: int, count: int) -> None:
         self._outstanding.difference_update(range(page, page + count))

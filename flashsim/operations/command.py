@@ -43,6 +43,7 @@ _FAMILIES = {
     "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
     "policies": ("algorithms.replacement.base", "REPLACEMENT"),
     "designs": ("algorithms.extensions.base", "DESIGNS"),
+    "restarts": ("algorithms.restart.base", "RESTARTS"),
     "workloads": ("traces.transactions.base", "WORKLOADS"),
     "benchmarks": ("traces.workload.base", "FAMILY"),
 }

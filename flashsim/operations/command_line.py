@@ -45,7 +45,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "curve": "face.cache:curve",
         "keep": "face.cache:keep",
     },
-    "pool": {"list": "face.algorithms:designs", "run": "face.pool:pool", "worth": "face.worth:worth"},
+    "pool": {
+        "list": "face.algorithms:designs",
+        "run": "face.pool:pool",
+        "worth": "face.worth:worth",
+        "crash": "face.crash:crash",
+    },
     "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare"},
     "doctor": "commands.doctor:doctor",
 }
@@ -86,6 +91,7 @@ _GROUPS = {
 
             flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
             flashsim pool worth tpc-c:warehouses=2 --budget 90 --prices graefe-2007 --scale 0.2
+            flashsim pool crash --restart lvr --exhaustive --histories 10
             flashsim pool list
         """,
     "validate": """

@@ -123,7 +123,7 @@ class Versions(PoolSpecification):
         resident, changed, coming = np.zeros((3, self.system.rows), bool)
         resident[list(self.memory.resident)] = True
         changed[[page for page, dirty in self.memory.resident.items() if dirty]] = True
-        coming[list(self.reading)] = True
+        coming[list(self.memory.pins)] = True
         here = resident & ~coming
         assert np.array_equal(self.in_memory[here], newest[here])
         valid, newer = status & at.VALID > 0, status & at.NEWER > 0

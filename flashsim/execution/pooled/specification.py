@@ -4,7 +4,7 @@ At one nanosecond (`flashsim.execution.specified_devices`) clients that have tho
 """
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import simpy
@@ -44,11 +44,11 @@ class PoolSpecification:
         self.env, self.system, self.ext = CausalEnvironment(), system, system.extension()
         self.memory, self.design = PlainPool(system.policy, system.memory), system.design.kernels
         self.counts: Counter[str] = Counter()
+        self._note: Callable[..., None] = self.counts.update
         self.by_kind, self.ended = Counter[int](), dict[int, int]()  # transactions, and when the last one of a kind ended
         self._numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         self.devices = SpecifiedDevices(self.env, [devices[each] for each in sorted(devices)], self._numbers.get(CPU, -1))
-        #: Pages on their way into memory, and out of it: how many writes; who waits for them.
-        self.reading: set[int] = set()
+        #: Writes of pages on their way out of memory; who waits for a page on its way in, which is pinned, or out.
         self.writing: dict[int, int] = {}
         self._interested: dict[int, list[simpy.Event]] = {}
         self._scanned: set[int] = set()
@@ -58,7 +58,7 @@ class PoolSpecification:
         self._crowd: list[simpy.Event] = []
         self._flushed: simpy.Event | None = None
         self._log = GroupCommit(self.devices, self._numbers.get(LOG, -1), self._note)
-        self._disk = DiskWrites(self.env, lambda page, *rest: self._ask_pages(DISK, WRITE, page - FIRST_PAGE, *rest), self._note)
+        self._disk = DiskWrites(self.env, self._ask_disk, self._note)
         for number in range(system.clients):
             self.env.process(self._client(number))
         for _ in range(system.most_cleanings if system.ssd else 0):
@@ -66,12 +66,18 @@ class PoolSpecification:
         if system.checkpoint:
             self.env.process(self._checkpointer())
 
-    def _note(self, **counts: int) -> None:
-        self.counts.update(counts)
-
     def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1, event: simpy.Event | None = None) -> simpy.Event:
         size = self.system.page_size
         return self.devices.ask(self._numbers[purpose], operation, first * size, count * size, event)
+
+    def _ask_disk(self, page: int, count: int, event: simpy.Event, contents: Any) -> None:
+        self._ask_pages(DISK, WRITE, page - FIRST_PAGE, count, event)
+
+    def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+        return self._disk.write(page, count, cleaned)
+
+    def _ask_frame(self, page: int, frame: int) -> simpy.Event:
+        return self._ask_pages(SSD, WRITE, frame)
 
     def _client(self, number: int) -> Process:
         system = self.system
@@ -93,17 +99,18 @@ class PoolSpecification:
                     page = end
                 if not marks & SCANS:
                     yield from self._refer(page, marks)
+                    if marks & (WRITES | CREATES):
+                        yield from self._change(number, page)
                 writes += bool(marks & WRITES)
             if system.work:
                 yield self.devices.ask(self._numbers[CPU], READ, 0, SECTOR)
-            if system.log_bytes and writes:
-                yield self._log.commit(writes * system.log_bytes)
+            yield from self._end(number, writes)
             self._note(transactions=1)
             self.by_kind[kind], self.ended[kind] = self.by_kind[kind] + 1, int(self.env.now)
 
     def _refer(self, page: int, marks: int) -> Process:
         while True:
-            if page in self.reading or (page not in self.memory.resident and self.writing.get(page)):
+            if page in self.memory.pins or (page not in self.memory.resident and self.writing.get(page)):
                 yield self._stand(self._interested.setdefault(page, []))
             elif page not in self.memory.resident and self._going_out >= self.system.most_going_out:
                 yield self._stand(self._crowd)
@@ -117,8 +124,14 @@ class PoolSpecification:
             self._enter(page)
         else:
             yield from self._miss(page, FOR_UPDATE if marks & WRITES else 0)
-        if marks & (WRITES | CREATES):
-            self._modify(page)
+
+    def _change(self, client: int, page: int) -> Process:
+        self._modify(page)
+        yield from ()
+
+    def _end(self, client: int, writes: int) -> Process:
+        if self.system.log_bytes and writes:
+            yield self._log.commit(writes * self.system.log_bytes)
 
     def _stand(self, line: list[simpy.Event]) -> simpy.Event:
         line.append(self.env.event())
@@ -179,10 +192,8 @@ class PoolSpecification:
     def _hold_in_memory(self, page: int) -> None:
         self._enter(page)
         self.memory.pins.add(page)
-        self.reading.add(page)
 
     def _arrive(self, page: int) -> None:
-        self.reading.discard(page)
         self.memory.pins.discard(page)
         self._wake(page)
 
@@ -223,14 +234,13 @@ class PoolSpecification:
         if frame < 0:
             return False
         self._note(ssd_writes=1)
-        self._write(page, 1, self._ask_pages(SSD, WRITE, frame), holds_frame=True)
+        self._write(page, 1, self._ask_frame(page, frame), holds_frame=True)
         return True
 
     def _write_to_disk(self, page: int, count: int) -> simpy.Event:
-        return self._write(page, count, self._disk.write(page, count), holds_frame=False)
+        return self._write(page, count, self._put_on_disk(page, count), holds_frame=False)
 
     def _write(self, page: int, count: int, event: simpy.Event, holds_frame: bool) -> simpy.Event:
-        """Pages are on their way out until an event."""
         self._going_out += 1
         for each in range(page, page + count):
             self.writing[each] = self.writing.get(each, 0) + 1
@@ -322,18 +332,20 @@ class PoolSpecification:
             self._note(cleanings=1, cleaner_reads=len(run))
             yield self.env.all_of([self._ask_pages(SSD, READ, int(self.ext.pages[page, FRAME]) - 1) for page in run])
             first, count, events = run[0], 0, []
-            while True:  # what has been modified meanwhile must not reach the disk after its newer version
-                first, count = manager.still_newer(self.ext, first + count, run[-1] + 1)
-                if not count:
-                    break
-                events.append(self._disk.write(first, count, count))
+            # What has been modified meanwhile must not reach the disk after its newer version.
+            while (newer := manager.still_newer(self.ext, first + count, run[-1] + 1))[1]:
+                first, count = newer
+                events.append(self._put_on_disk(first, count, count))
             if events:
                 yield self.env.all_of(events)
             self._cleaning -= len(run)
             for page in run:
-                manager.cleaned(self.ext, page)
+                self._clean(page)
                 self._let_go(page)
             self._check_flushed()
+
+    def _clean(self, page: int) -> None:
+        manager.cleaned(self.ext, page)
 
     def _run_to_clean(self) -> list[int]:
         """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn."""
@@ -351,31 +363,33 @@ class PoolSpecification:
     def _checkpointer(self) -> Process:
         while True:
             yield delay(self.env, self.system.checkpoint, _CHECKPOINTER)
-            self.ext.numbers[CHECKPOINT] = int(self.system.sharp)
-            row = FIRST_PAGE
-            while row < self.system.rows:
-                events: list[simpy.Event] = []
-                while row < self.system.rows and len(events) < self.system.most_cleanings:
-                    if self.memory.dirty(row):
-                        first, (_, end) = row, self.system.chunk_of(row)
-                        while row < min(end, first + self.system.group) and self.memory.dirty(row):
-                            self._flush(row)
-                            row += 1
-                        events.append(self._write_to_disk(first, row - first))
-                    else:
-                        row += 1
-                if events:
-                    yield self.env.all_of(events)
-            if self.ext.numbers[CHECKPOINT] and self.ext.numbers[NEWER_FRAMES]:
-                self._flushed = self.env.event()
-                while self._sleeping:
-                    self._sleeping.pop(0).succeed()
-                yield self._flushed
-            self.ext.numbers[CHECKPOINT] = 0
+            yield from self._checkpoint()
             self._note(checkpoints=1)
 
+    def _checkpoint(self) -> Process:
+        self.ext.numbers[CHECKPOINT] = int(self.system.sharp)
+        row = FIRST_PAGE
+        while row < self.system.rows:
+            events: list[simpy.Event] = []
+            while row < self.system.rows and len(events) < self.system.most_cleanings:
+                if self.memory.dirty(row):
+                    first, (_, end) = row, self.system.chunk_of(row)
+                    while row < min(end, first + self.system.group) and self.memory.dirty(row):
+                        self._flush(row)
+                        row += 1
+                    events.append(self._write_to_disk(first, row - first))
+                else:
+                    row += 1
+            if events:
+                yield self.env.all_of(events)
+        if self.ext.numbers[CHECKPOINT] and self.ext.numbers[NEWER_FRAMES]:
+            self._flushed = self.env.event()
+            while self._sleeping:
+                self._sleeping.pop(0).succeed()
+            yield self._flushed
+        self.ext.numbers[CHECKPOINT] = 0
+
     def _flush(self, page: int) -> None:
-        """A page of memory is written to disk, and to the SSD if the design wants that."""
         self.memory.resident[page] = False
         if manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty=True) | CHECKPOINTED) & TO_SSD:
             self._copy_to_ssd(page, newer=False)

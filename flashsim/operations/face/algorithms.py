@@ -10,6 +10,7 @@ from algorithms.extensions.base import DESIGNS
 from algorithms.joins.base import JOINS
 from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
+from algorithms.restart.base import RESTARTS
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
 from flashsim.operations.fields import Names
@@ -78,7 +79,7 @@ def policies(
 
 @operation
 def designs() -> Listing:
-    """List designs and workloads.
+    """List designs, restart designs and workloads.
 
     Examples::
 
@@ -86,7 +87,8 @@ def designs() -> Listing:
     """
     titles = {
         "designs": {name: DESIGNS.load(name).TITLE for name in DESIGNS.names()},
+        "restart designs": {name: RESTARTS.load(name).TITLE for name in RESTARTS.names()},
         "workloads": {name: WORKLOADS.load(name).TITLE for name in WORKLOADS.names()},
     }
-    tables = [Table([kind.removesuffix("s"), "title"], each.items()) for kind, each in titles.items()]
-    return Listing([tables[0], "", tables[1]], [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)
+    parts = [part for kind, each in titles.items() for part in (Table([kind.removesuffix("s"), "title"], each.items()), "")]
+    return Listing(parts[:-1], [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)

@@ -218,6 +218,8 @@ def test_clients_that_misbehave_leave_the_server_up(here: Path) -> None:
         gone.close()
         deaf = nbd.Client(path)
         deaf.choose()
+        deaf.send(nbd.request(nbd.READ, 0, 1 << 20))
+        deaf.receive(16)  # the rest of this reply is under way
         deaf.socket.setblocking(False)
         with pytest.raises(BlockingIOError):  # it is no longer read from
             for _ in range(10_000):

@@ -1,0 +1,1 @@
+"""Designs by which an SSD that extends a memory pool is warm after a restart, one file each."""

@@ -1,0 +1,74 @@
+"""Contract of restart designs: what of the frame table is hardened, when, and what recovery makes of it.
+
+A member says which changes of a frame's entry it hardens and how (``HARDENS``), whether the whole table is written again and again
+(``FLUSHES``), and takes part in recovery: ``load`` fills in entries before analysis, and may yield writes; ``meet`` sees every record of
+analysis.  ``GUARDS`` names what it does against each way in which a copy on the SSD could be wrong, and what happens without.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.members import Family, optional
+from flashsim.storage.log.records import Record
+from flashsim.storage.log.recovery import Recovery, RestartDesign, Steps
+
+#: Guards of the database itself, and what happens without each.
+COMMON_GUARDS = {
+    "log-before-disk": "a page reaches the disk before the records of its changes: what was not committed cannot be undone",
+    "ssd-in-checkpoints": "checkpoints do not count pages that are newer on the SSD: the log that the disk needs is truncated (4.3.1)",
+    "buf-write-after-cleaning": "a page written to the SSD alone counts as on disk (4.3.1)",
+    "writes-in-flight": "checkpoints do not count pages on their way to disk: the log that they need is truncated",
+}
+#: Guards that several restart designs have.
+LOG_BEFORE_SSD = {"log-before-ssd": "a page reaches the SSD before the records of its changes, and is found there"}
+BOTH_WRITES = {"both-writes": "a frame counts as clean when the SSD has its page and the disk has not: once replaced, it is lost (4.3.1)"}
+BEFORE_REPLACEMENT = {"harden-replacement": "a frame is overwritten while its old page counts as valid (violation A)"}
+BEFORE_REUSE = {"harden-before-reuse": "a frame that an update freed is overwritten while its old page counts as valid"}
+
+
+class Restart(Protocol):
+    """A member's module."""
+
+    TITLE: str
+    HARDENS: Mapping[int, int] = {}
+    FLUSHES: bool = False
+    GUARDS: Mapping[str, str] = {}
+
+    @optional
+    def load(self, recovery: Recovery) -> Steps:
+        """Fill in the entries before analysis: none, every frame is free."""
+        yield from ()
+
+    @optional
+    def meet(self, recovery: Recovery, lsn: int, record: Record) -> None:
+        """Let a record of the log change entries in analysis: none does."""
+
+
+RESTARTS = Family("algorithms.restart", "restart design", Restart)
+
+
+def restart_design(name: str) -> RestartDesign:
+    """A restart design, by name or as ``FILE.py``.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such design or file.
+    """
+    member = RESTARTS.load(name)
+    return RestartDesign(name, dict(member.HARDENS), member.FLUSHES, member.load, member.meet, dict(member.GUARDS))
+
+
+def check_guards(design: RestartDesign, names: Sequence[str]) -> None:
+    """Refuse guards that neither the database nor a restart design has.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such guard.
+    """
+    known = [*COMMON_GUARDS, *design.guards]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"guard of {design.name}", name, known)

@@ -1,0 +1,80 @@
+"""The log's writer: records are written all together, those that came meanwhile right after."""
+
+from collections.abc import Callable
+
+import simpy
+
+from flashsim.core.request import SECTOR
+from flashsim.execution.pooled.logging_design import RECORD
+from flashsim.storage.log import durable as survives
+from flashsim.storage.log.durable import Write
+from flashsim.storage.log.records import Record
+
+#: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
+Send = Callable[[Write, int, int, Callable[[], None]], object]
+
+
+class LogWriter:
+    """The log in memory and its writer.
+
+    Parameters
+    ----------
+    env
+        The clock.
+    send
+        How the log's device is written; None: there is none, and records are durable as soon as that is asked for.
+    room
+        Bytes of the device; the log goes round them behind the first sector, which holds the boot page.
+    apply
+        Lets a write be durable at once.
+    """
+
+    def __init__(self, env: simpy.Environment, send: Send | None, room: int, apply: Callable[[Write], None]) -> None:
+        self.env, self._send, self._room, self._apply = env, send, room, apply
+        self.records: list[Record] = []
+        #: The first record that is not durable.
+        self.end = 1
+        self._offset, self._is_writing = SECTOR, False
+        self._waits: list[tuple[int, simpy.Event]] = []
+
+    def append(self, record: Record) -> int:
+        """Add a record to the end of the log in memory; returns its number."""
+        self.records.append(record)
+        return len(self.records)
+
+    def to(self, lsn: int) -> list[simpy.Event]:
+        """What has to happen until a record is durable, if anything."""
+        if lsn < self.end:
+            return []
+        if self._send is None:
+            write = self._new_records()
+            self._apply(write)
+            self.end += len(write.items)
+            return []
+        event = self.env.event()
+        self._waits.append((lsn, event))
+        if not self._is_writing:
+            self._write(self._send)
+        return [event]
+
+    def _new_records(self) -> Write:
+        return Write(survives.LOG, tuple(enumerate(self.records[self.end - 1 :], self.end)))
+
+    def _write(self, send: Send) -> None:
+        write, self._is_writing = self._new_records(), True
+        length = -(-len(write.items) * RECORD // SECTOR) * SECTOR
+        if self._offset + length > self._room:
+            self._offset = SECTOR
+        offset, self._offset = self._offset, self._offset + length
+
+        def written() -> None:
+            self.end += len(write.items)
+            self._is_writing = False
+            ready = [event for lsn, event in self._waits if lsn < self.end]
+            self._waits = [(lsn, event) for lsn, event in self._waits if lsn >= self.end]
+            for event in ready:
+                event.succeed()
+            if self._waits:
+                self._write(send)
+
+        send(write, offset, length, written)

@@ -1,0 +1,340 @@
+"""A system of pools with a write-ahead log and a restart design, told with SimPy: what would survive a crash is known at every event.
+
+Beside what `flashsim.execution.pooled.specification` has, pages have versions, updates are records of a log, no page reaches disk or SSD
+before the records of its changes, transactions may abort, and checkpoints say from where recovery has to read.  Every client changes its
+own row of a page, so that a transaction can be undone beside others' changes of the same page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import simpy
+
+from flashsim.core.draws import mixed
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host_specification import delay
+from flashsim.core.model import DeviceModel
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import SECTOR, WRITE
+from flashsim.core.transactions import TransactionStream
+from flashsim.execution.pooled.frame_table import FrameTable
+from flashsim.execution.pooled.log_writer import LogWriter
+from flashsim.execution.pooled.logging_design import IN_A_SECTOR, History, Logging, RunningTransaction
+from flashsim.execution.pooled.specification import PoolSpecification, Process
+from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
+from flashsim.storage.extension import manager
+from flashsim.storage.extension.state import FRAME, HOLD_SHIFT, NEWER, PAGE, STATUS
+from flashsim.storage.log import durable as survives
+from flashsim.storage.log import records as log
+from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
+from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN
+
+#: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
+_WRITER = (1 << 40) + 2
+
+
+class LoggedSpecification(PoolSpecification):
+    """The system.
+
+    Parameters
+    ----------
+    system, devices, stream
+        See `PoolSpecification`.  Without a device for the log, records are durable as soon as that is asked for.
+    logging
+        The log, and what is hardened.
+
+    Raises
+    ------
+    InvalidParameterError
+        The SSD has no room for the frame table behind its frames.
+    """
+
+    def __init__(
+        self,
+        system: PoolSystem,
+        devices: Mapping[int, tuple[Sequence[DeviceModel], int]],
+        stream: TransactionStream,
+        logging: Logging,
+    ) -> None:
+        super().__init__(system, devices, stream)
+        self.logging, self.durable, self.history = logging, Durable(system.clients), History()
+        needed = system.ssd * system.page_size + -(-system.ssd // IN_A_SECTOR) * SECTOR
+        if SSD in devices and (room := devices[SSD][1]) < needed:
+            raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")
+        #: Writes that devices have not completed, by number.
+        self.outstanding: dict[int, Write] = {}
+        self.contents: dict[int, Version] = {}
+        #: Records of changes that the disk lacks, by page.
+        self.changes: dict[int, list[int]] = {}
+        self.transactions: dict[int, RunningTransaction] = {}
+        self._began = self._values = self._writes = self._acknowledged = self._gone = 0
+        self._page_hardening: dict[int, simpy.Event] = {}
+        self._to_frame: dict[int, tuple[int, Version]] = {}
+        self._on_disk: list[tuple[int, int]] = []
+        room = devices[LOG][1] if LOG in devices else 0
+        self.log = LogWriter(self.env, self._send_log if LOG in devices else None, room, self.durable.apply)
+        self.table = FrameTable(logging, system.ssd, self.log, self._send_sectors, self._is_in_use)
+        if logging.restart.flushes and system.ssd:
+            self.env.process(self.table.flusher())
+        if logging.indirect:
+            self.env.process(self._background_writer())
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no client runs a transaction any more."""
+        return self._gone == self.system.clients
+
+    @property
+    def state_number(self) -> tuple[int, int, int]:
+        """A number that changes whenever something else would survive a crash, or a client knows more."""
+        return self._writes, len(self.outstanding), self._acknowledged
+
+    def crash(self, draw: np.random.Generator | None) -> Durable:
+        """What survives a crash now; without `draw` none of the outstanding writes does."""
+        return self.durable.crash(list(self.outstanding.values()), draw)
+
+    # Writes, what waits for what, and what has become of them.
+
+    def _send(self, write: Write, purpose: int, place: tuple[int, int], then: Callable[[], object], event: simpy.Event) -> None:
+        """Make a write of a device at a place of so many bytes; it is durable when it completes, before anybody hears of that."""
+        number, self._writes = self._writes, self._writes + 1
+        self.outstanding[number] = write
+
+        def completed(_: simpy.Event) -> None:
+            self.durable.apply(self.outstanding.pop(number))
+            then()
+
+        assert event.callbacks is not None
+        event.callbacks.insert(0, completed)
+        self.devices.ask(self._numbers[purpose], WRITE, *place, event)
+
+    def _send_log(self, write: Write, offset: int, length: int, written: Callable[[], None]) -> None:
+        self._note(log_writes=1)
+        self._send(write, LOG, (offset, length), written, self.env.event())
+
+    def _send_sectors(self, write: Write, first: int, sectors: int, written: Callable[[], object]) -> None:
+        self._note(table_writes=1)
+        place = self.system.ssd * self.system.page_size + first * SECTOR, sectors * SECTOR
+        self._send(write, SSD, place, written, self.env.event())
+
+    def _after(self, waits: Iterable[simpy.Event], begin: Callable[[], None]) -> None:
+        """Begin something once all that it waits for has happened."""
+        waits = [each for each in waits if not each.processed]
+        if not waits:
+            begin()
+            return
+        event = self.env.all_of(waits)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: begin())
+
+    def _ask_frame(self, page: int, frame: int) -> simpy.Event:
+        """See `PoolSpecification._ask_frame`: not before the records of the page's changes and whatever is hardened first."""
+        version, waits, done = self.contents[page], list[simpy.Event](), self.env.event()
+        self._to_frame[page] = frame, version
+        if self.logging.has("log-before-ssd"):
+            waits += self.log.to(version.lsn)
+        if self.logging.has("harden-before-reuse"):
+            waits += self.table.before_reuse(frame)
+        if self.table.entry(frame).state != FREE:
+            self.table.entries[frame] = FREE_ENTRY
+            if self.logging.has("harden-replacement"):
+                waits += self.table.harden(REPLACED, frame)
+        write, size = Write(survives.FRAMES, ((frame, version),)), self.system.page_size
+        self._after(waits, lambda: self._send(write, SSD, (frame * size, size), lambda: None, done))
+        return done
+
+    def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+        pages = range(page, page + count)
+        contents = [self.durable.in_frame(int(self.ext.pages[each, FRAME]) - 1) if cleaned else self.contents[each] for each in pages]
+        if not self.logging.has("writes-in-flight"):
+            for version in contents:
+                self._forget_changes(version)
+        return self._disk.write(page, count, cleaned, contents)
+
+    def _ask_disk(self, page: int, count: int, event: simpy.Event, contents: Sequence[Version]) -> None:
+        waits = list[simpy.Event]()
+        if self.logging.has("log-before-disk"):
+            waits += self.log.to(max(version.lsn for version in contents))
+        if self.logging.has("harden-before-write"):
+            waits += [self._page_hardening[each] for each in range(page, page + count) if each in self._page_hardening]
+        write, size = Write(survives.PAGES, tuple(enumerate(contents, page))), self.system.page_size
+        place = (page - FIRST_PAGE) * size, count * size
+        self._after(waits, lambda: self._send(write, DISK, place, lambda: self._reached_disk(contents), event))
+
+    def _reached_disk(self, contents: Sequence[Version]) -> None:
+        for version in contents:
+            self._forget_changes(version)
+            self._note_on_disk(version.page, version.lsn)
+
+    def _forget_changes(self, version: Version) -> None:
+        changes = [lsn for lsn in self.changes.get(version.page, ()) if lsn > version.lsn]
+        if changes:
+            self.changes[version.page] = changes
+        else:
+            self.changes.pop(version.page, None)
+
+    def _note_on_disk(self, page: int, lsn: int) -> None:
+        """Have it logged that a page is on disk, with others."""
+        self._on_disk.append((page, lsn))
+        if len(self._on_disk) >= self.logging.batch:
+            least = min(lsn for _, lsn in self._on_disk)
+            for each, _ in self._on_disk:
+                self.log.append(Record(log.BUF_WRITE, page=each, lsn=least))
+            self._on_disk.clear()
+
+    def _written(self, page: int, count: int, holds_frame: bool) -> None:
+        super()._written(page, count, holds_frame)
+        for each in range(page, page + count):
+            if each in self._to_frame and (not self.writing[each] or (holds_frame and not self.logging.has("both-writes"))):
+                frame, version = self._to_frame[each]
+                if not self.writing[each]:
+                    del self._to_frame[each]
+                if manager.frame_of(self.ext, each) == frame and self.table.entry(frame).state == FREE:
+                    newer = bool(self.ext.pages[each, STATUS] & NEWER)
+                    self.table.entries[frame] = Entry(DIRTY if newer else CLEAN, each, version.lsn)
+                    self.table.harden(WRITTEN, frame)
+                    if newer and not self.logging.has("buf-write-after-cleaning"):
+                        self._note_on_disk(each, version.lsn)
+
+    def _clean(self, page: int) -> None:
+        super()._clean(page)
+        frame = manager.frame_of(self.ext, page)
+        if frame >= 0 and self.table.entry(frame).state == DIRTY:
+            self.table.entries[frame] = self.table.entry(frame)._replace(state=CLEAN)
+            self.table.harden(CLEANED, frame)
+
+    def _is_in_use(self, frame: int) -> bool:
+        page = int(self.ext.frames[frame, PAGE])
+        return page > 0 and self.ext.pages[page, STATUS] >> HOLD_SHIFT > 0
+
+    # Pages of memory.
+
+    def _served(self, page: int, flags: int) -> None:
+        self.contents[page] = self.durable.in_frame(int(self.ext.pages[page, FRAME]) - 1)
+        super()._served(page, flags)
+
+    def _fetched(self, page: int, flags: int) -> None:
+        self.contents[page] = self.durable.on_disk(page)
+        super()._fetched(page, flags)
+
+    def _evict(self, page: int, dirty: bool) -> None:
+        super()._evict(page, dirty)
+        del self.contents[page]
+
+    def _modify(self, page: int) -> None:
+        super()._modify(page)
+        for frame in self.table.frames_of(page) if manager.frame_of(self.ext, page) < 0 else ():
+            self.table.free(frame, len(self.log.records) + 1)
+            for event in self.table.harden(MODIFIED, frame):
+                self._page_hardening[page] = event
+
+    # Transactions.
+
+    def _client(self, number: int) -> Process:
+        yield from super()._client(number)
+        self._gone += 1
+
+    def _change(self, client: int, page: int) -> Process:
+        """An update of the client's row; it waits until a changed entry of the frame table is hardened."""
+        transaction = self.transactions.get(client)
+        if transaction is None:
+            self._began += 1
+            begin = self.log.append(Record(log.BEGIN, self._began))
+            transaction = self.transactions[client] = RunningTransaction(self._began, begin, begin)
+        self._values += 1
+        old = self.contents.setdefault(page, Version(page, 0, (0,) * self.system.clients))
+        self._modify(page)
+        before = old.rows[client]
+        lsn = self.log.append(Record(log.UPDATE, transaction.number, transaction.last, page, old.lsn, client, before, self._values))
+        transaction.last = lsn
+        transaction.updates.append(lsn)
+        transaction.values[page] = self._values
+        self._changed(lsn, page, client, self._values)
+        if (event := self._page_hardening.get(page)) and not event.processed:
+            yield event
+
+    def _changed(self, lsn: int, page: int, row: int, value: int) -> None:
+        self.contents[page] = self.contents[page].with_row(lsn, row, value)
+        self.changes.setdefault(page, []).append(lsn)
+
+    def _end(self, client: int, writes: int) -> Process:
+        """Commit, or undo all updates and end."""
+        transaction = self.transactions.get(client)
+        if transaction is None:
+            return
+        if mixed(transaction.number) % 100 < self.logging.aborts:
+            yield from self._abort(client, transaction)
+            return
+        self.history.committing[client] = transaction.values
+        self._acknowledged += 1
+        lsn = self.log.append(Record(log.COMMIT, transaction.number, transaction.last))
+        del self.transactions[client]
+        yield from self.log.to(lsn)
+        self.history.committed |= {(page, client): value for page, value in transaction.values.items()}
+        del self.history.committing[client]
+        self._acknowledged += 1
+
+    def _abort(self, client: int, transaction: RunningTransaction) -> Process:
+        for lsn in reversed(transaction.updates):
+            update = self.log.records[lsn - 1]
+            yield from self._refer(update.page, 0)
+            version = self.contents[update.page]
+            self._modify(update.page)
+            transaction.last = self.log.append(
+                Record(
+                    log.COMPENSATION, transaction.number, update.chain, update.page, version.lsn, client, version.rows[client],
+                    update.before,
+                )
+            )  # fmt: skip
+            self._changed(transaction.last, update.page, client, update.before)
+        self.log.append(Record(log.ABORT, transaction.number, transaction.last))
+        del self.transactions[client]
+        self._note(aborted=1)
+
+    # Checkpoints.
+
+    @property
+    def oldest_dirty(self) -> int:
+        """The first record of a change that the disk lacks, or the end of the log."""
+        return min((changes[0] for page, changes in self.changes.items() if self._counts(page)), default=len(self.log.records) + 1)
+
+    def _counts(self, page: int) -> bool:
+        """True of a changed page that checkpoints take into account."""
+        is_on_ssd_alone = self.ext.pages[page, STATUS] & NEWER and not self.memory.dirty(page)
+        return self.logging.has("ssd-in-checkpoints") or not is_on_ssd_alone
+
+    def _checkpoint(self) -> Process:
+        """Write pages as the kind of checkpoint wants, and say from where recovery has to read (Do, 2012, figure 4.3)."""
+        begin = self.log.append(Record(log.BEGIN_CHECKPOINT))
+        yield from self.log.to(begin)
+        if not self.logging.indirect:
+            yield from super()._checkpoint()
+        if self.logging.restart.flushes and self.logging.has("complete-pass"):
+            yield self.table.complete_pass()
+        if IN_LOG_AT_ONCE in self.logging.restart.hardens.values():
+            self.table.append_all()
+        active = tuple((each.number, each.first, each.last) for each in self.transactions.values())
+        self.log.append(Record(log.TRANSACTIONS, active=active))
+        boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1))
+        yield from self.log.to(self.log.append(Record(log.END_CHECKPOINT)))
+        write = Write(survives.BOOT, ((0, boot),))
+        if LOG in self._numbers:
+            written = self.env.event()
+            self._send(write, LOG, (0, SECTOR), lambda: None, written)
+            yield written
+        else:
+            self.durable.apply(write)
+        self.durable.truncate(boot.truncation)
+
+    def _background_writer(self) -> Process:
+        """Write the page of memory that has been dirty longest, again and again."""
+        while True:
+            yield delay(self.env, self.logging.indirect, _WRITER)
+            pages = [(changes[0], page) for page, changes in self.changes.items() if self.memory.dirty(page)]
+            if pages:
+                _, page = min(pages)
+                self._flush(page)
+                yield self._write_to_disk(page, 1)

@@ -1,0 +1,79 @@
+"""What a log and a restart design add to a system of pools, and what clients know of their transactions."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from flashsim.core.request import SECTOR
+from flashsim.storage.log.recovery import RestartDesign
+
+
+@dataclass(frozen=True)
+class Logging:
+    """A log, and what is hardened for a restart.
+
+    Parameters
+    ----------
+    restart
+        The restart design.
+    aborts
+        Share of transactions with updates that abort, in percent.
+    indirect
+        Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
+        pages.  0: none, and checkpoints write them.
+    batch
+        Pages of a BUF_WRITE record.
+    chunk
+        Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
+    pause
+        Nanoseconds between two chunks of the flusher.
+    without
+        Guards that are switched off.
+    """
+
+    restart: RestartDesign
+    aborts: int = 0
+    indirect: int = 0
+    batch: int = 2048
+    chunk: int = 64
+    pause: int = 500_000_000
+    without: Collection[str] = ()
+
+    def has(self, guard: str) -> bool:
+        """True if a guard is on."""
+        return guard not in self.without
+
+
+#: Bytes of a record and of an entry of the frame table.
+RECORD, ENTRY = 100, 51
+IN_A_SECTOR = SECTOR // ENTRY
+
+
+@dataclass
+class RunningTransaction:
+    """A transaction of a client, its records, and what it changed."""
+
+    number: int
+    first: int
+    last: int
+    updates: list[int] = field(default_factory=list)
+    values: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
+class History:
+    """What clients know.
+
+    Parameters
+    ----------
+    committed
+        Values that acknowledged transactions left, by page and row.
+    committing
+        Of each client whose commit is under way: the values that it would leave, by page.
+    """
+
+    committed: dict[tuple[int, int], int] = field(default_factory=dict)
+    committing: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def of_commit(self, client: int) -> dict[int, int]:
+        """Values of a commit under way, by page."""
+        return self.committing.get(client, {})

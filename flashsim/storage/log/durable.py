@@ -1,0 +1,109 @@
+"""What of a database survives a crash: copies of pages on disk and SSD, the frame table's file, the log, and the boot page.
+
+Writes reach it when devices complete them, in any order; one that was outstanding at a crash has been done, or not, or in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashsim.storage.log.records import FREE_ENTRY, Boot, Entry, Record, Version
+
+#: What a write changes: pages on disk, frames of the SSD, entries of the frame table, the end of the log, the boot page.
+PAGES, FRAMES, TABLE, LOG, BOOT = range(5)
+TARGETS = ("disk", "ssd", "frame table", "log", "boot page")
+
+
+class Write(NamedTuple):
+    """A write of a device: what it changes, and to what, by page, frame or number of the record."""
+
+    target: int
+    items: tuple[tuple[int, Any], ...]
+
+    def __str__(self) -> str:
+        return f"{TARGETS[self.target]} {', '.join(str(key) for key, _ in self.items)}"
+
+
+@dataclass
+class Durable:
+    """What survives.
+
+    Parameters
+    ----------
+    rows
+        Rows of a page, all 0 where it was never written.
+    first
+        The number of the first record that the log still has.
+    """
+
+    rows: int
+    disk: dict[int, Version] = field(default_factory=dict)
+    ssd: dict[int, Version] = field(default_factory=dict)
+    table: dict[int, Entry] = field(default_factory=dict)
+    log: dict[int, Record] = field(default_factory=dict)
+    boot: Boot = field(default_factory=Boot)
+    first: int = 1
+
+    def copy(self) -> Durable:
+        return Durable(self.rows, dict(self.disk), dict(self.ssd), dict(self.table), dict(self.log), self.boot, self.first)
+
+    @property
+    def end(self) -> int:
+        """The number of the record that comes next: behind the last of those that are there without a gap."""
+        end = self.first
+        while end in self.log:
+            end += 1
+        return end
+
+    def on_disk(self, page: int) -> Version:
+        return self.disk.get(page) or Version(page, 0, (0,) * self.rows)
+
+    def in_frame(self, frame: int) -> Version:
+        """What a frame holds; a torn page where nothing was ever written."""
+        return self.ssd.get(frame) or Version(0, 0, (0,) * self.rows, is_torn=True)
+
+    def entry(self, frame: int) -> Entry:
+        return self.table.get(frame, FREE_ENTRY)
+
+    def apply(self, write: Write) -> None:
+        """Let a write have been done."""
+        if write.target == BOOT:
+            self.boot = write.items[0][1]
+        else:
+            targets: Mapping[int, dict[int, Any]] = {PAGES: self.disk, FRAMES: self.ssd, TABLE: self.table, LOG: self.log}
+            targets[write.target].update(write.items)
+
+    def truncate(self, first: int) -> None:
+        """Give up the records before one."""
+        for lsn in range(self.first, first):
+            self.log.pop(lsn, None)
+        self.first = max(self.first, first)
+
+    def crash(self, outstanding: list[Write], draw: np.random.Generator | None = None) -> Durable:
+        """What is left where some writes were outstanding: without `draw` none was done.
+
+        Of several pages or records each may have been written, of records only the first ones.  A frame may be torn in the midst, behind
+        its old header or its new one; the disk writes pages whole.  A sector of the frame table and the boot page are written whole or not.
+        """
+        left = self.copy()
+        for write in outstanding if draw is not None else ():
+            assert draw is not None
+            items = write.items
+            if write.target == LOG:
+                items = items[: int(draw.integers(len(items) + 1))]
+            elif write.target in (TABLE, BOOT):
+                items = items if draw.integers(2) else ()
+            else:
+                items = tuple(item for item in items if draw.integers(2))
+                if write.target == FRAMES and draw.integers(3) == 0:
+                    items = tuple(
+                        (frame, (version if draw.integers(2) else self.in_frame(frame))._replace(is_torn=True))
+                        for frame, version in write.items
+                    )
+            if items:
+                left.apply(Write(write.target, items))
+        return left

@@ -1,0 +1,281 @@
+"""Recovery of a database from what survived: the frame table, then analysis, redo and undo (Do, 2012, 4.2.1.3).
+
+It is a generator of the writes that it makes, each of which is durable before recovery goes on, so that a crash may come after each; what
+it makes of memory is lost then, and it begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from flashsim.core.errors import FlashsimError
+from flashsim.storage.log import records as log
+from flashsim.storage.log.durable import LOG, PAGES, TABLE, Durable, Write
+from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
+
+Steps = Generator[Write, None, None]
+
+
+class RedoFailureError(FlashsimError):
+    """A record cannot be redone: the page is not as it was before, or a record that is needed has been truncated."""
+
+
+#: Changes of a frame's entry that a restart design may harden: the page of a clean frame is about to be overwritten; a page has been
+#: written, to disk as well if it had to be; a page in memory became newer than its copy; the disk got what was newer on the SSD.
+REPLACED, WRITTEN, MODIFIED, CLEANED = range(4)
+#: How: in the frame table's file, whoever caused it waits; by a record of the log; by one that is on the log's device at once.
+IN_TABLE, IN_LOG, IN_LOG_AT_ONCE = range(3)
+
+
+@dataclass(frozen=True)
+class RestartDesign:
+    """What a restart design hardens, and its part in recovery; see `algorithms.restart.base`.
+
+    Parameters
+    ----------
+    name
+        As it was asked for.
+    hardens
+        How each change of an entry is hardened; others are not.
+    flushes
+        Whether the whole frame table is written again and again, chunk by chunk.
+    load
+        Fills in the entries before analysis.
+    meet
+        Lets a record of the log change entries in analysis.
+    guards
+        What goes wrong without each of its guards, by name.
+    """
+
+    name: str
+    hardens: Mapping[int, int]
+    flushes: bool
+    load: Callable[[Recovery], Steps]
+    meet: Callable[[Recovery, int, Record], None]
+    guards: Mapping[str, str]
+
+
+@dataclass
+class Phases:
+    """Work of each phase of recovery, for its time: entries loaded, frames verified, records scanned, pages read for redo and undo."""
+
+    entries_loaded: int = 0
+    frames_verified: int = 0
+    records_scanned: int = 0
+    records_redone: int = 0
+    redo_reads: dict[str, int] = field(default_factory=lambda: {"disk": 0, "ssd": 0})
+    undo_reads: dict[str, int] = field(default_factory=lambda: {"disk": 0, "ssd": 0})
+    records_undone: int = 0
+    pages_written: int = 0
+
+
+class Recovery:
+    """A recovery.
+
+    Parameters
+    ----------
+    durable
+        What survived; its writes change it.
+    restart
+        The restart design.
+    frames
+        Frames of the SSD.
+    memory
+        Pages that memory holds; more are written to disk.
+    without
+        Guards that are switched off.
+    """
+
+    def __init__(self, durable: Durable, restart: RestartDesign, frames: int, memory: int, without: Collection[str] = ()) -> None:
+        self.durable, self.restart, self.frames, self.room, self.without = durable, restart, frames, memory, without
+        self.entries: dict[int, Entry] = {}
+        self.frame_of: dict[int, int] = {}
+        #: Pages that may be newer than on disk: the first record that the disk may lack, and the last one.
+        self.dirty: dict[int, tuple[int, int]] = {}
+        #: Transactions that neither committed nor ended: their last record.
+        self.losers: dict[int, int] = {}
+        self.pages: dict[int, Version] = {}
+        #: Pages of memory that recovery changed.
+        self.changed: set[int] = set()
+        self._tail: list[Record] = []
+        self.unverified: set[int] = set()
+        self.phases = Phases()
+        self.end = durable.end
+
+    def has(self, guard: str) -> bool:
+        """True if a guard is on."""
+        return guard not in self.without
+
+    def run(self) -> Steps:
+        """All of it.
+
+        Raises
+        ------
+        RedoFailureError
+            What is needed is not there.
+        """
+        yield from self.restart.load(self)
+        self.index()
+        if not self.has("cleaner-last"):
+            yield from self.clean()
+        self._analyse()
+        yield from self._redo()
+        yield from self._undo()
+
+    def drop(self, frame: int) -> None:
+        """Let a frame count as free."""
+        entry = self.entries.pop(frame, FREE_ENTRY)
+        if self.frame_of.get(entry.page) == frame:
+            del self.frame_of[entry.page]
+
+    def take(self, frame: int, entry: Entry) -> None:
+        """Believe an entry."""
+        self.drop(frame)
+        if entry.state != FREE:
+            self.entries[frame] = entry
+            self.frame_of[entry.page] = frame
+
+    def index(self) -> None:
+        """Build the table of pages; of two frames with the same page the older copy goes."""
+        for frame, entry in sorted(self.entries.items()):
+            other = self.frame_of.get(entry.page)
+            if other is not None and other != frame and self.has("duplicates"):
+                self.drop(min((other, frame), key=lambda each: self.entries[each].lsn))
+            if frame in self.entries:
+                self.frame_of[entry.page] = frame
+
+    def clean(self) -> Steps:
+        """Write what is newer on the SSD than on disk to disk."""
+        for frame, entry in sorted(self.entries.items()):
+            if entry.state == DIRTY:
+                yield Write(PAGES, ((entry.page, self.durable.in_frame(frame)),))
+                self.entries[frame] = entry._replace(state=CLEAN)
+
+    def _records(self, first: int) -> Iterator[tuple[int, Record]]:
+        if first < self.durable.first:
+            raise RedoFailureError(f"log: record {first} is needed, and the first one left is {self.durable.first}")
+        for lsn in range(first, self.end):
+            yield lsn, self.durable.log[lsn]
+
+    def _analyse(self) -> None:
+        boot = self.durable.boot
+        for lsn, record in self._records(max(1, min(boot.oldest_dirty, boot.begin))):
+            self.phases.records_scanned += 1
+            match record.kind:
+                case log.BEGIN:
+                    self.losers[record.transaction] = lsn
+                case log.COMMIT | log.ABORT:
+                    self.losers.pop(record.transaction, None)
+                case log.TRANSACTIONS:
+                    self.losers |= {number: max(last, self.losers.get(number, 0)) for number, _, last in record.active}
+                case log.BUF_WRITE:
+                    if self.dirty.get(record.page, (0, lsn))[1] <= record.lsn:
+                        del self.dirty[record.page]
+                case log.UPDATE | log.COMPENSATION:
+                    self.losers[record.transaction] = lsn
+                    self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
+            self.restart.meet(self, lsn, record)
+
+    def _read(self, page: int, reads: dict[str, int]) -> Iterator[Write]:
+        """Bring a page into memory."""
+        if page in self.pages:
+            return
+        while len(self.pages) >= self.room:
+            leaving = next(iter(self.pages))
+            version = self.pages.pop(leaving)
+            if leaving in self.changed:
+                self.changed.discard(leaving)
+                self.phases.pages_written += 1
+                yield from self._force()
+                yield Write(PAGES, ((leaving, version),))
+        frame = self.frame_of.get(page)
+        if frame is not None and frame in self.unverified and not self.verify(frame):
+            frame = None
+        reads["disk" if frame is None else "ssd"] += 1
+        self.pages[page] = self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
+
+    def verify(self, frame: int) -> bool:
+        """Hold an entry against what the frame holds, and drop it if that is something else; True if it stands."""
+        entry, version = self.entries[frame], self.durable.in_frame(frame)
+        self.unverified.discard(frame)
+        self.phases.frames_verified += 1
+        wrong = (
+            (version.page != entry.page and self.has("page-id"))
+            or (version.lsn != entry.lsn and self.has("page-lsn"))
+            or (version.is_torn and self.has("checksum"))
+        )
+        if wrong:
+            self.drop(frame)
+        return not wrong
+
+    def _change(self, lsn: int, record: Record, value: int) -> Iterator[Write]:
+        """Let a page in memory be changed by a record; its copy on the SSD is not the newest any more."""
+        self.pages[record.page] = self.pages[record.page].with_row(lsn, record.row, value)
+        self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
+        self.changed.add(record.page)
+        if (frame := self.frame_of.get(record.page)) is not None:
+            self.drop(frame)
+            if self.restart.hardens.get(MODIFIED) == IN_TABLE:
+                yield Write(TABLE, ((frame, FREE_ENTRY),))
+
+    def _redo(self) -> Iterator[Write]:
+        for lsn, record in self._records(min((first for first, _ in self.dirty.values()), default=self.end)):
+            if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
+                continue
+            yield from self._read(record.page, self.phases.redo_reads)
+            version = self.pages[record.page]
+            if version.page != record.page or version.is_torn:
+                raise RedoFailureError(f"record {lsn}: page {record.page} is torn, or another page stands in its place")
+            if version.lsn < lsn:
+                if version.lsn != record.previous:
+                    raise RedoFailureError(f"record {lsn}: page {record.page} is at {version.lsn}, not at {record.previous}")
+                self.phases.records_redone += 1
+                yield from self._change(lsn, record, record.after)
+
+    def _append(self, record: Record) -> int:
+        self._tail.append(record)
+        return self.end + len(self._tail) - 1
+
+    def _force(self) -> Iterator[Write]:
+        """Write the records that recovery itself has made."""
+        if self._tail:
+            yield Write(LOG, tuple(enumerate(self._tail, self.end)))
+            self.end += len(self._tail)
+            self._tail = []
+
+    def _undo(self) -> Iterator[Write]:
+        """Undo the losers, the newest record first, by compensations that say what is left to undo."""
+        next_of = dict(self.losers)
+        last = dict(self.losers)
+        while next_of:
+            transaction = max(next_of, key=lambda each: next_of[each])
+            lsn = next_of[transaction]
+            record = self.durable.log.get(lsn)
+            if record is None:
+                raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated")
+            following = record.chain
+            if record.kind == log.UPDATE:
+                yield from self._read(record.page, self.phases.undo_reads)
+                page = self.pages[record.page]
+                compensation = Record(
+                    log.COMPENSATION, transaction, record.chain, record.page, page.lsn, record.row, record.after, record.before
+                )
+                last[transaction] = self._append(compensation)
+                self.phases.records_undone += 1
+                yield from self._change(last[transaction], compensation, record.before)
+            if following:
+                next_of[transaction] = following
+            else:
+                del next_of[transaction]
+                self._append(Record(log.ABORT, transaction, last[transaction]))
+        yield from self._force()
+
+    def newest(self, page: int) -> Version:
+        """What a reader of a page gets: memory's copy, the SSD's, or the disk's."""
+        if page in self.pages:
+            return self.pages[page]
+        frame = self.frame_of.get(page)
+        if frame is not None and frame in self.unverified and not self.verify(frame):
+            frame = None
+        return self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)

@@ -1,0 +1,1 @@
+"""Crashes after every event of many small histories, and what recovery makes of each."""

@@ -1,0 +1,248 @@
+"""Crashes injected after every event, and after every write of the recoveries that follow; an oracle that knows only the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from algorithms.restart.base import check_guards, restart_design
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.rng import generator
+from flashsim.core.units import NEVER
+from flashsim.execution.pooled.logged import LoggedSpecification
+from flashsim.execution.pooled.logging_design import History
+from flashsim.storage.log import durable as survives
+from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.records import DIRTY
+from flashsim.storage.log.recovery import Recovery, RedoFailureError, RestartDesign
+from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+
+#: Events of a history at most, and how often of its crash points recovery is crashed as well: one in so many.
+EVENTS, _NESTED = 6000, 10
+#: Pages that memory holds in recovery: few, so that redo writes pages.
+MEMORY = 3
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A crash point that loses or resurrects data.
+
+    Parameters
+    ----------
+    event
+        Events before the crash.
+    outstanding
+        Writes that were outstanding, in words, and of recovery's own.
+    problems
+        What is wrong after recovery.
+    log
+        The records that survived.
+    """
+
+    history: CrashHistory
+    event: int
+    outstanding: tuple[str, ...]
+    problems: tuple[str, ...]
+    log: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        history = {"seed": self.history.seed, "extension": self.history.extension, "checkpoints": self.history.checkpoints}
+        history |= {"transactions": [[list(each) for each in one] for one in self.history.transactions]}
+        return {"history": history, "event": self.event, "outstanding": self.outstanding, "problems": self.problems, "log": self.log}
+
+
+@dataclass
+class CrashReport:
+    """What crash injection saw.
+
+    Parameters
+    ----------
+    points
+        Crash points, those in recovery included.
+    kept
+        Frames of the SSD that recoveries found warm.
+    """
+
+    restart: str
+    without: tuple[str, ...]
+    histories: int = 0
+    points: int = 0
+    in_recovery: int = 0
+    kept: int = 0
+    violations: list[Violation] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
+    """What is wrong with a recovered database, by what its clients know.
+
+    Every committed update must be there and no other; what counts as on disk must be there as well.
+    """
+    wrong, rows = list[str](), dict[tuple[int, int], int]()
+    every = range(FIRST_PAGE, FIRST_PAGE + pages)
+    for page in every:
+        version, frame = recovery.newest(page), recovery.frame_of.get(page)
+        if version.page != page or version.is_torn:
+            wrong.append(f"page {page}: its reader gets {'a torn page' if version.is_torn else f'page {version.page}'}")
+            continue
+        rows |= {(page, row): value for row, value in enumerate(version.rows)}
+        is_newer = page in recovery.changed or (frame is not None and recovery.entries[frame].state == DIRTY)
+        if not is_newer and (disk := recovery.durable.on_disk(page)).rows != version.rows:
+            wrong.append(f"page {page}: the disk has {disk.rows} and counts as having {version.rows}")
+    for client in range(recovery.durable.rows):
+        expected = {page: history.committed.get((page, client), 0) for page in every}
+        there = {page: rows.get((page, client)) for page in every}
+        lost = [f"page {page} has {there[page]}, not {value}" for page, value in expected.items() if there[page] != value]
+        if lost and there != expected | history.of_commit(client):
+            wrong.append(f"client {client}: {', '.join(lost)}")
+    return wrong
+
+
+def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable, History]]:
+    """What may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
+    outstanding = list(system.outstanding.values())
+    for number in range(outcomes if outstanding else 1):
+        words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
+        yield words, system.crash(draw if number else None), system.history
+
+
+class Injection:
+    """Crashes of one history.
+
+    Parameters
+    ----------
+    outcomes
+        Outcomes of the outstanding writes that are tried at each event.
+    depth
+        How often recovery is crashed as well.
+    """
+
+    def __init__(self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2) -> None:
+        self.history, self.report, self.outcomes, self.depth = history, report, outcomes, depth
+        self.draw = generator(history.seed, "crashes")
+        self.design: RestartDesign = restart_design(history.restart)
+
+    def points(self) -> Iterator[tuple[int, list[str], Durable, History]]:
+        """Every event after which something else would survive than before."""
+        system, before = self.history.build(), None
+        for event in range(1, EVENTS + 1):
+            if system.env.peek() == NEVER or system.is_idle:
+                return
+            system.env.step()
+            now = system.state_number
+            if now != before:
+                for words, durable, history in _crashes(system, self.draw, self.outcomes):
+                    yield event, words, durable, history
+            before = now
+
+    def run(self) -> Violation | None:
+        """All of them, up to the first one that is violated."""
+        for event, words, durable, history in self.points():
+            nested = self.depth if self.draw.integers(_NESTED) == 0 else 0
+            log = tuple(f"{lsn}: {record}" for lsn, record in sorted(durable.log.items()))
+            if failure := self._recover(durable, history, nested):
+                path, wrong = failure
+                return Violation(self.history, event, (*words, *path), tuple(wrong), log)
+        return None
+
+    def _recover(self, durable: Durable, history: History, depth: int) -> tuple[list[str], list[str]] | None:
+        """Recover, crashing after each of recovery's own writes; what was wrong, and after which of them."""
+        self.report.points += 1
+        recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
+        try:
+            for write in recovery.run():
+                before = durable.copy() if depth else durable
+                durable.apply(write)
+                for again in _prefixes(before, write) if depth else ():
+                    self.report.in_recovery += 1
+                    nested = depth - 1 if self.draw.integers(_NESTED) == 0 else 0
+                    if failure := self._recover(again, history, nested):
+                        return [f"recovery: {write}", *failure[0]], failure[1]
+        except RedoFailureError as problem:
+            return [], [str(problem)]
+        self.report.kept += len(recovery.entries)
+        wrong = problems(recovery, history, self.history.pages)
+        return ([], wrong) if wrong else None
+
+
+def _prefixes(before: Durable, write: Write) -> Iterator[Durable]:
+    """What survives a crash in a write of recovery: of records the first ones, and all of it."""
+    for items in [write.items[:count] for count in range(len(write.items))] if write.target == survives.LOG else []:
+        left = before.copy()
+        left.apply(Write(write.target, items))
+        yield left
+    done = before.copy()
+    done.apply(write)
+    yield done
+
+
+def shortest(history: CrashHistory, limit: float = 60.0) -> CrashHistory:
+    """A history that fails with fewer transactions and references, found by leaving out one after the other."""
+
+    def fails(candidate: CrashHistory) -> bool:
+        return Injection(candidate, CrashReport(candidate.restart, candidate.without)).run() is not None
+
+    ends = monotonic() + limit
+    current = history
+    halves = len(current.transactions) // 2
+    while halves and monotonic() < ends:
+        for first in range(0, len(current.transactions), halves):
+            kept = current.transactions[:first] + current.transactions[first + halves :]
+            if kept and monotonic() < ends and fails(candidate := replace(current, transactions=kept)):
+                current = candidate
+                break
+        else:
+            halves //= 2
+    for number, transaction in enumerate(current.transactions):
+        for place in reversed(range(len(transaction))):
+            shorter = transaction[:place] + transaction[place + 1 :]
+            kept = (*current.transactions[:number], shorter, *current.transactions[number + 1 :])
+            if shorter and monotonic() < ends and fails(candidate := replace(current, transactions=kept)):
+                current, transaction = candidate, shorter
+    return current
+
+
+def exhaustive(
+    restart: str,
+    histories: int,
+    seed: int = 0,
+    without: Sequence[str] = (),
+    progress: Callable[[int, int, str], None] = lambda done, total, message: None,
+    extension: str | None = None,
+    checkpoints: str | None = None,
+    limit: float = 60.0,
+) -> CrashReport:
+    """Crash drawn histories after every event, up to the first violation, which is told of the shortest history that shows it.
+
+    Parameters
+    ----------
+    restart, seed, without, extension, checkpoints
+        See `drawn_history`; each history has the next seed.
+    limit
+        Seconds in which the failing history is made shorter.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such restart design or guard.
+    """
+    check_guards(restart_design(restart), without)
+    report, start = CrashReport(restart, tuple(without)), monotonic()
+    for number in range(histories):
+        history = drawn_history(seed + number, restart, without, extension, checkpoints)
+        report.histories += 1
+        if Injection(history, report).run():
+            progress(number, histories, "making the history shorter")
+            least = shortest(history, limit)
+            violation = Injection(least, CrashReport(restart, tuple(without))).run()
+            assert violation is not None
+            report.violations.append(violation)
+            break
+        progress(number + 1, histories, f"{report.points:,} crash points")
+    report.seconds = monotonic() - start
+    return report

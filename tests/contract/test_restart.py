@@ -1,0 +1,96 @@
+"""Every restart design: whatever survives a crash, recovery finds what was committed and nothing else, and every guard is needed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import strategies as st
+
+from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
+from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest
+
+NAMES = RESTARTS.names()
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "restart.md"
+#: Rows of the page: a design, its guard, and the seed of a history that needs it.
+ROWS = re.findall(r"^\| `(\w+)` \| `([\w-]+)` \| .* \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
+#: Guards against what hardly ever happens, and one that makes restarts warm and not right.
+RARE = {"truncation", "duplicates", "buf-write-invalidates", "cleaner-last", "complete-pass"}
+
+
+def guards(name: str) -> list[str]:
+    return [*COMMON_GUARDS, *restart_design(name).guards]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_crash_loses_or_resurrects_data(name: str) -> None:
+    """Three histories of each extension and kind of checkpoints: thousands of crash points, many of them in recovery."""
+    report = exhaustive(name, 18)
+    assert not report.violations
+    assert report.points > 2000 and report.in_recovery > 500
+    assert (report.kept > 0) == (name != "none")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("part", range(2))
+def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, part: int) -> None:
+    report = exhaustive(name, 100, seed=1000 * (part + 1))
+    assert not report.violations
+    assert report.points > 12_500
+
+
+def test_the_page_has_every_guard() -> None:
+    assert {(name, guard) for name, guard, _ in ROWS} == {(name, guard) for name in NAMES for guard in guards(name) if guard not in RARE}
+
+
+@pytest.mark.parametrize(("name", "guard", "seed"), ROWS)
+def test_every_guard_is_needed(name: str, guard: str, seed: str) -> None:
+    """A violation is found without the guard in the page's history, and none with it."""
+    report = exhaustive(name, 1, int(seed), [guard], limit=0)
+    assert report.violations, report
+    (violation,) = report.violations
+    assert Injection(replace(violation.history, without=()), CrashReport(name, ())).run() is None
+
+
+def test_without_a_complete_pass_restarts_are_colder() -> None:
+    """Pitfall 4.3: nothing is lost, but fewer frames are used again."""
+    with_it, without = (exhaustive("lvr", 8, 0, guard, extension="dw", checkpoints="sharp") for guard in ([], ["complete-pass"]))
+    assert not with_it.violations and not without.violations
+    assert without.kept / without.points < with_it.kept / with_it.points
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", ["buf-write-invalidates", "cleaner-last"])
+def test_pitfalls_happen_without_their_guards(guard: str) -> None:
+    assert exhaustive("lvr", 400, without=[guard], limit=0).violations
+
+
+def test_a_failing_history_is_made_shorter() -> None:
+    long = drawn_history(1, "mmr", ["harden-replacement"])
+    assert Injection(long, CrashReport("mmr", ())).run()
+    short = shortest(long, limit=5.0)
+    assert len(short.transactions) < len(long.transactions)
+    assert Injection(short, CrashReport("mmr", ())).run()
+
+
+@st.composite
+def _histories(draw: st.DrawFn) -> CrashHistory:
+    reference = st.tuples(st.integers(0, 5), st.booleans())
+    transactions = draw(st.lists(st.lists(reference, min_size=1, max_size=3).map(tuple), min_size=1, max_size=15))
+    return CrashHistory(draw(st.integers(0, 3)), "lc", "mmr", "sharp", tuple(transactions), ("log-before-disk",))
+
+
+@pytest.mark.slow
+def test_hypothesis_finds_and_shrinks_what_a_guard_prevents() -> None:
+    """A page that reaches the disk before the record of its change: a write, and another page that drives it out, are enough."""
+    found = find(
+        _histories(),
+        lambda history: Injection(history, CrashReport("mmr", ()), depth=0).run() is not None,
+        settings=settings(max_examples=400, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck), deadline=None),
+    )
+    assert sum(writes for transaction in found.transactions for _, writes in transaction) <= 3
