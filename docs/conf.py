@@ -47,6 +47,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+autodoc_default_options = {"ignore-module-all": True}  # a name is explained where it is defined, wherever it is passed on
 autodoc_typehints = "signature"
 autodoc_type_aliases = {name: name for name in ("Integers", "Requests", "Completions", "Commands")}
 napoleon_google_docstring = False
