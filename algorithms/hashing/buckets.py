@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.files import drop, gathered, regions, temporary_files, together
-from algorithms.hashing.table import LOW_HALF, Hashes, HashTable, hash_keys, nested_blocks, probe
+from algorithms.hashing.table import LOW_HALF, Hashes, hash_keys, nested_blocks, probe, table_of
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
@@ -229,7 +229,7 @@ def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algor
 
 def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read S: its part below the threshold is joined with what stayed of R, and the rest goes to the files, or nowhere without any."""
-    table = HashTable(*resident.tuples())
+    table = table_of(*resident.tuples())
 
     def build(first: int, end: int) -> Algorithm:
         """The work of putting tuples, whose hashes are known, into the table; strands that have partitioned share it."""

@@ -1,10 +1,11 @@
-"""Hashing of key codes, an in-memory hash table that is built once and probed in batches, and block nested loops that build and probe it.
+"""Hashing of key codes, in-memory tables that are built once and probed in batches, and block nested loops that build and probe it.
 
 Partitioning at each level, the choice of what stays in memory and the table itself hash with different salts: what one of them has
 brought together, the next one spreads again.
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ TABLE_SALT = 1 << 32
 
 #: Lookups whose loads are issued together.
 _GROUP = 64
+
+#: Keys that differ are dense if they lie in a range of at most so many times their number.
+_DENSE = 32
 
 #: A mask for the half of a hash that buckets and tables use; the upper half says what stays in memory.
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -45,6 +49,13 @@ def hash_keys(keys: Integers, salt: int) -> Hashes:
     return hashes
 
 
+class Table(Protocol):
+    """Tuples of R by key."""
+
+    def matches(self, tuples: Tuples, hashes: Hashes | None = None) -> Iterator[tuple[Integers, Integers]]:
+        """Pairs of row ids (of R, of the given tuples) with equal keys, in batches; hashes may save work."""
+
+
 class HashTable:
     """Tuples of R by key: entries of one slot lie side by side, so a lookup touches two places.
 
@@ -63,9 +74,9 @@ class HashTable:
     def _slots(self, hashes: Hashes) -> Integers:
         return ((hashes & LOW_HALF) >> np.uint64(32 - self._bits)).view(np.int64)
 
-    def matches(self, tuples: Tuples, hashes: Hashes) -> Iterator[tuple[Integers, Integers]]:
-        """Pairs of row ids (of R, of the given tuples) with equal keys, in batches."""
-        slots = self._slots(hashes)
+    def matches(self, tuples: Tuples, hashes: Hashes | None = None) -> Iterator[tuple[Integers, Integers]]:
+        """Pairs of row ids (of R, of the given tuples) with equal keys, in batches; hashes are of the table's salt unless given."""
+        slots = self._slots(hash_keys(tuples.keys, TABLE_SALT) if hashes is None else hashes)
         position = np.zeros(2, np.int64)  # the next tuple, and how many of its slot's entries are done
         while position[0] < len(tuples):
             pairs = np.empty((2, BATCH), np.int64)
@@ -74,10 +85,47 @@ class HashTable:
                 yield pairs[0, :count], pairs[1, :count]
 
 
-def build(parts: Sequence[Tuples]) -> HashTable:
-    """A hash table over keys that have not been hashed yet; those who bring the parts account for the work."""
-    tuples = gathered(parts)
-    return HashTable(tuples, hash_keys(tuples.keys, TABLE_SALT))
+class DirectTable:
+    """Tuples of R whose keys differ and are dense: an array over the range of the keys, and a bit of each, which stay in the caches.
+
+    It finds the pairs that a hash table finds, in the same order.
+
+    Parameters
+    ----------
+    rows
+        Row id of each key from the least on, where there is a tuple.
+    present
+        The bits, eight a byte.
+    """
+
+    def __init__(self, least: int, rows: Counts, present: npt.NDArray[np.uint8]) -> None:
+        self._least, self._rows, self._present = least, rows, present
+
+    def matches(self, tuples: Tuples, hashes: Hashes | None = None) -> Iterator[tuple[Integers, Integers]]:
+        """Pairs of row ids (of R, of the given tuples) with equal keys, in batches."""
+        position = np.zeros(1, np.int64)
+        while position[0] < len(tuples):
+            pairs = np.empty((2, min(BATCH, len(tuples) - int(position[0]))), np.int64)
+            count = _look_up(self._least, self._rows, self._present, tuples.keys, tuples.rows, position, pairs)
+            if count:
+                yield pairs[0, :count], pairs[1, :count]
+
+
+def table_of(tuples: Tuples, hashes: Hashes | None = None) -> Table:
+    """A table of tuples, direct if their keys allow it, otherwise by hashes, which are of the table's salt unless given."""
+    keys, rows = tuples.keys, tuples.rows
+    if len(tuples):
+        least, most = int(keys.min()), int(keys.max())
+        if most - least < _DENSE * len(tuples) and int(rows.min()) >= 0 and int(rows.max()) < 1 << 31:
+            row_of, present = np.zeros(most - least + 1, np.int32), np.zeros((most - least) // 8 + 1, np.uint8)
+            if _enter(least, row_of, present, keys, rows):
+                return DirectTable(least, row_of, present)
+    return HashTable(tuples, hash_keys(keys, TABLE_SALT) if hashes is None else hashes)
+
+
+def build(parts: Sequence[Tuples]) -> Table:
+    """A table over keys that have not been hashed yet; those who bring the parts account for the work."""
+    return table_of(gathered(parts))
 
 
 def build_work(tuples: Tuples) -> Cpu:
@@ -85,11 +133,10 @@ def build_work(tuples: Tuples) -> Cpu:
     return Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
 
 
-def probe(table: HashTable, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
-    """Look up tuples of S and emit what they join with; hashes that are not given are made, and counted."""
+def probe(table: Table, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
+    """Look up tuples of S and emit what they join with; hashing is counted where hashes are not given."""
     work: dict[str, int] = {Work.PROBE: len(tuples)}
     if hashes is None:
-        hashes = hash_keys(tuples.keys, TABLE_SALT)
         work[Work.HASH] = len(tuples)
     matches = 0
     for r_rows, s_rows in table.matches(tuples, hashes):
@@ -152,6 +199,48 @@ def _probe(first: Counts, entries: Integers, slots: Integers, keys: Integers, ro
     return count
 
 
+@kernel
+def _enter(least: int, row_of: Counts, present: npt.NDArray[np.uint8], keys: Integers, rows: Integers) -> bool:
+    """Put tuples at their keys' places; False if a key comes twice."""
+    for index in range(keys.shape[0]):
+        place = keys[index] - least
+        bit = np.uint8(1 << (place & 7))
+        if present[place >> 3] & bit:
+            return False
+        present[place >> 3] |= bit
+        row_of[place] = rows[index]
+    return True
+
+
+@kernel
+def _look_up(
+    least: int, row_of: Counts, present: npt.NDArray[np.uint8], keys: Integers, rows: Integers, position: Integers, pairs: Integers
+) -> int:
+    """Fill `pairs` as far as it goes; `position` says where to go on.
+
+    Lookups go in groups, and a group first collects what it finds: without branches, the memory's latencies overlap.
+    """
+    found, count, room = np.empty(_GROUP, np.int64), 0, pairs.shape[1]
+    for base in range(position[0], keys.shape[0], _GROUP):
+        hits = 0
+        for index in range(base, min(base + _GROUP, keys.shape[0])):
+            place = keys[index] - least
+            within = np.int64(0 <= place < row_of.shape[0])
+            place *= within
+            found[hits] = index
+            hits += within & (np.int64(present[place >> 3]) >> (place & 7))
+        for hit in range(min(hits, room - count)):
+            index = found[hit]
+            pairs[0, count + hit] = row_of[keys[index] - least]
+            pairs[1, count + hit] = rows[index]
+        if hits > room - count:
+            position[0] = found[room - count]
+            return room
+        count += hits
+    position[0] = keys.shape[0]
+    return count
+
+
 def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, strands: int = 1) -> Algorithm:
     """Join two files.
 
@@ -174,7 +263,7 @@ def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, s
         yield from together([_meet(table, s, part, inner // len(parts), page_io) for part in parts])
 
 
-def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, HashTable]:
+def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, Table]:
     """A table of the tuples of R in some regions, in their order, whichever is read first."""
     blocks: dict[int, Tuples] = {}
 
@@ -186,7 +275,7 @@ def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Re
     return build([blocks[first] for first, _ in parts])
 
 
-def _meet(table: HashTable, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
+def _meet(table: Table, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
     begin, end = part
     for first, pages in spans(end - begin, block):
         yield from probe(table, (yield from read_block(s, begin + first, pages, page_io)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.hashing.buckets import bucket_numbers
-from algorithms.hashing.table import TABLE_SALT, HashTable, hash_keys
+from algorithms.hashing.table import TABLE_SALT, DirectTable, HashTable, hash_keys, table_of
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
 from tests.algorithms.strict_driver import oracle
@@ -26,6 +26,28 @@ def test_a_table_finds_the_pairs_of_a_dictionary(left, right):
     found = [np.column_stack(pair) for pair in table.matches(tuples(right), hash_keys(tuples(right).keys, TABLE_SALT))]
     pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
     np.testing.assert_array_equal(pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))], oracle(left, right))
+
+
+@given(st.sets(st.integers(-50, 50), min_size=1), st.integers(-(1 << 62), 1 << 62), st.lists(st.integers(-70, 70), max_size=300))
+def test_a_direct_table_finds_the_pairs_of_a_hash_table_in_the_same_order(left, least, right):
+    r, s = tuples([least + key for key in left]), tuples([least + key for key in right])
+    direct, hashed = table_of(r), HashTable(r, hash_keys(r.keys, TABLE_SALT))
+    assert isinstance(direct, DirectTable) == (max(left) - min(left) < 32 * len(left))
+    one, other = ([np.column_stack(pair) for pair in table.matches(s)] for table in (direct, hashed))
+    assert len(one) == len(other) and all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
+
+
+def test_keys_that_come_twice_or_lie_apart_are_hashed():
+    assert isinstance(table_of(tuples([1, 2, 2])), HashTable) and isinstance(table_of(tuples([1, 1 << 40])), HashTable)
+    assert isinstance(table_of(tuples([])), HashTable)
+
+
+def test_batches_of_a_direct_table_are_full():
+    r, s = tuples(np.arange(1000)), tuples(np.tile(np.arange(-1000, 1000), 150))
+    batches = list(table_of(r).matches(s))
+    assert [len(batch[0]) for batch in batches] == [65536, 65536, 18928]
+    pairs = np.concatenate([np.column_stack(batch) for batch in batches])
+    assert np.array_equal(pairs[:, 1], np.flatnonzero(s.keys >= 0)) and np.array_equal(pairs[:, 0], s.keys[pairs[:, 1]])
 
 
 def test_batches_break_within_a_tuple_s_matches():
