@@ -73,6 +73,12 @@ class Device:
         return self._model.now
 
     @property
+    def arrays(self) -> list[Any]:
+        """The arrays of a flash drive's state; none of another device's."""
+        model = self._flash_model()
+        return [] if model is None else [part for part in model.state.flash if isinstance(part, np.ndarray)]
+
+    @property
     def outstanding(self) -> int:
         return self._model.outstanding
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from flashsim.core.copies import Original
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, WRITE, Completions, Integers, Requests, make_requests, response_times
 from flashsim.core.rng import generator
-from flashsim.core.units import MILLISECONDS
+from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device import presets, scaling
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
@@ -28,6 +29,8 @@ from models.disk import Disk
 
 #: The volume begins within the first so many blocks of 4 KiB: 64 MiB hold any alignment to the flash drive's superblocks.
 _STARTS = 16_384
+#: The drive that was copied last, by preset and bytes loaded.
+_originals: list[tuple[presets.Preset, int, Original[Device]]] = []
 #: Random pages written before a run: some tens of log blocks are in use, or none.
 _OVERWRITES = 256
 
@@ -178,14 +181,33 @@ class DriveInUse:
 
     def device(self, size: int) -> Device:
         """The drive; its content beyond the bytes that a join touches changes nothing, and is not laid out."""
-        device = Device(self.load())
-        size = min(size, device.capacity - self.start)
-        if self.full:
-            device.load(0, self.start + size)
+        preset = self.load()
+        size = min(size, preset.capacity - self.start)
+        device = _full(preset, size, self.start) if self.full else Device(preset)
         if self.overwrites:
             pages = generator(self.seed, "overwrites").integers(0, size // 4096, self.overwrites)
             device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
         return device
+
+
+def _full(preset: presets.Preset, size: int, start: int) -> Device:
+    """A drive that holds data, written in order, up to `size` behind a volume's begin.
+
+    Of one that merges blocks, and so is at rest once it is loaded, those of a size share what they have in common.
+    """
+    common = size // MIB * MIB
+    if preset.flash is None or not preset.flash.log_blocks or not common:
+        device = Device(preset)
+        device.load(0, start + size)
+        return device
+    if not _originals or _originals[0][:2] != (preset, common):
+        device = Device(preset)
+        device.load(0, common)
+        _originals[:] = [(preset, common, Original(device, device.arrays))]
+    device = _originals[0][2].copy()
+    if start + size > common:
+        device.load(common, start + size - common)
+    return device
 
 
 #: A drive that a join is to run on.
