@@ -20,7 +20,7 @@ from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import Tuples
+from flashsim.storage.rows import Tuples, masked
 from models.allocation.bounds import ceil_sqrt
 from models.allocation.buffers import GraceAllocation, exact
 from models.allocation.grace_hash import grace_hash
@@ -216,11 +216,11 @@ def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algor
             yield Acquire(latch)
         pages_read += pages
         stays = resident.holds(hashes)
-        resident.admit(tuples.chosen(stays), hashes[stays])
+        resident.admit(tuples.chosen(stays), masked(hashes, stays))
         surplus = resident.demote(pages_read / r.pages) if resident.overfull else None
         if latch is not None:
             yield Release(latch)
-        yield from put(tuples.chosen(~stays), bucket_numbers(hashes[~stays], len(files)))
+        yield from put(tuples.chosen(~stays), bucket_numbers(masked(hashes, ~stays), len(files)))
         if surplus is not None:
             yield from put(surplus[0], bucket_numbers(surplus[1], len(files)))
 
@@ -241,7 +241,7 @@ def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algor
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, how.level)
         meets = resident.holds(hashes)
-        yield from probe(table, tuples.chosen(meets), hashes[meets])
-        yield from put(tuples.chosen(~meets), bucket_numbers(hashes[~meets], len(files)))
+        yield from probe(table, tuples.chosen(meets), masked(hashes, meets))
+        yield from put(tuples.chosen(~meets), bucket_numbers(masked(hashes, ~meets), len(files)))
 
     yield from distribute(s, files, how.buffers, route, how.partitioning)

@@ -101,9 +101,14 @@ class ColumnContent:
 
 def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """An array of at least that size, twice as long as before where it must grow."""
-    while len(values) < size:
-        values = np.concatenate([values, np.empty_like(values)])
-    return values
+    room = len(values)
+    while room < size:
+        room *= 2
+    if room == len(values):
+        return values
+    grown = np.empty(room, values.dtype)
+    grown[: len(values)] = values
+    return grown
 
 
 class FrameContent:

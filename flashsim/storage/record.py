@@ -36,8 +36,20 @@ def varint_size(values: npt.ArrayLike) -> Integers:
     >>> varint_size([127, 128, 16384]).tolist()
     [1, 2, 3]
     """
-    bounds = np.array([1 << (7 * length) for length in range(1, 9)], np.int64)
-    return np.searchsorted(bounds, np.asarray(values, np.int64), side="right") + 1
+    numbers = np.asarray(values, np.int64)
+    return _varint_sizes(np.ascontiguousarray(numbers).reshape(-1)).reshape(numbers.shape)[()]
+
+
+@kernel
+def _varint_sizes(values: Integers) -> Integers:
+    sizes = np.empty_like(values)
+    for index in range(values.shape[0]):
+        value = values[index]
+        size: Any = 1
+        for length in range(1, 9):  # without an end that depends on the value: several are handled at once
+            size += np.int64(value >= np.int64(1) << (7 * length))
+        sizes[index] = size
+    return sizes
 
 
 @dataclass

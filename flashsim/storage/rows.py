@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError
+from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import array_of, column_of
@@ -71,7 +72,26 @@ class Tuples:
 
     def chosen(self, which: npt.NDArray[Any] | slice) -> Tuples:
         """Some of the tuples, by a mask, by their numbers or a run of them, as they stay in memory: without pages."""
+        if isinstance(which, np.ndarray) and which.dtype == np.bool_:
+            return Tuples({name: masked(column, which) for name, column in self.columns.items()})
         return Tuples({name: column[which] for name, column in self.columns.items()})
+
+
+def masked(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """Those of some numbers where the mask, of as many, is True; where it is a toss-up, NumPy takes seven times as long."""
+    if mask.shape != numbers.shape:
+        return numbers[mask]  # NumPy says what is wrong
+    return _masked(np.ascontiguousarray(numbers), np.ascontiguousarray(mask), int(np.count_nonzero(mask)))
+
+
+@kernel
+def _masked(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_], count: int) -> npt.NDArray[Any]:
+    chosen = np.empty(count + 1, numbers.dtype)  # what is not chosen is written over
+    place = 0
+    for index in range(mask.shape[0]):
+        chosen[place] = numbers[index]
+        place += mask[index]
+    return chosen[:count]
 
 
 def keyed(keys: Integers, rows: Integers, pages: Integers = _NO_PAGES) -> Tuples:

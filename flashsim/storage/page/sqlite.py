@@ -85,7 +85,7 @@ def cell_size(record: int | Integers, numbers: int | Integers) -> Integers:
     >>> cell_size(100, [0, 127]).tolist()
     [104, 105]
     """
-    return varint_size(record) + varint_size(np.asarray(numbers) + 1) + record + 2
+    return varint_size(np.asarray(numbers) + 1) + (varint_size(record) + record + 2)
 
 
 def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
