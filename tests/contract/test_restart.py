@@ -16,10 +16,13 @@ from flashsim.studies.crashing.injection import CrashReport, Injection, exhausti
 
 NAMES = RESTARTS.names()
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "restart.md"
-#: Rows of the page: a design, its guard, and the seed of a history that needs it.
-ROWS = re.findall(r"^\| `(\w+)` \| `([\w-]+)` \| .* \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
-#: Guards against what hardly ever happens, and one that makes restarts warm and not right.
-RARE = {"truncation", "duplicates", "buf-write-invalidates", "cleaner-last", "complete-pass"}
+#: Rows of the page: a design, guards that are switched off together, and the seed of a history that needs them.
+ROWS = [
+    (name, tuple(re.findall(r"[\w-]+", off)), int(seed))
+    for name, off, seed in re.findall(r"^\| `(\w+)` \| (`[\w`, -]+`) \| .* \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
+]
+#: A guard that no history has needed.
+UNNEEDED = {"duplicates"}
 
 
 def guards(name: str) -> list[str]:
@@ -37,21 +40,22 @@ def test_no_crash_loses_or_resurrects_data(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, part: int) -> None:
-    report = exhaustive(name, 100, seed=1000 * (part + 1))
+    report = exhaustive(name, 50, seed=1000 * (part + 1))
     assert not report.violations
-    assert report.points > 12_500
+    assert report.points > 6_250
 
 
 def test_the_page_has_every_guard() -> None:
-    assert {(name, guard) for name, guard, _ in ROWS} == {(name, guard) for name in NAMES for guard in guards(name) if guard not in RARE}
+    named = {(name, guard) for name, off, _ in ROWS for guard in off}
+    assert named == {(name, guard) for name in NAMES for guard in guards(name) if guard not in UNNEEDED}
 
 
-@pytest.mark.parametrize(("name", "guard", "seed"), ROWS)
-def test_every_guard_is_needed(name: str, guard: str, seed: str) -> None:
+@pytest.mark.parametrize(("name", "off", "seed"), ROWS)
+def test_every_guard_is_needed(name: str, off: tuple[str, ...], seed: int) -> None:
     """A violation is found without the guard in the page's history, and none with it."""
-    report = exhaustive(name, 1, int(seed), [guard], limit=0)
+    report = exhaustive(name, 1, seed, off, limit=0)
     assert report.violations, report
     (violation,) = report.violations
     assert Injection(replace(violation.history, without=()), CrashReport(name, ())).run() is None
@@ -62,12 +66,6 @@ def test_without_a_complete_pass_restarts_are_colder() -> None:
     with_it, without = (exhaustive("lvr", 8, 0, guard, extension="dw", checkpoints="sharp") for guard in ([], ["complete-pass"]))
     assert not with_it.violations and not without.violations
     assert without.kept / without.points < with_it.kept / with_it.points
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("guard", ["buf-write-invalidates", "cleaner-last"])
-def test_pitfalls_happen_without_their_guards(guard: str) -> None:
-    assert exhaustive("lvr", 400, without=[guard], limit=0).violations
 
 
 def test_a_failing_history_is_made_shorter() -> None:
@@ -87,10 +85,10 @@ def _histories(draw: st.DrawFn) -> CrashHistory:
 
 @pytest.mark.slow
 def test_hypothesis_finds_and_shrinks_what_a_guard_prevents() -> None:
-    """A page that reaches the disk before the record of its change: a write, and another page that drives it out, are enough."""
+    """A page that reaches the disk before the record of its change."""
     found = find(
         _histories(),
         lambda history: Injection(history, CrashReport("mmr", ()), depth=0).run() is not None,
         settings=settings(max_examples=400, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck), deadline=None),
     )
-    assert sum(writes for transaction in found.transactions for _, writes in transaction) <= 3
+    assert sum(map(len, found.transactions)) <= 15
