@@ -56,9 +56,9 @@ class FrameTable:
     def entry(self, frame: int) -> Entry:
         return self.entries.get(frame, FREE_ENTRY)
 
-    def frames_of(self, page: int) -> list[int]:
-        """Frames whose entries have a page."""
-        return [frame for frame, entry in self.entries.items() if entry.state and entry.page == page]
+    def frame_of(self, page: int) -> int | None:
+        """The frame whose entry has a page."""
+        return next((frame for frame, entry in self.entries.items() if entry.state and entry.page == page), None)
 
     def free(self, frame: int, lsn: int) -> None:
         """A frame's page is modified by a record of the log."""

@@ -37,6 +37,10 @@ class LogWriter:
         self._offset, self._is_writing = SECTOR, False
         self._waits: list[tuple[int, simpy.Event]] = []
 
+    def resume(self, records: list[Record], apply: Callable[[Write], None]) -> None:
+        """Go on behind durable records."""
+        self.records, self._apply, self.end = records, apply, len(records) + 1
+
     def append(self, record: Record) -> int:
         """Add a record to the end of the log in memory; returns its number."""
         self.records.append(record)

@@ -30,7 +30,7 @@ from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
-from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN
+from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN, Recovery
 
 #: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
 _WRITER = (1 << 40) + 2
@@ -45,6 +45,8 @@ class LoggedSpecification(PoolSpecification):
         See `PoolSpecification`.  Without a device for the log, records are durable as soon as that is asked for.
     logging
         The log, and what is hardened.
+    recovered
+        What the system goes on from after a restart; without it the database is new.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class LoggedSpecification(PoolSpecification):
         devices: Mapping[int, tuple[Sequence[DeviceModel], int]],
         stream: TransactionStream,
         logging: Logging,
+        recovered: Recovery | None = None,
     ) -> None:
         super().__init__(system, devices, stream)
         self.logging, self.durable, self.history = logging, Durable(system.clients), History()
@@ -77,10 +80,34 @@ class LoggedSpecification(PoolSpecification):
         room = devices[LOG][1] if LOG in devices else 0
         self.log = LogWriter(self.env, self._send_log if LOG in devices else None, room, self.durable.apply)
         self.table = FrameTable(logging, system.ssd, self.log, self._send_sectors, self._is_in_use)
+        if recovered:
+            self._restart(recovered)
         if logging.restart.flushes and system.ssd:
             self.env.process(self.table.flusher())
         if logging.indirect:
             self.env.process(self._background_writer())
+
+    def _restart(self, recovered: Recovery) -> None:
+        """Go on from what recovery has made: pages in memory, frames of the SSD, and the log."""
+        durable = self.durable = recovered.durable
+        self.log.resume([durable.log.get(lsn, log.LOST) for lsn in range(1, durable.end)], durable.apply)
+        self._began = max((record.transaction for record in durable.log.values()), default=0)
+        self._values = recovered.newest_value()
+        for page, version in recovered.pages.items():
+            self.memory.refer(page)
+            self.contents[page] = version
+            if page in recovered.changed:
+                self.memory.resident[page] = True
+                self.changes[page] = list(recovered.dirty[page])
+        for frame, entry in recovered.entries.items():
+            newer = entry.state == DIRTY and entry.page in recovered.dirty
+            manager.restore(self.ext, self.design, entry.page, frame, int(newer))
+            self.table.entries[frame] = entry._replace(state=DIRTY if newer else CLEAN)
+            if newer:
+                self.changes[entry.page] = [recovered.dirty[entry.page][0], entry.lsn]
+        every = range(FIRST_PAGE, FIRST_PAGE + self.system.pages)
+        rows = {page: recovered.newest(page).rows for page in every}
+        self.history.committed = {(page, row): value for page, values in rows.items() for row, value in enumerate(values) if value}
 
     @property
     def is_idle(self) -> bool:
@@ -226,7 +253,8 @@ class LoggedSpecification(PoolSpecification):
 
     def _modify(self, page: int) -> None:
         super()._modify(page)
-        for frame in self.table.frames_of(page) if manager.frame_of(self.ext, page) < 0 else ():
+        frame = self.table.frame_of(page) if manager.frame_of(self.ext, page) < 0 else None
+        if frame is not None:
             self.table.free(frame, len(self.log.records) + 1)
             for event in self.table.harden(MODIFIED, frame):
                 self._page_hardening[page] = event

@@ -319,6 +319,26 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
     return frame
 
 
+@lean_kernel
+def restore(ext: Extension, design: Policies, page: int, frame: int, newer: int) -> None:
+    """Let a free frame hold a page, as after a restart; `newer` is 1 if the disk lacks that version."""
+    partition = partition_of(ext, page)
+    free, before = ext.partitions[partition, state.FREE], NONE
+    while free != frame:
+        free, before = ext.frames[free, state.PLACE], free
+    if before == NONE:
+        ext.partitions[partition, state.FREE] = ext.frames[frame, state.PLACE]
+    else:
+        ext.frames[before, state.PLACE] = ext.frames[frame, state.PLACE]
+    ext.frames[frame, state.PAGE], ext.pages[page, state.FRAME] = page, frame + 1
+    ext.numbers[state.USED] += 1
+    if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
+        ext.numbers[state.FILL] = 0
+    ext.pages[page, state.STATUS] = state.VALID + (state.NEWER if newer else 0)
+    ext.numbers[state.NEWER_FRAMES] += newer
+    insert(ext, partition, state.DIRTY if newer else state.CLEAN, frame, of_page(design[KEY_OF])(ext, page))
+
+
 @inlined_kernel
 def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """The design's answer for a page that leaves memory."""

@@ -107,6 +107,10 @@ class Record:
         return ", ".join(words)
 
 
+#: Stands for a record that has been truncated.
+LOST = Record(-1)
+
+
 class Boot(NamedTuple):
     """What a restart reads first: the last checkpoint, the oldest record that it needs, and whether the database was shut down."""
 

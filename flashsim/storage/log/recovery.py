@@ -279,3 +279,9 @@ class Recovery:
         if frame is not None and frame in self.unverified and not self.verify(frame):
             frame = None
         return self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
+
+    def newest_value(self) -> int:
+        """The largest value of a row anywhere."""
+        values = [record.after for record in self.durable.log.values()]
+        versions = [*self.durable.disk.values(), *self.durable.ssd.values(), *self.pages.values()]
+        return max([*values, *(row for version in versions for row in version.rows)], default=0)

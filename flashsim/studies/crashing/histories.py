@@ -18,6 +18,7 @@ from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
+from flashsim.storage.log.recovery import Recovery
 
 #: Designs of the pool's extension, and kinds of checkpoints, that histories are drawn of.
 EXTENSIONS, CHECKPOINTS = ("dw", "lc"), ("sharp", "fuzzy", "indirect")
@@ -71,8 +72,8 @@ class CrashHistory:
     def frames(self) -> int:
         return int(generator(self.seed, "frames").integers(2, 17))
 
-    def build(self) -> LoggedSpecification:
-        """The system before its first event."""
+    def build(self, recovered: Recovery | None = None, ended: int = 0) -> LoggedSpecification:
+        """The system before its first event, or after a restart, with all transactions but the first ones."""
         draw = generator(self.seed, "system")
         clients = int(draw.integers(2, 5))
         system = PoolSystem(
@@ -104,7 +105,7 @@ class CrashHistory:
             pause=int(2 ** draw.uniform(3, 11)),
             without=self.without,
         )
-        return LoggedSpecification(system, devices, _Stream(self.pages, self.transactions), logging)
+        return LoggedSpecification(system, devices, _Stream(self.pages, self.transactions[ended:]), logging, recovered)
 
 
 def _station(draw: np.random.Generator, seed: int) -> StationSpecification:

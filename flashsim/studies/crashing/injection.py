@@ -103,12 +103,12 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
     return wrong
 
 
-def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable, History]]:
+def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable]]:
     """What may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
     outstanding = list(system.outstanding.values())
     for number in range(outcomes if outstanding else 1):
         words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
-        yield words, system.crash(draw if number else None), system.history
+        yield words, system.crash(draw if number else None)
 
 
 class Injection:
@@ -120,34 +120,48 @@ class Injection:
         Outcomes of the outstanding writes that are tried at each event.
     depth
         How often recovery is crashed as well.
+    restarts
+        How often the system goes on after a crash.
     """
 
-    def __init__(self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2) -> None:
-        self.history, self.report, self.outcomes, self.depth = history, report, outcomes, depth
+    def __init__(self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2, restarts: int = 2) -> None:
+        self.history, self.report, self.outcomes, self.depth, self.restarts = history, report, outcomes, depth, restarts
         self.draw = generator(history.seed, "crashes")
         self.design: RestartDesign = restart_design(history.restart)
 
-    def points(self) -> Iterator[tuple[int, list[str], Durable, History]]:
+    def points(self, system: LoggedSpecification) -> Iterator[tuple[int, list[str], Durable]]:
         """Every event after which something else would survive than before."""
-        system, before = self.history.build(), None
+        before = None
         for event in range(1, EVENTS + 1):
             if system.env.peek() == NEVER or system.is_idle:
                 return
             system.env.step()
             now = system.state_number
             if now != before:
-                for words, durable, history in _crashes(system, self.draw, self.outcomes):
-                    yield event, words, durable, history
+                for words, durable in _crashes(system, self.draw, self.outcomes):
+                    yield event, words, durable
             before = now
 
     def run(self) -> Violation | None:
-        """All of them, up to the first one that is violated."""
-        for event, words, durable, history in self.points():
-            nested = self.depth if self.draw.integers(_NESTED) == 0 else 0
-            log = tuple(f"{lsn}: {record}" for lsn, record in sorted(durable.log.items()))
-            if failure := self._recover(durable, history, nested):
-                path, wrong = failure
-                return Violation(self.history, event, (*words, *path), tuple(wrong), log)
+        """All of them, up to the first one that is violated; after one that is drawn the system goes on, and crashes again, and so on."""
+        system, done, path = self.history.build(), 0, list[str]()
+        for _ in range(self.restarts + 1):
+            kept = None
+            for number, (event, words, durable) in enumerate(self.points(system)):
+                nested = self.depth if self.draw.integers(_NESTED) == 0 else 0
+                log = tuple(f"{lsn}: {record}" for lsn, record in sorted(durable.log.items()))
+                if self.draw.integers(number + 1) == 0:
+                    kept = event, durable.copy(), done + system.counts["transactions"]
+                if failure := self._recover(durable, system.history, nested):
+                    return Violation(self.history, event, (*path, *words, *failure[0]), tuple(failure[1]), log)
+            if kept is None:
+                return None
+            event, durable, done = kept
+            recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
+            for write in recovery.run():
+                durable.apply(write)
+            path.append(f"crash after event {event}, recovery, and {len(self.history.transactions) - done} transactions left")
+            system = self.history.build(recovery, done)
         return None
 
     def _recover(self, durable: Durable, history: History, depth: int) -> tuple[list[str], list[str]] | None:
