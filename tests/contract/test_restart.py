@@ -41,7 +41,7 @@ def test_no_crash_loses_or_resurrects_data(name: str) -> None:
 @pytest.mark.parametrize(("seed", "extension"), [(32, "dw"), (32, "lc"), (69, "lc")])
 @pytest.mark.parametrize("name", NAMES)
 def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
-    """Mutants of recovery that the first histories let pass: BUF_WRITE against newer copies, and what checkpoints forget after a restart."""
+    """Mutants that the first histories let pass: BUF_WRITE against newer copies, and what checkpoints forget after a restart."""
     assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy").violations
 
 
