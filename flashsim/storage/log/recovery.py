@@ -119,8 +119,8 @@ class Recovery:
         self.index()
         if not self.has("cleaner-last"):
             yield from self.clean()
-        self._analyse()
-        yield from self._redo()
+        self.analyse()
+        yield from self.redo()
         yield from self._undo()
 
     def drop(self, frame: int) -> None:
@@ -158,7 +158,8 @@ class Recovery:
         for lsn in range(first, self.end):
             yield lsn, self.durable.log[lsn]
 
-    def _analyse(self) -> None:
+    def analyse(self) -> None:
+        """Find what the disk may lack, and which transactions did not end."""
         boot = self.durable.boot
         for lsn, record in self._records(max(1, min(boot.oldest_dirty, boot.begin))):
             self.phases.records_scanned += 1
@@ -219,7 +220,8 @@ class Recovery:
             if self.restart.hardens.get(MODIFIED) == IN_TABLE:
                 yield Write(TABLE, ((frame, FREE_ENTRY),))
 
-    def _redo(self) -> Iterator[Write]:
+    def redo(self) -> Iterator[Write]:
+        """Do again what pages lack."""
         for lsn, record in self._records(min((first for first, _ in self.dirty.values()), default=self.end)):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
