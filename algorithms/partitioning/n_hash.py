@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.files import LEFT, PAGES, TUPLES, Output, extents
+from algorithms.files import LEFT, PAGES, TUPLES, Output
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route, scan
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.execution.requests import Algorithm, Mode, Psync, Write
+from flashsim.execution.requests import Algorithm, NewPages, Psync
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -105,23 +105,15 @@ class Rings(Output):
         columns = np.empty((len(self._names), int(tuples.sum())), np.int64)
         boundaries = np.empty(int(pages.sum()) + len(pages), np.int64)
         _take(self._buffers, self._first, self._state, pages, tuples, columns, boundaries)
-        writes, tuple_, page = [], 0, 0
-        for ring, (count, more, begin) in enumerate(zip(tuples.tolist(), pages.tolist(), self._begin.tolist(), strict=True)):
-            if more:
-                file = self.files[ring]
-                file.tuples += count
-                named_columns = dict(zip(self._names, columns[:, tuple_ : tuple_ + count], strict=True))
-                runs = self._runs(file.pages, more, self._pages - begin)
-                writes.append(Write(file, *runs, Tuples(named_columns, boundaries[page : page + more + 1]), Mode.BATCH))
-            tuple_, page = tuple_ + count, page + more + 1
+        written = np.flatnonzero(pages)
+        files = [self.files[ring] for ring in written.tolist()]
+        for file, count in zip(files, tuples[written].tolist(), strict=True):
+            file.tuples += count
+        begins = np.delete(boundaries, np.cumsum(pages + 1) - 1) + np.repeat(np.cumsum(tuples) - tuples, pages)
+        moved = Tuples(dict(zip(self._names, columns, strict=True)), np.append(begins, columns.shape[1]))
+        before_end = (self._pages - self._begin)[written]
         self._begin = (self._begin + pages) % self._pages
-        return Psync(writes)
-
-    def _runs(self, first: int, pages: int, before_end: int) -> tuple[Integers, Integers]:
-        """Starts and counts of the extents of some new pages of a file, of which so many fit before the end of the ring."""
-        if pages <= before_end or self._page_io:
-            return extents(first, pages, self._page_io)
-        return np.array([first, first + before_end]), np.array([before_end, pages - before_end])
+        return NewPages(files, pages[written], tuples[written], before_end, moved, page_io=self._page_io)
 
 
 @kernel

@@ -9,7 +9,8 @@ import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.request import SECTOR, total
-from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Mode, Phase, Psync, Read, Request, Work, Write
+from flashsim.execution.file_access import FileAccess
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Mode, NewPages, Phase, Psync, Read, Request, Work, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, ranges
 from flashsim.storage.layout import Layout
@@ -77,6 +78,29 @@ def _check_psync(request: Psync) -> None:
         _check_tuples(writes)
 
 
+def _check_new_pages(request: NewPages) -> None:
+    """Refuse the same of new pages, all together; what is wrong is looked for in the writes one by one."""
+    files, tuples, names = request.files, request.tuples, set(request.files[0].layout.row_format.columns)
+    lengths = {len(column) for column in tuples.columns.values()}
+    ends, pages = np.cumsum(request.counts), np.cumsum(request.pages)
+    sound = len(set(files)) == len(files) == len(ends) == len(pages) and all(file.temporary for file in files)
+    sound = sound and all(file.layout == files[0].layout for file in files) and tuples.columns.keys() == names
+    sound = sound and bool((request.pages > 0).all()) and len(tuples.pages) == pages[-1] + 1 and lengths == {ends[-1]}
+    if sound and tuples.pages[0] == 0 and bool((tuples.pages[pages] == ends).all()):
+        layout = files[0].layout
+        layout.row_format.check(tuples)
+        if _fits(layout, tuples):
+            return
+    _check_psync(Psync(request.requests))
+
+
+def _fits(layout: Layout, tuples: Tuples) -> bool:
+    """Page boundaries rise, and no page has more than it holds."""
+    rising = bool((tuples.pages[1:] >= tuples.pages[:-1]).all())
+    before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])
+    return rising and int(np.diff(before[tuples.pages]).max(initial=0)) <= layout.room
+
+
 def _check_places(request: Write, *, at_once: bool) -> None:
     """Refuse pages that are neither there nor next."""
     file = request.file
@@ -105,10 +129,13 @@ def _check_tuples(writes: Sequence[Write]) -> None:
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in tuples.columns}
         tuples = Tuples(columns, np.concatenate([*pages, begins[-1:]]))
     layout.row_format.check(tuples)
-    boundaries = tuples.pages
-    rising = bool((boundaries[1:] >= boundaries[:-1]).all())
-    before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])
-    fullest = int(np.diff(before[boundaries]).max(initial=0)) if rising else 0
+    boundaries, sizes = tuples.pages, layout.cell_sizes(tuples)
+    if len(boundaries) == 2 and len(writes) == 1:  # a page, as mostly, which has all of them
+        rising, fullest = True, int(sizes.sum())
+    else:
+        rising = bool((boundaries[1:] >= boundaries[:-1]).all())
+        before = np.concatenate([[0], np.cumsum(sizes)])
+        fullest = int(np.diff(before[boundaries]).max(initial=0)) if rising else 0
     if rising and fullest <= layout.room:
         return
     if len(writes) > 1:
@@ -129,7 +156,7 @@ def _check_columns_written(request: Write) -> None:
     if len(lengths) > 1:
         uneven = f"columns of {min(lengths)} to {max(lengths)} tuples of {file.name}"
         raise InvalidParameterError("write", uneven, "they must be equally long")
-    boundaries, pages = tuples.pages, int(request.counts.sum())
+    boundaries, pages = tuples.pages, total(request.counts)
     if len(boundaries) != pages + 1:
         raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {pages}")
     if boundaries[0] != 0 or boundaries[-1] != len(tuples):
@@ -182,6 +209,10 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         _check_tuples([request])
         _count_pages(backend, [request])
         backend.write(request)
+    elif isinstance(request, NewPages) and isinstance(backend, FileAccess):
+        _check_new_pages(request)
+        _count(backend, "write", len(request.extents[0]), total(request.pages))
+        backend.new_pages(request)
     elif isinstance(request, Psync):
         _check_psync(request)
         _count_pages(backend, request.requests)
@@ -252,9 +283,13 @@ def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -
         moved, parts = total(request.counts), request.parts if isinstance(request, Read) else None
         pages += moved
         count += len(request.counts) if parts is None else moved * len(parts)
+    _count(backend, "read" if isinstance(requests[0], Read) else "write", count, pages)
+
+
+def _count(backend: Backend, kind: str, count: int, pages: int) -> None:
     for run in backend.runs:
         phase = run.phase
-        if isinstance(requests[0], Read):
+        if kind == "read":
             phase.reads += count
             phase.pages_read += pages
         else:

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from flashsim.core.protocols import Label
 from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Requests
-from flashsim.execution.requests import Mode, Read, Write
+from flashsim.execution.requests import Mode, NewPages, Read, Write
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
@@ -64,7 +64,7 @@ def place(request: Write, volume: Volume) -> Write:
     """Make room for pages that are new; returns the request with its pages counted from the file's first."""
     file = request.file
     if request.append:
-        request = replace(request, starts=request.starts + file.pages, append=False)
+        request = Write(file, request.starts + file.pages, request.counts, request.tuples, request.mode)
         file.tuples += len(request.tuples)
     volume.extend(file, request.new_pages)
     return request
@@ -109,6 +109,21 @@ class FileAccess(ABC):
             self._commit(now=False)
             return None
         return tuple(self._tuples(request) for request in requests if isinstance(request, Read))
+
+    def new_pages(self, request: NewPages) -> None:
+        """Do what `psync` does with the writes, without making each of them where pages lie in a row."""
+        files, (device, *others) = request.files, {self.volume.device(file) for file in request.files}
+        if others or not self.volume.lays_in_a_row(device):
+            self.psync(request.requests)
+            return
+        of, firsts, lengths = request.extents
+        names, size, before = [file.name for file in files], files[0].page_size, np.array([file.pages for file in files])
+        offsets = self.volume.extend_each(files, request.pages)
+        self.content.write_each(files, before, request.pages, request.counts, request.tuples)
+        extents = Extents(device, offsets[of] + firsts * size, lengths * size)
+        label: Label = names[0] if len(names) == 1 else [names[number] for number in of.tolist()]
+        self.issue([Group(WRITE, extents, label, at_once=True)])
+        self._commit(now=False)
 
     def flush(self, file: File) -> None:
         self._commit(now=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Any
 
+import numpy as np
+
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
@@ -91,7 +93,9 @@ class Write:
 
     @property
     def new_pages(self) -> int:
-        return max(0, int((self.starts + self.counts).max(initial=0)) - self.file.pages)
+        starts, counts = self.starts, self.counts
+        end = starts.item() + counts.item() if starts.size == counts.size == 1 else int((starts + counts).max(initial=0))
+        return max(0, end - self.file.pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,63 @@ class Psync:
     """
 
     requests: Sequence[Read] | Sequence[Write]
+
+
+class NewPages(Psync):
+    """Psync of new pages at the ends of temporary files of one layout, each of another.
+
+    A driver that takes all of them together needs arrays only; its writes, one by one, are made where they are asked for.
+
+    Parameters
+    ----------
+    files
+        Where each write goes, shape (n,) as the next three.
+    pages, counts
+        Pages and tuples of each write.
+    cuts
+        Pages of a write that are one request, if it has more; the rest is another.  With 1 and `page_io`, every page is one.
+    tuples
+        Of all writes, one after another, on their pages.
+    """
+
+    __slots__ = ("counts", "cuts", "files", "page_io", "pages", "tuples")
+    files: Sequence[File]
+    pages: Integers
+    counts: Integers
+    cuts: Integers
+    tuples: Tuples
+    page_io: bool
+
+    def __init__(
+        self, files: Sequence[File], pages: Integers, counts: Integers, cuts: Integers, tuples: Tuples, *, page_io: bool = False
+    ) -> None:
+        values = {"files": files, "pages": pages, "counts": counts, "cuts": cuts, "tuples": tuples, "page_io": page_io}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def extents(self) -> tuple[Integers, Integers, Integers]:
+        """The write of each extent, its first page among those of the write, and its pages."""
+        if self.page_io:
+            of = np.repeat(np.arange(len(self.pages)), self.pages)
+            return of, np.arange(len(of)) - np.repeat(np.cumsum(self.pages) - self.pages, self.pages), np.ones(len(of), np.int64)
+        first = np.minimum(self.pages, self.cuts)
+        of = np.repeat(np.arange(len(first)), 1 + (self.pages > first))
+        second = np.diff(of, prepend=-1) == 0
+        return of, np.where(second, first[of], 0), np.where(second, self.pages[of] - first[of], first[of])
+
+    @property
+    def requests(self) -> Sequence[Write]:
+        """The writes."""
+        of, firsts, lengths = self.extents
+        writes, tuple_, page = [], 0, 0
+        bounds = np.searchsorted(of, np.arange(len(self.pages) + 1)).tolist()
+        for number, (file, pages, count) in enumerate(zip(self.files, self.pages.tolist(), self.counts.tolist(), strict=True)):
+            columns = {name: column[tuple_ : tuple_ + count] for name, column in self.tuples.columns.items()}
+            own, boundaries = slice(bounds[number], bounds[number + 1]), self.tuples.pages[page : page + pages + 1] - tuple_
+            writes.append(Write(file, file.pages + firsts[own], lengths[own], Tuples(columns, boundaries), Mode.BATCH))
+            tuple_, page = tuple_ + count, page + pages
+        return writes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ Pages of a run keep it by file (`ColumnContent`), those of a buffer pool by fram
 page each is, and the log sequence number of its last change.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,11 @@ from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges
 from flashsim.storage.layout import PAGE_FORMAT, Layout
 from flashsim.storage.rows import Columns, FixedRows, RowFormat, Tuples
+
+#: Tuples of a file that wait at most until they are put on its pages.
+_WAITING = 2048
+#: Pages of several files that wait.
+_TOGETHER = 1 << 15
 
 
 class _Pages:
@@ -29,9 +35,30 @@ class _Pages:
         self._in_order = True  # pages lie one after the other
         self._used, self._bound = 0, 1024
         self.pages = 0
+        self._waiting: list[tuple[Any, Any, Integers, list[npt.NDArray[Any]]]] = []
+        self._tuples_waiting = 0
 
-    def write(self, numbers: Integers, tuples: Tuples) -> None:
-        """Put tuples on pages; those from `pages` on are new."""
+    def write(self, starts: Integers, counts: Integers, tuples: Tuples) -> None:
+        """Put tuples on the pages of some extents, new ones at the end; copies wait until they are worth a call for each column."""
+        columns = [tuples.columns[name].astype(values.dtype) for name, values in self._values.items()]
+        extent = (starts.item(), counts.item()) if len(starts) == 1 else (starts.copy(), counts.copy())
+        self._waiting.append((*extent, tuples.pages.copy(), columns))
+        self._tuples_waiting += len(tuples)
+        if self._tuples_waiting >= _WAITING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Put all copies that wait on their pages."""
+        if not self._waiting:
+            return
+        starts, counts, boundaries, columns = zip(*self._waiting, strict=True)
+        self._waiting, self._tuples_waiting = [], 0
+        begins = np.cumsum([0, *(pages[-1] for pages in boundaries)])
+        pages = np.concatenate([*(pages[:-1] + begin for pages, begin in zip(boundaries, begins, strict=False)), begins[-1:]])
+        named = {name: np.concatenate(parts) for name, parts in zip(self._values, zip(*columns, strict=True), strict=True)}
+        self._put(ranges(np.hstack(starts), np.hstack(counts)), Tuples(named, pages))
+
+    def _put(self, numbers: Integers, tuples: Tuples) -> None:
         used, more = self._used + len(tuples), int(numbers.max(initial=-1)) + 1 - self.pages
         for name, values in self._values.items():
             self._values[name] = values = _grown(values, used)
@@ -69,11 +96,23 @@ class _Pages:
         return self._row_format.restored({name: values[which] for name, values in self._values.items()})
 
 
+class _NewPages(NamedTuple):
+    """New pages of several files: the first page of each, their number, and of all tuples their base columns and the tuples a page."""
+
+    files: Sequence[File]
+    firsts: Integers
+    pages: Integers
+    counts: Integers
+    columns: dict[str, npt.NDArray[Any]]
+    sizes: Integers
+
+
 class ColumnContent:
     """The content of all files of a run; one page costs a few bytes a tuple, whatever the tuples' width."""
 
     def __init__(self) -> None:
         self._written: dict[File, _Pages] = {}
+        self._together: list[_NewPages] = []
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
         """The tuples of some extents, in order, as they were last written, or loaded."""
@@ -85,18 +124,60 @@ class ColumnContent:
 
     def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         """Put tuples on pages, new ones at the end of a temporary file or ones that there are."""
+        self._spread()
+        self._put(file, starts, counts, tuples)
+
+    def write_each(self, files: Sequence[File], firsts: Integers, pages: Integers, counts: Integers, tuples: Tuples) -> None:
+        """Put tuples on new pages of several files of one layout, shape (files,) each; copies wait until they are many."""
+        kinds = files[0].layout.row_format.base_columns
+        columns = {name: tuples.columns[name].astype(kind) for name, kind in kinds.items()}
+        new = _NewPages(files, firsts.copy(), pages.copy(), counts.copy(), columns, np.diff(tuples.pages))
+        if self._together and self._together[-1].files[0].layout != files[0].layout:
+            self._spread()
+        self._together.append(new)
+        if sum(len(each.sizes) for each in self._together) >= _TOGETHER:
+            self._spread()
+
+    def _spread(self) -> None:
+        """Hand the pages that wait to their files."""
+        if not self._together:
+            return
+        waiting, self._together = self._together, []
+        numbers: dict[File, int] = {}
+        of = np.array([numbers.setdefault(file, len(numbers)) for each in waiting for file in each.files])
+        firsts, pages, counts, sizes = (
+            np.concatenate([getattr(each, name) for each in waiting]) for name in ("firsts", "pages", "counts", "sizes")
+        )
+        order = np.argsort(of, kind="stable")
+        which = ranges((np.cumsum(counts) - counts)[order], counts[order])
+        columns = {name: np.concatenate([each.columns[name] for each in waiting])[which] for name in waiting[0].columns}
+        sizes = sizes[ranges((np.cumsum(pages) - pages)[order], pages[order])]
+        firsts, pages, ends = firsts[order], pages[order], np.concatenate([[0], np.cumsum(sizes)])
+        page_ends, bounds = np.concatenate([[0], np.cumsum(pages)]), np.searchsorted(of[order], np.arange(len(numbers) + 1)).tolist()
+        for file, begin, end in zip(numbers, bounds, bounds[1:], strict=False):
+            boundaries = ends[page_ends[begin] : page_ends[end] + 1]
+            own = {name: column[boundaries[0] : boundaries[-1]] for name, column in columns.items()}
+            self._put(file, firsts[begin:end], pages[begin:end], Tuples(own, boundaries - boundaries[0]))
+
+    def _put(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         content = self._written.get(file)
         if content is None:
             before, content = self._content(file), _Pages(file.layout.row_format)
-            content.write(np.arange(before.pages), before.run(0, before.pages))
+            content.write(np.zeros(1, np.int64), np.array([before.pages]), before.run(0, before.pages))
             self._written[file] = content
-        content.write(ranges(starts, counts), tuples)
+        content.write(starts, counts, tuples)
 
     def drop(self, file: File) -> None:
+        self._spread()
         self._written.pop(file, None)
 
     def _content(self, file: File) -> _Pages | HeapFile:
-        return self._written.get(file) or (file if isinstance(file, HeapFile) else _Pages(file.layout.row_format))
+        if file.temporary:
+            self._spread()
+        if written := self._written.get(file):
+            written.settle()
+            return written
+        return file if isinstance(file, HeapFile) else _Pages(file.layout.row_format)
 
 
 def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -125,6 +125,21 @@ class Volume:
                 segments.add(file.pages, offset)
                 file.pages += run
 
+    def lays_in_a_row(self, device: int) -> bool:
+        """Pages that a file gets together lie one after another, as no file system of its own has it."""
+        return type(self._systems[device]) is FileRuns
+
+    def extend_each(self, files: Sequence[File], counts: Integers) -> Integers:
+        """Make room at the ends of temporary files whose pages lie in a row; returns the offset of the first new page of each."""
+        offsets = []
+        for file, count in zip(files, counts.tolist(), strict=True):
+            segments = self._files.setdefault(file, _Segments(file.page_size))
+            ((_, _, offset),) = self._systems[self.device(file)].take(file, count)
+            segments.add(file.pages, offset)
+            file.pages += count
+            offsets.append(offset)
+        return np.array(offsets)
+
     def drop(self, file: File) -> list[tuple[int, int, int]]:
         """Forget a temporary file, which is empty then; the (device, offset, length) of what it held are free again."""
         if self._files.pop(file, None) is None:

@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from flashsim.core.errors import InvalidParameterError
+from algorithms.hashing.buckets import partition
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
+from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
 from flashsim.execution.drivers import run_strands, simulate, trace_only
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Algorithm, Cpu, Mode, Psync, Read, Sleep, Write
+from flashsim.execution.requests import Algorithm, Cpu, Mode, NewPages, Psync, Read, Sleep, Write, rewrite
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
@@ -232,3 +234,43 @@ def test_what_no_set_may_have_is_refused(requests: Any, message: str, files: lis
     for run in (trace_only, lambda *given: simulate(*given, [_machine(None)])):
         with pytest.raises(InvalidParameterError, match=f"^{message}"):
             run(algorithm(), files)
+
+
+@pytest.mark.parametrize("page_io", [False, True])
+@pytest.mark.parametrize("placement", ["packed", "ext3"])
+@pytest.mark.parametrize("output", [1, 5])
+def test_new_pages_together_are_what_their_writes_are(
+    files: list[HeapFile], prices: cpu.CpuModel, page_io: bool, placement: str, output: int, tmp_path: Path
+) -> None:
+    """The same requests, costs, places and tuples, whether or not a driver makes each write."""
+    runs, read = [], []
+    for name, each in (("together", False), ("each", True)):
+        buckets = [File(f"bucket-{number}", files[1].layout) for number in range(7)]
+
+        def algorithm(buckets: list[File] = buckets) -> Algorithm:
+            buffers, parameters = PartitionBuffers(5, output, 7), PartitionParameters("n-hash", page_io=page_io)
+            yield from partition(files[1], buckets, 0, buffers, parameters)
+            for bucket in reversed(buckets):
+                answered = yield Read(bucket, np.array([0]), np.array([bucket.pages]))
+                assert isinstance(answered, Tuples)
+                read.append((bucket.tuples, answered.rows.tolist(), answered.pages.tolist()))
+
+        with ParquetRecorder(tmp_path / name) as recorder:
+            machine = _machine(prices, recorder)
+            split = rewrite(algorithm(), lambda one: Psync([*one.requests]) if isinstance(one, NewPages) else one)
+            runs += simulate(split if each else algorithm(), files, [machine], placement=placement)
+    assert vars(runs[0].total()) == vars(runs[1].total()) and read[:7] == read[7:]
+    assert pq.read_table(tmp_path / "together").equals(pq.read_table(tmp_path / "each"))
+
+
+def test_new_pages_that_overfill_are_refused_as_their_writes_are(files: list[HeapFile]) -> None:
+    copies, one = [File("first", files[0].layout), File("second", files[0].layout)], np.ones(2, np.int64)
+    tuples = Tuples(dict(zip(files[0].layout.row_format.columns, [np.arange(400)] * 2, strict=False)), np.array([0, 3, 400]))
+
+    def algorithm(files: list[File], counts: list[int]) -> Algorithm:
+        yield NewPages(files, one, np.array(counts), one, tuples)
+
+    with pytest.raises(CapacityError, match="of tuples on a page of second"):
+        simulate(algorithm([*copies], [3, 397]), files, [_machine(None)])
+    with pytest.raises(InvalidParameterError, match="two writes of first"):
+        simulate(algorithm([copies[0], copies[0]], [3, 397]), files, [_machine(None)])
