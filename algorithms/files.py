@@ -9,7 +9,7 @@ import numpy as np
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Read, Request, Spawn, Strand, Wait, Work, Write
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, NewPages, Read, Request, Series, Spawn, Strand, Wait, Work, Write
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, keyed
@@ -127,10 +127,12 @@ class Output:
         Where each buffer goes.
     pages
         How long each buffer is.
+    in_series
+        Writes of the buffers that become full by one `append` are one `Series`.
     """
 
-    def __init__(self, files: Sequence[File], pages: int, *, page_io: bool) -> None:
-        self.files, self._page_io, self._layout = files, page_io, files[0].layout
+    def __init__(self, files: Sequence[File], pages: int, *, page_io: bool, in_series: bool = False) -> None:
+        self.files, self._page_io, self._in_series, self._layout = files, page_io, in_series, files[0].layout
         self._names = self._layout.row_format.columns
         self._buffers = np.empty((len(self._names), len(files), 256), np.int64)  # the columns of each buffer's tuples
         self._first = np.zeros((len(files), pages + 1), np.int64)  # first tuple of each page
@@ -141,6 +143,9 @@ class Output:
         buffers = np.zeros(len(tuples), np.int64) if buffers is None else buffers
         sizes, room = self._layout.cell_sizes(tuples), self._layout.room
         columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)  # of one type, to be compiled once
+        if self._in_series:
+            yield from self._append_in_series(columns, sizes, buffers)
+            return
         position = np.zeros(1, np.int64)
         while (full := _place(columns, sizes, buffers, position, room, self._buffers, self._first, self._state)) != _DONE:
             if full == _GROW:
@@ -148,6 +153,26 @@ class Output:
             else:
                 yield self._when_full(full)
         yield Cpu({Work.WRITE_TUPLE: len(tuples)})
+
+    def _append_in_series(self, columns: tuple[Integers, ...], sizes: Integers, buffers: Integers) -> Algorithm:
+        """The same, with all writes in one request."""
+        tuples, pages = self._state[:, [TUPLES, PAGES]].sum(axis=0) + len(sizes)
+        moved, begins = np.empty((len(self._names), tuples), np.int64), np.empty(pages + 1, np.int64)
+        written, position = np.empty((2, pages), np.int64), np.zeros(4, np.int64)
+        state = (self._buffers, self._first, self._state)
+        while _place_and_move(columns, sizes, buffers, position, self._layout.room, *state, moved, begins, written) == _GROW:
+            self._buffers = np.concatenate([self._buffers, np.empty_like(self._buffers)], axis=2)
+            state = (self._buffers, self._first, self._state)
+        _, tuples, pages, writes = position.tolist()
+        if writes:
+            of, counts = written[:, :writes]
+            files, full = [self.files[buffer] for buffer in of.tolist()], np.full(writes, self._first.shape[1] - 1)
+            for file, count in zip(files, counts.tolist(), strict=True):
+                file.tuples += count
+            begins[pages] = tuples
+            moved_tuples = Tuples(dict(zip(self._names, moved[:, :tuples], strict=True)), begins[: pages + 1])
+            yield Series(NewPages(files, full, counts, full, moved_tuples, page_io=self._page_io))
+        yield Cpu({Work.WRITE_TUPLE: len(sizes)})
 
     def finish(self) -> Algorithm:
         for buffer in range(len(self.files)):
@@ -193,6 +218,54 @@ def _place(
             if state[buffer, PAGES] == most_pages:
                 position[0] = index
                 return int(buffer)
+            first[buffer, state[buffer, PAGES]] = count
+            state[buffer, PAGES] += 1
+            state[buffer, LEFT] = room
+        if count == most_tuples:
+            position[0] = index
+            return _GROW
+        for column in range(len(columns)):
+            columns_of_buffers[column, buffer, count] = columns[column][index]
+        state[buffer, TUPLES] = count + 1
+        state[buffer, LEFT] -= sizes[index]
+    position[0] = sizes.shape[0]
+    return _DONE
+
+
+@kernel
+def _place_and_move(
+    columns: tuple[Integers, ...],
+    sizes: Integers,
+    buffers: Integers,
+    position: Integers,
+    room: int,
+    columns_of_buffers: Integers,
+    first: Integers,
+    state: Integers,
+    moved: Integers,
+    begins: Integers,
+    written: Integers,
+) -> int:
+    """Do as `_place`, but move what is in a full buffer out of it and go on.
+
+    `position` counts the tuples placed, and the tuples, pages and buffers moved, of which `written` has the number and the tuples.
+    """
+    most_tuples, most_pages = columns_of_buffers.shape[2], first.shape[1] - 1
+    for index in range(position[0], sizes.shape[0]):
+        buffer = buffers[index]
+        count = state[buffer, TUPLES]
+        if sizes[index] > state[buffer, LEFT]:
+            if state[buffer, PAGES] == most_pages:
+                for page in range(most_pages):
+                    begins[position[2] + page] = position[1] + first[buffer, page]
+                for column in range(moved.shape[0]):
+                    for tuple_ in range(count):
+                        moved[column, position[1] + tuple_] = columns_of_buffers[column, buffer, tuple_]
+                written[0, position[3]], written[1, position[3]] = buffer, count
+                position[1] += count
+                position[2] += most_pages
+                position[3] += 1
+                state[buffer, PAGES] = count = 0
             first[buffer, state[buffer, PAGES]] = count
             state[buffer, PAGES] += 1
             state[buffer, LEFT] = room

@@ -37,6 +37,8 @@ class PartitionParameters:
         Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
     strands
         Strands of control that partition together, for methods that have several.
+    in_series
+        Writes of buffers that become full by one block are one `Series`, where a method makes them one after another.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class PartitionParameters:
     page_io: bool = False
     sub_buffer: int = 0
     strands: int = 1
+    in_series: bool = False
 
     def __post_init__(self) -> None:
         if self.sub_buffer < 0:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate
 from typing import Protocol
 
@@ -10,7 +11,23 @@ import numpy as np
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.request import SECTOR, total
 from flashsim.execution.file_access import FileAccess
-from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Mode, NewPages, Phase, Psync, Read, Request, Work, Write
+from flashsim.execution.requests import (
+    Algorithm,
+    Answer,
+    Cpu,
+    Drop,
+    Emit,
+    Flush,
+    Mode,
+    NewPages,
+    Phase,
+    Psync,
+    Read,
+    Request,
+    Series,
+    Work,
+    Write,
+)
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, ranges
 from flashsim.storage.layout import Layout
@@ -78,12 +95,14 @@ def _check_psync(request: Psync) -> None:
         _check_tuples(writes)
 
 
-def _check_new_pages(request: NewPages) -> None:
+def _check_new_pages(request: NewPages, *, at_once: bool) -> None:
     """Refuse the same of new pages, all together; what is wrong is looked for in the writes one by one."""
     files, tuples, names = request.files, request.tuples, set(request.files[0].layout.row_format.columns)
     lengths = {len(column) for column in tuples.columns.values()}
     ends, pages = np.cumsum(request.counts), np.cumsum(request.pages)
-    sound = len(set(files)) == len(files) == len(ends) == len(pages) and all(file.temporary for file in files)
+    sound = (
+        (len(set(files)) == len(files) or not at_once) and len(files) == len(ends) == len(pages) and all(file.temporary for file in files)
+    )
     sound = sound and all(file.layout == files[0].layout for file in files) and tuples.columns.keys() == names
     sound = sound and bool((request.pages > 0).all()) and len(tuples.pages) == pages[-1] + 1 and lengths == {ends[-1]}
     if sound and tuples.pages[0] == 0 and bool((tuples.pages[pages] == ends).all()):
@@ -210,9 +229,16 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         _count_pages(backend, [request])
         backend.write(request)
     elif isinstance(request, NewPages) and isinstance(backend, FileAccess):
-        _check_new_pages(request)
+        _check_new_pages(request, at_once=True)
         _count(backend, "write", len(request.extents[0]), total(request.pages))
-        backend.new_pages(request)
+        backend.new_pages(request, at_once=True)
+    elif isinstance(request, Series) and isinstance(backend, FileAccess) and backend.has_priced_pages:
+        for write in request.pages.requests:
+            answer(replace(write, mode=Mode.SERIAL), backend, results)
+    elif isinstance(request, Series) and isinstance(backend, FileAccess):
+        _check_new_pages(request.pages, at_once=False)
+        _count(backend, "write", len(request.pages.extents[0]), total(request.pages.pages))
+        backend.new_pages(request.pages, at_once=False)
     elif isinstance(request, Psync):
         _check_psync(request)
         _count_pages(backend, request.requests)

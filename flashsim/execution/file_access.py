@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,6 +81,9 @@ class FileAccess(ABC):
         Whether dropped temporary files are trimmed on the devices.
     """
 
+    #: CPU work for a page takes time, so that it passes between the writes of a series.
+    has_priced_pages = False
+
     def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume
         self.content = content
@@ -110,19 +113,23 @@ class FileAccess(ABC):
             return None
         return tuple(self._tuples(request) for request in requests if isinstance(request, Read))
 
-    def new_pages(self, request: NewPages) -> None:
-        """Do what `psync` does with the writes, without making each of them where pages lie in a row."""
+    def new_pages(self, request: NewPages, *, at_once: bool) -> None:
+        """Issue writes all at once, as `psync` does, or one after another, without making each of them where pages lie in a row."""
         files, (device, *others) = request.files, {self.volume.device(file) for file in request.files}
         if others or not self.volume.lays_in_a_row(device):
-            self.psync(request.requests)
+            if at_once:
+                self.psync(request.requests)
+            else:
+                for write in request.requests:
+                    self.write(replace(write, mode=Mode.SERIAL))
             return
         of, firsts, lengths = request.extents
-        names, size, before = [file.name for file in files], files[0].page_size, np.array([file.pages for file in files])
-        offsets = self.volume.extend_each(files, request.pages)
+        names, size = [file.name for file in files], files[0].page_size
+        before, offsets = self.volume.extend_each(files, request.pages)
         self.content.write_each(files, before, request.pages, request.counts, request.tuples)
         extents = Extents(device, offsets[of] + firsts * size, lengths * size)
         label: Label = names[0] if len(names) == 1 else [names[number] for number in of.tolist()]
-        self.issue([Group(WRITE, extents, label, at_once=True)])
+        self.issue([Group(WRITE, extents, label, at_once)])
         self._commit(now=False)
 
     def flush(self, file: File) -> None:

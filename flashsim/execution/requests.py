@@ -158,14 +158,26 @@ class NewPages(Psync):
     def requests(self) -> Sequence[Write]:
         """The writes."""
         of, firsts, lengths = self.extents
-        writes, tuple_, page = [], 0, 0
+        writes, tuple_, page, new = [], 0, 0, dict[File, int]()
         bounds = np.searchsorted(of, np.arange(len(self.pages) + 1)).tolist()
         for number, (file, pages, count) in enumerate(zip(self.files, self.pages.tolist(), self.counts.tolist(), strict=True)):
             columns = {name: column[tuple_ : tuple_ + count] for name, column in self.tuples.columns.items()}
             own, boundaries = slice(bounds[number], bounds[number + 1]), self.tuples.pages[page : page + pages + 1] - tuple_
-            writes.append(Write(file, file.pages + firsts[own], lengths[own], Tuples(columns, boundaries), Mode.BATCH))
+            begin = file.pages + new.get(file, 0)
+            writes.append(Write(file, begin + firsts[own], lengths[own], Tuples(columns, boundaries), Mode.BATCH))
+            new[file] = new.get(file, 0) + pages
             tuple_, page = tuple_ + count, page + pages
         return writes
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Writes of new pages one after another, with no work between them; a file may have several.
+
+    Only the driver of a serial algorithm in virtual time takes it: an algorithm makes it where it is asked to.
+    """
+
+    pages: NewPages
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +272,7 @@ class Release:
 
 #: Requests that only drivers of several strands answer.
 Control = Spawn | Wait | Sleep | Acquire | Release
-Request = Read | Write | Psync | Flush | Drop | Emit | Cpu | Phase | Control
+Request = Read | Write | Psync | Series | Flush | Drop | Emit | Cpu | Phase | Control
 Answer = Tuples | tuple[Tuples | None, ...] | Strand | None
 Algorithm = Generator[Request, Answer, None]
 

@@ -14,7 +14,7 @@ from flashsim.core.units import MIB
 from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Cpu
+from flashsim.execution.requests import Cpu, Work
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
@@ -40,6 +40,7 @@ class SimulatedBackend(FileAccess):
         self._seeking = [[device for device in machine.devices if "seeks" in device.statistics()] for machine in machines]
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
         self._priced = any(machine.cpu is not None for machine in machines)
+        self.has_priced_pages = any(machine.cpu is not None and machine.cpu.user_time({Work.PAGE: 1}) != 0 for machine in machines)
         self._groups: list[Group] = []
         self._at_once = False  # whether the groups are one set of requests that go at once
         self._requests = self._bytes = 0

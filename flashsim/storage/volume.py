@@ -129,16 +129,17 @@ class Volume:
         """Pages that a file gets together lie one after another, as no file system of its own has it."""
         return type(self._systems[device]) is FileRuns
 
-    def extend_each(self, files: Sequence[File], counts: Integers) -> Integers:
-        """Make room at the ends of temporary files whose pages lie in a row; returns the offset of the first new page of each."""
-        offsets = []
+    def extend_each(self, files: Sequence[File], counts: Integers) -> tuple[Integers, Integers]:
+        """Make room at the ends of temporary files, whose new pages lie in a row; returns the first of them each time, and its offset."""
+        firsts, offsets = [], []
         for file, count in zip(files, counts.tolist(), strict=True):
             segments = self._files.setdefault(file, _Segments(file.page_size))
             ((_, _, offset),) = self._systems[self.device(file)].take(file, count)
             segments.add(file.pages, offset)
-            file.pages += count
+            firsts.append(file.pages)
             offsets.append(offset)
-        return np.array(offsets)
+            file.pages += count
+        return np.array(firsts), np.array(offsets)
 
     def drop(self, file: File) -> list[tuple[int, int, int]]:
         """Forget a temporary file, which is empty then; the (device, offset, length) of what it held are free again."""

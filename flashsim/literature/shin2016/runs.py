@@ -72,7 +72,9 @@ class Setup:
         return replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
-        return Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
+        """The run; it takes long where buffers are small, and requests many."""
+        job = Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
+        return replace(job, weight=1 / self.input + 1 / self.output)
 
 
 def grace_setup(memory: float, pages: int = PAGES, share: float = SHARE) -> Setup:
@@ -113,7 +115,7 @@ def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, 
     timed = {name: TimedDrive(preset) for name, preset in drives.items()}
     machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
     by_drive: dict[str, Any] = {}
-    for cost in run(lambda: algorithm_of(setup, file), [file], machines):
+    for cost in run(lambda: algorithm_of(setup, file, in_series=True), [file], machines):
         total, drive = cost.total(), timed[cost.machine]
         times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
         by_drive[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
@@ -144,9 +146,9 @@ def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
     return on_drives(Setup(**setup), drives, scale, seed)
 
 
-def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
+def algorithm_of(setup: Setup, file: HeapFile, *, in_series: bool = False) -> Algorithm:
     buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
-    parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer)
+    parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer, in_series=in_series)
     (layout,) = bucket_layouts([file], buffers, parameters)
     bucket_pages = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
     files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, bucket_pages)

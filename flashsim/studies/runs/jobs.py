@@ -6,7 +6,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -80,11 +80,14 @@ class Job:
         Arguments as JSON, by `of`.
     label
         The run in words, for people.
+    weight
+        Runs with more are made first, so that no process is left with a long one at the end.
     """
 
     function: str
     arguments: str
     label: str = ""
+    weight: float = field(default=0.0, compare=False)
 
     @classmethod
     def of(cls, function: str | Callable[..., Any], label: str = "", **arguments: Any) -> Job:
@@ -166,7 +169,7 @@ def make(
         for job in distinct:
             if (result := _recall(job)) is not None:
                 runs[job] = result
-    missing = [job for job in distinct if job not in runs]
+    missing = sorted((job for job in distinct if job not in runs), key=lambda job: -job.weight)
     if settings.cluster is None and missing and (len(missing) > 1 or parts is not None):
         Compilation(_parts({job.module for job in missing}, layers) if parts is None else parts).wait("the engines")
 

@@ -20,7 +20,7 @@ from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
 from flashsim.execution.drivers import run_strands, simulate, trace_only
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Algorithm, Cpu, Mode, NewPages, Psync, Read, Sleep, Write, rewrite
+from flashsim.execution.requests import Algorithm, Cpu, Mode, NewPages, Psync, Read, Series, Sleep, Work, Write, rewrite
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
@@ -236,19 +236,31 @@ def test_what_no_set_may_have_is_refused(requests: Any, message: str, files: lis
             run(algorithm(), files)
 
 
+def _each(request: Any) -> Any:
+    """Every write of new pages by itself."""
+
+    def in_turn() -> Algorithm:
+        for write in request.pages.requests:
+            yield replace(write, mode=Mode.SERIAL)
+
+    return in_turn() if isinstance(request, Series) else Psync([*request.requests]) if isinstance(request, NewPages) else request
+
+
 @pytest.mark.parametrize("page_io", [False, True])
 @pytest.mark.parametrize("placement", ["packed", "ext3"])
 @pytest.mark.parametrize("output", [1, 5])
+@pytest.mark.parametrize("method, priced", [("n-hash", True), ("traditional", False), ("traditional", True)])
 def test_new_pages_together_are_what_their_writes_are(
-    files: list[HeapFile], prices: cpu.CpuModel, page_io: bool, placement: str, output: int, tmp_path: Path
+    files: list[HeapFile], prices: cpu.CpuModel, page_io: bool, placement: str, output: int, method: str, priced: bool, tmp_path: Path
 ) -> None:
     """The same requests, costs, places and tuples, whether or not a driver makes each write."""
+    prices = replace(prices, user={**prices.user, Work.PAGE: 438.0 * priced})
     runs, read = [], []
     for name, each in (("together", False), ("each", True)):
         buckets = [File(f"bucket-{number}", files[1].layout) for number in range(7)]
 
         def algorithm(buckets: list[File] = buckets) -> Algorithm:
-            buffers, parameters = PartitionBuffers(5, output, 7), PartitionParameters("n-hash", page_io=page_io)
+            buffers, parameters = PartitionBuffers(8, output, 7), PartitionParameters(method, page_io=page_io, in_series=True)
             yield from partition(files[1], buckets, 0, buffers, parameters)
             for bucket in reversed(buckets):
                 answered = yield Read(bucket, np.array([0]), np.array([bucket.pages]))
@@ -257,8 +269,7 @@ def test_new_pages_together_are_what_their_writes_are(
 
         with ParquetRecorder(tmp_path / name) as recorder:
             machine = _machine(prices, recorder)
-            split = rewrite(algorithm(), lambda one: Psync([*one.requests]) if isinstance(one, NewPages) else one)
-            runs += simulate(split if each else algorithm(), files, [machine], placement=placement)
+            runs += simulate(rewrite(algorithm(), _each) if each else algorithm(), files, [machine], placement=placement)
     assert vars(runs[0].total()) == vars(runs[1].total()) and read[:7] == read[7:]
     assert pq.read_table(tmp_path / "together").equals(pq.read_table(tmp_path / "each"))
 
