@@ -18,6 +18,8 @@ from flashsim.storage.rows import Tuples, keyed
 BATCH = 1 << 16
 #: Results of `_place` besides the number of a full buffer.
 _DONE, _GROW = -1, -2
+#: Tuples from which on so many buffers become full that one request for them is less work.
+_SERIES = 256
 #: Columns of an output buffer's state.
 TUPLES, PAGES, LEFT = range(3)
 #: Function that handles the tuples of a block.
@@ -143,7 +145,7 @@ class Output:
         buffers = np.zeros(len(tuples), np.int64) if buffers is None else buffers
         sizes, room = self._layout.cell_sizes(tuples), self._layout.room
         columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)  # of one type, to be compiled once
-        if self._in_series:
+        if self._in_series and len(tuples) >= _SERIES:
             yield from self._append_in_series(columns, sizes, buffers)
             return
         position = np.zeros(1, np.int64)

@@ -113,6 +113,7 @@ class ColumnContent:
     def __init__(self) -> None:
         self._written: dict[File, _Pages] = {}
         self._together: list[_NewPages] = []
+        self._pages_together = 0
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
         """The tuples of some extents, in order, as they were last written, or loaded."""
@@ -135,14 +136,15 @@ class ColumnContent:
         if self._together and self._together[-1].files[0].layout != files[0].layout:
             self._spread()
         self._together.append(new)
-        if sum(len(each.sizes) for each in self._together) >= _TOGETHER:
+        self._pages_together += len(new.sizes)
+        if self._pages_together >= _TOGETHER:
             self._spread()
 
     def _spread(self) -> None:
         """Hand the pages that wait to their files."""
         if not self._together:
             return
-        waiting, self._together = self._together, []
+        waiting, self._together, self._pages_together = self._together, [], 0
         numbers: dict[File, int] = {}
         of = np.array([numbers.setdefault(file, len(numbers)) for each in waiting for file in each.files])
         firsts, pages, counts, sizes = (
