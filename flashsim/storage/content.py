@@ -40,6 +40,9 @@ class _Pages:
 
     def write(self, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         """Put tuples on the pages of some extents, new ones at the end; copies wait until they are worth a call for each column."""
+        if not self._waiting and len(tuples) >= _WAITING:
+            self._put(ranges(starts, counts), tuples)
+            return
         columns = [tuples.columns[name].astype(values.dtype) for name, values in self._values.items()]
         extent = (starts.item(), counts.item()) if len(starts) == 1 else (starts.copy(), counts.copy())
         self._waiting.append((*extent, tuples.pages.copy(), columns))
