@@ -3,7 +3,8 @@
 An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted, a `Psync` of reads with a tuple of
 the answers to each, and `Spawn` with a `Strand`; all else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
-`Mode.BATCH` submits all at once and waits for all (psync I/O).  A `Psync` does so with the extents of several files.
+`Mode.BATCH` submits all at once and waits for all (psync I/O).  A `Psync` does so with the extents of several files; of new pages of
+many files, `NewPages` and `Series` say so in arrays.
 """
 
 from __future__ import annotations
