@@ -4,6 +4,7 @@ Source: Do, 2012, 4.3.4, with the steps of figure 4.7.
 """
 
 from algorithms.restart.base import BOTH_WRITES, LOG_BEFORE_SSD
+from flashsim.storage.log.durable import FRAMES, TABLE, Read
 from flashsim.storage.log.records import BUF_WRITE, FREE, Record
 from flashsim.storage.log.recovery import Recovery, Steps
 
@@ -25,18 +26,20 @@ GUARDS |= {
 def load(recovery: Recovery) -> Steps:
     """Shallow verification by the entries alone; after a crash also deep verification, by the frames' pages."""
     boot = recovery.durable.boot
+    yield Read(TABLE, range(recovery.frames))
     for frame in range(recovery.frames):
         entry = recovery.durable.entry(frame)
         if entry.state != FREE and (max(entry.lsn, entry.hardened) >= boot.truncation or not recovery.has("truncation")):
             recovery.entries[frame] = entry
     recovery.phases.entries_loaded = recovery.frames
     recovery.index()
-    for frame in list(recovery.entries):
-        if boot.is_shut_down:
-            recovery.unverified.add(frame)
-        else:
-            recovery.verify(frame)
-    yield from ()
+    if boot.is_shut_down:
+        recovery.unverified.update(recovery.entries)
+        return
+    frames = tuple(recovery.entries)
+    yield Read(FRAMES, frames)
+    for frame in frames:
+        recovery.verify(frame)
 
 
 def meet(recovery: Recovery, lsn: int, record: Record) -> None:

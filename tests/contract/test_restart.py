@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
+from flashsim.core.units import NEVER
+from flashsim.storage.log.records import FREE
+from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest
 
@@ -31,17 +34,17 @@ def guards(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_crash_loses_or_resurrects_data(name: str) -> None:
-    """Two histories of each extension and kind of checkpoints: thousands of crash points, many of them in recovery or after restarts."""
-    report = exhaustive(name, 12)
+    """A history of each extension and kind of checkpoints: thousands of crash points, many of them in recovery or after restarts."""
+    report = exhaustive(name, 6)
     assert not report.violations
     assert report.points > 2000 and report.in_recovery > 500
     assert (report.kept > 0) == (name != "none")
 
 
-@pytest.mark.parametrize(("seed", "extension"), [(32, "dw"), (32, "lc"), (69, "lc")])
+@pytest.mark.parametrize(("seed", "extension"), [(7, "dw"), (49, "lc")])
 @pytest.mark.parametrize("name", NAMES)
 def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
-    """Mutants that the first histories let pass: BUF_WRITE against newer copies, and what checkpoints forget after a restart."""
+    """Mutants that the first histories let pass, such as checkpoints that forget pages newer on the SSD after a restart."""
     assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy").violations
 
 
@@ -65,14 +68,31 @@ def test_every_guard_is_needed(name: str, off: tuple[str, ...], seed: int) -> No
     report = exhaustive(name, 1, seed, off, limit=0)
     assert report.violations, report
     (violation,) = report.violations
-    assert Injection(replace(violation.history, without=()), CrashReport(name, ())).run() is None
+    assert Injection(replace(violation.history, without=()), CrashReport(name, ()), depth=0, restarts=0).run() is None
+
+
+def warm_share(without: tuple[str, ...]) -> float:
+    """Share of the used frames that recovery uses again, right after checkpoints of a few histories."""
+    again = used = 0
+    for seed in (2, 4, 7):
+        history = drawn_history(seed, "lvr", without, "dw", "sharp")
+        system = history.build()
+        boot = system.durable.boot
+        while system.env.peek() < NEVER and not system.is_idle:
+            system.env.step()
+            if system.durable.boot != boot:
+                boot = system.durable.boot
+                recovery = Recovery(system.durable.copy(), restart_design("lvr"), history.frames, 3, without)
+                assert all(writes for writes in recovery.writes())
+                again += len(recovery.entries)
+                used += sum(entry.state != FREE for entry in system.table.entries.values())
+    return again / used
 
 
 def test_without_a_complete_pass_restarts_are_colder() -> None:
-    """Pitfall 4.3: nothing is lost, but fewer frames are used again."""
-    with_it, without = (exhaustive("lvr", 8, 0, guard, extension="dw", checkpoints="sharp") for guard in ([], ["complete-pass"]))
-    assert not with_it.violations and not without.violations
-    assert without.kept / without.points < with_it.kept / with_it.points
+    """Pitfall 4.3: nothing is lost, but right after a checkpoint hardly any frame is used again."""
+    assert not exhaustive("lvr", 2, 1, ["complete-pass"]).violations
+    assert warm_share(("complete-pass",)) < warm_share(()) / 2
 
 
 def test_a_failing_history_is_made_shorter() -> None:

@@ -45,7 +45,6 @@ class CrashOutcome(Outcome):
             "log": crash.log(),
             "frames": crash.frames(),
             "phases": crash.rows(),
-            "writes": list(map(str, crash.writes)),
             "warm": crash.warm,
             "violations": list(crash.wrong),
         }
@@ -56,7 +55,7 @@ class CrashOutcome(Outcome):
         yield from (self.title, f"Outstanding writes: {'; '.join(crash.outstanding) or 'none'}", "")
         yield from ("The log that survived", self.log(), "", "Frames: the table's file, and what they hold", self.frames(), "")
         yield f"Recovery: checkpoint begun at record {boot.begin}, oldest change that the disk may lack {boot.oldest_dirty}"
-        yield from (self.summary(), "", f"Frames in use again: {crash.warm}; writes of recovery: {len(crash.writes)}")
+        yield from (self.summary(), "", f"Frames in use again: {crash.warm}; pages written by recovery: {crash.work.pages_written}")
         yield from crash.wrong or ["Every committed update is there, and no other."]
 
 

@@ -28,6 +28,13 @@ class Write(NamedTuple):
         return f"{TARGETS[self.target]} {', '.join(str(key) for key, _ in self.items)}"
 
 
+class Read(NamedTuple):
+    """A read of a device, all of which is wanted before anything else: of what, and which pages, frames, entries or records, in order."""
+
+    target: int
+    keys: range | tuple[int, ...]
+
+
 @dataclass
 class Durable:
     """What survives.

@@ -1,7 +1,7 @@
 """Recovery of a database from what survived: the frame table, then analysis, redo and undo (Do, 2012, 4.2.1.3).
 
-It is a generator of the writes that it makes, each of which is durable before recovery goes on, so that a crash may come after each; what
-it makes of memory is lost then, and it begins anew.
+It is a generator of its reads and writes.  Each write is durable before recovery goes on, so that a crash may come after each; what it has
+made of memory is lost then, and it begins anew.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import LOG, PAGES, TABLE, Durable, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
 
-Steps = Generator[Write, None, None]
+#: Reads and writes, one after the other.
+Steps = Generator[Read | Write, None, None]
 
 
 class RedoFailureError(FlashsimError):
@@ -100,7 +101,7 @@ class Recovery:
         self.changed: set[int] = set()
         self._tail: list[Record] = []
         self.unverified: set[int] = set()
-        self.phases = Phases()
+        self.phases, self.phase = Phases(), "load"
         self.end = durable.end
 
     def has(self, guard: str) -> bool:
@@ -115,13 +116,25 @@ class Recovery:
         RedoFailureError
             What is needed is not there.
         """
+        yield Read(BOOT, (0,))
         yield from self.restart.load(self)
         self.index()
         if not self.has("cleaner-last"):
             yield from self.clean()
-        self.analyse()
+        self.phase = "analysis"
+        yield from self.analyse()
+        self.phase = "redo"
         yield from self.redo()
+        self.phase = "undo"
         yield from self._undo()
+
+    def writes(self, copies: bool = False) -> Iterator[tuple[Durable, Write]]:
+        """All of it at once: each write when it is durable, and with `copies` what survived before."""
+        for step in self.run():
+            if isinstance(step, Write):
+                before = self.durable.copy() if copies else self.durable
+                self.durable.apply(step)
+                yield before, step
 
     def drop(self, frame: int) -> None:
         """Let a frame count as free."""
@@ -158,10 +171,12 @@ class Recovery:
         for lsn in range(first, self.end):
             yield lsn, self.durable.log[lsn]
 
-    def analyse(self) -> None:
+    def analyse(self) -> Steps:
         """Find what the disk may lack, and which transactions did not end."""
         boot = self.durable.boot
-        for lsn, record in self._records(max(1, min(boot.oldest_dirty, boot.begin))):
+        first = max(1, min(boot.oldest_dirty, boot.begin))
+        yield Read(LOG, range(first, self.end))
+        for lsn, record in self._records(first):
             self.phases.records_scanned += 1
             match record.kind:
                 case log.BEGIN:
@@ -178,7 +193,7 @@ class Recovery:
                     self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
             self.restart.meet(self, lsn, record)
 
-    def _read(self, page: int, reads: dict[str, int]) -> Iterator[Write]:
+    def _read(self, page: int, reads: dict[str, int]) -> Steps:
         """Bring a page into memory."""
         if page in self.pages:
             return
@@ -194,6 +209,7 @@ class Recovery:
         if frame is not None and frame in self.unverified and not self.verify(frame):
             frame = None
         reads["disk" if frame is None else "ssd"] += 1
+        yield Read(PAGES, (page,)) if frame is None else Read(FRAMES, (frame,))
         self.pages[page] = self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
 
     def verify(self, frame: int) -> bool:
@@ -210,7 +226,7 @@ class Recovery:
             self.drop(frame)
         return not wrong
 
-    def _change(self, lsn: int, record: Record, value: int) -> Iterator[Write]:
+    def _change(self, lsn: int, record: Record, value: int) -> Steps:
         """Let a page in memory be changed by a record; its copy on the SSD is not the newest any more."""
         self.pages[record.page] = self.pages[record.page].with_row(lsn, record.row, value)
         self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
@@ -220,9 +236,11 @@ class Recovery:
             if self.restart.hardens.get(MODIFIED) == IN_TABLE:
                 yield Write(TABLE, ((frame, FREE_ENTRY),))
 
-    def redo(self) -> Iterator[Write]:
+    def redo(self) -> Steps:
         """Do again what pages lack."""
-        for lsn, record in self._records(min((first for first, _ in self.dirty.values()), default=self.end)):
+        oldest = min((first for first, _ in self.dirty.values()), default=self.end)
+        yield Read(LOG, range(oldest, self.end))
+        for lsn, record in self._records(oldest):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
             yield from self._read(record.page, self.phases.redo_reads)
@@ -239,14 +257,14 @@ class Recovery:
         self._tail.append(record)
         return self.end + len(self._tail) - 1
 
-    def _force(self) -> Iterator[Write]:
+    def _force(self) -> Steps:
         """Write the records that recovery itself has made."""
         if self._tail:
             yield Write(LOG, tuple(enumerate(self._tail, self.end)))
             self.end += len(self._tail)
             self._tail = []
 
-    def _undo(self) -> Iterator[Write]:
+    def _undo(self) -> Steps:
         """Undo the losers, the newest record first, by compensations that say what is left to undo."""
         next_of = dict(self.losers)
         last = dict(self.losers)

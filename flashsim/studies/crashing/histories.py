@@ -72,6 +72,16 @@ class CrashHistory:
     def frames(self) -> int:
         return int(generator(self.seed, "frames").integers(2, 17))
 
+    def stations(self) -> dict[int, StationParameters]:
+        """Devices by purpose: their times vary, and they may complete what came later sooner."""
+        draw, stations = generator(self.seed, "devices"), {}
+        for purpose in (DISK, SSD, LOG):
+            read, write = (int(2 ** draw.uniform(0, 10)) for _ in range(2))
+            servers, varies = int(draw.integers(1, 6)), bool(draw.integers(4))
+            seed = self.seed + purpose
+            stations[purpose] = StationParameters(read, write, capacity=_CAPACITY, servers=servers, exponential=varies, seed=seed)
+        return stations
+
     def build(self, recovered: Recovery | None = None, ended: int = 0) -> LoggedSpecification:
         """The system before its first event, or after a restart, with all transactions but the first ones."""
         draw = generator(self.seed, "system")
@@ -95,7 +105,7 @@ class CrashHistory:
             checkpoint=int(2 ** draw.uniform(8, 13)),
             sharp=self.checkpoints == "sharp",
         )
-        devices = {purpose: ([_station(draw, self.seed + purpose)], _CAPACITY) for purpose in (DISK, SSD, LOG)}
+        devices = {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
         logging = Logging(
             restart_design(self.restart),
             aborts=int(draw.choice([0, 15, 40])),
@@ -106,14 +116,6 @@ class CrashHistory:
             without=self.without,
         )
         return LoggedSpecification(system, devices, _Stream(self.pages, self.transactions[ended:]), logging, recovered)
-
-
-def _station(draw: np.random.Generator, seed: int) -> StationSpecification:
-    """A device whose times vary, and which may complete what came later sooner."""
-    read, write = (int(2 ** draw.uniform(0, 10)) for _ in range(2))
-    return StationSpecification(
-        StationParameters(read, write, capacity=_CAPACITY, servers=int(draw.integers(1, 6)), exponential=bool(draw.integers(4)), seed=seed)
-    )
 
 
 def drawn_history(

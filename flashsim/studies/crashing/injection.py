@@ -158,8 +158,8 @@ class Injection:
                 return None
             event, durable, done = kept
             recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
-            for write in recovery.run():
-                durable.apply(write)
+            for _ in recovery.writes():
+                pass
             path.append(f"crash after event {event}, recovery, and {len(self.history.transactions) - done} transactions left")
             system = self.history.build(recovery, done)
         return None
@@ -169,9 +169,7 @@ class Injection:
         self.report.points += 1
         recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
         try:
-            for write in recovery.run():
-                before = durable.copy() if depth else durable
-                durable.apply(write)
+            for before, write in recovery.writes(copies=depth > 0):
                 for again in _prefixes(before, write) if depth else ():
                     self.report.in_recovery += 1
                     nested = depth - 1 if self.draw.integers(_NESTED) == 0 else 0

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from algorithms.restart.base import check_guards, restart_design
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import WRITE
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER, format_duration
+from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.execution.pooled.recovering import Work, recover
+from flashsim.execution.pooled.system import PURPOSES
+from flashsim.storage.log.durable import Durable
 from flashsim.storage.log.records import STATES
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
+from models.recovery_time import DeviceTimes, phase_time
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,10 @@ class Crash:
         Writes that were outstanding.
     durable
         What survived.
+    work
+        What recovery did.
     phases
-        Work of recovery.
-    writes
-        Writes of recovery.
+        Nanoseconds of each phase, simulated and by formula.
     warm
         Frames of the SSD that are in use again.
     wrong
@@ -46,8 +51,8 @@ class Crash:
     time: int
     outstanding: tuple[str, ...]
     durable: Durable
-    phases: Phases
-    writes: tuple[Write, ...]
+    work: Phases
+    phases: Mapping[str, tuple[int, float]]
     warm: int
     wrong: tuple[str, ...]
 
@@ -60,20 +65,18 @@ class Crash:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a phase of recovery and kind of work."""
-        work = asdict(self.phases)
-        phases = {
-            "load": {"entries": "entries_loaded", "frames verified": "frames_verified"},
-            "analysis": {"records scanned": "records_scanned"},
-            "redo": {"pages read": "redo_reads", "records redone": "records_redone"},
-            "undo": {"pages read": "undo_reads", "records undone": "records_undone"},
+        """A row a phase of recovery: what it did, and nanoseconds by simulation and by formula."""
+        work = self.work
+        words = {
+            "load": f"{work.entries_loaded} entries, {work.frames_verified} frames verified",
+            "analysis": f"{work.records_scanned} records",
+            "redo": f"{work.records_redone} records on {sum(work.redo_reads.values())} pages",
+            "undo": f"{work.records_undone} records, {sum(work.undo_reads.values())} pages more",
         }
-        rows = []
-        for phase, kinds in phases.items():
-            for words, name in kinds.items():
-                value = work[name]
-                rows.append({"phase": phase, "work": words, "count": sum(value.values()) if isinstance(value, dict) else value})
-        return rows
+        return [
+            {"phase": phase, "work": words[phase], "simulated_ns": simulated, "formula_ns": round(formula)}
+            for phase, (simulated, formula) in self.phases.items()
+        ]
 
     def log(self) -> list[dict[str, Any]]:
         """A row a record that survived."""
@@ -125,13 +128,18 @@ def crash(
     outstanding = tuple(map(str, system.outstanding.values()))
     survived = system.crash(generator(seed, "crash"))
     recovery = Recovery(survived.copy(), restart_design(restart), history.frames, MEMORY, history.without)
-    writes = list[Write]()
+    stations = history.stations()
+    devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in stations.items()}
+    times: dict[str, tuple[int, Work]] = {}
     try:
-        for write in recovery.run():
-            recovery.durable.apply(write)
-            writes.append(write)
+        times = recover(recovery, system.system, devices)
         wrong = problems(recovery, system.history, history.pages)
     except RedoFailureError as problem:
         wrong = [str(problem)]
+    by_name = {PURPOSES[each]: DeviceTimes(one.read, one.write, one.servers) for each, one in stations.items()}
+    phases = dict[str, tuple[int, float]]()
+    for phase, (simulated, work) in times.items():
+        named = {(PURPOSES[each], operation == WRITE, at_once): count for (each, operation, at_once), count in work.items()}
+        phases[phase] = simulated, phase_time(named, by_name)
     time = int(system.env.now) if at is None else at
-    return Crash(history, count, events, time, outstanding, survived, recovery.phases, tuple(writes), len(recovery.entries), tuple(wrong))
+    return Crash(history, count, events, time, outstanding, survived, recovery.phases, phases, len(recovery.entries), tuple(wrong))

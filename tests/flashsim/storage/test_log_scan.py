@@ -12,7 +12,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import Durable
+from flashsim.storage.log.durable import Durable, Read
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.storage.log.scan import RECORD, LogScan, Records, entries, records_of, table
 from flashsim.studies.crashing.histories import drawn_history
@@ -41,12 +41,12 @@ def test_both_recover_alike(seed: int) -> None:
     injection, compared = Injection(drawn_history(seed, "none"), CrashReport("none", ())), 0
     for _, _, durable in injection.points(injection.history.build()):
         recovery, scan = Recovery(durable, restart_design("none"), 0, 1000), scan_of(durable, 1 + seed * 7)
-        recovery.analyse()
+        assert all(isinstance(step, Read) for step in recovery.analyse())
         scan.analyse()
         assert entries(scan.pages).tolist() == [[page, *kept] for page, kept in sorted(recovery.dirty.items())]
         assert entries(scan.transactions)[:, :2].tolist() == [list(each) for each in sorted(recovery.losers.items())]
         assert scan.scanned == recovery.phases.records_scanned
-        assert not list(recovery.redo())
+        assert all(isinstance(step, Read) for step in recovery.redo())
         versions = scan.redo(lambda pages, left=durable: np.array([left.on_disk(page).lsn for page in pages.tolist()], np.int64))
         assert versions.tolist() == [[page, recovery.pages[page].lsn] for page in sorted(recovery.dirty)]
         assert scan.redone == recovery.phases.records_redone

@@ -1,0 +1,77 @@
+"""Recovery in virtual time: its reads and writes on the devices of a system of pools, phase by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from flashsim.core.model import DeviceModel
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.execution.pooled.logging_design import IN_A_SECTOR, RECORD
+from flashsim.execution.pooled.specification import Process
+from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
+from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
+from flashsim.storage.log import durable as survives
+from flashsim.storage.log.durable import Read, Write
+from flashsim.storage.log.recovery import Recovery
+
+#: Bytes of a request that reads the log or the frame table.
+BLOCK = 1 << 16
+PHASES = ("load", "analysis", "redo", "undo")
+
+
+#: Requests of a phase: the purpose of their device, the operation, how many are outstanding at a time, and how often.
+Work = dict[tuple[int, int, int], int]
+
+
+def recover(
+    recovery: Recovery, system: PoolSystem, devices: Mapping[int, tuple[Sequence[DeviceModel], int]]
+) -> dict[str, tuple[int, Work]]:
+    """Let recovery run on idle devices; of each of `PHASES` its nanoseconds and its requests.
+
+    A read of several pages asks for all of them at once, one of the log or the frame table for block after block; a write ends before
+    recovery goes on.
+
+    Raises
+    ------
+    RedoFailureError
+        See `Recovery.run`.
+    """
+    env, times, works = CausalEnvironment(), dict.fromkeys(PHASES, 0), {phase: Work() for phase in PHASES}
+    numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
+    asked = SpecifiedDevices(env, [devices[each] for each in sorted(devices)])
+
+    def process() -> Process:
+        for step in recovery.run():
+            begin = int(env.now)
+            operation, keys = (WRITE, tuple(key for key, _ in step.items)) if isinstance(step, Write) else (READ, step.keys)
+            for purpose, places in _requests(system, step, keys):
+                work, kind = works[recovery.phase], (purpose, operation, len(places))
+                work[kind] = work.get(kind, 0) + 1
+                yield env.all_of([asked.ask(numbers[purpose], operation, offset, length) for offset, length in places])
+            if isinstance(step, Write):
+                recovery.durable.apply(step)
+            times[recovery.phase] += int(env.now) - begin
+
+    env.process(process())
+    env.run()
+    return {phase: (times[phase], works[phase]) for phase in PHASES}
+
+
+def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes."""
+    size = system.page_size
+    if not keys:
+        return
+    if step.target in (survives.PAGES, survives.FRAMES):
+        purpose, first = (DISK, FIRST_PAGE) if step.target == survives.PAGES else (SSD, 0)
+        yield purpose, [((key - first) * size, size) for key in keys]
+        return
+    if step.target == survives.TABLE:
+        purpose, begin = SSD, system.ssd * size + keys[0] // IN_A_SECTOR * SECTOR
+        length = (keys[-1] // IN_A_SECTOR - keys[0] // IN_A_SECTOR + 1) * SECTOR
+    else:
+        is_boot = step.target == survives.BOOT
+        purpose, begin, length = LOG, 0 if is_boot else SECTOR, SECTOR if is_boot else -(-len(keys) * RECORD // SECTOR) * SECTOR
+    for offset in range(begin, begin + length, BLOCK):
+        yield purpose, [(offset, min(BLOCK, begin + length - offset))]
