@@ -60,7 +60,9 @@ class OutstandingLevel:
 
     def _sweep(self, keep: int) -> None:
         """Go on to where all but `keep` of the pairs' requests have been submitted, or, if `keep` is 0, have completed."""
-        pairs = self._pairs[:, np.argsort(self._pairs[0, : self._count], kind="stable")]
+        pairs = self._pairs[:, : self._count]
+        if not (pairs[0, 1:] >= pairs[0, :-1]).all():
+            pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
         begins, ends = pairs[:, : self._count - keep]
         if self._now is None:
             self._now = int(begins[0])
@@ -68,15 +70,27 @@ class OutstandingLevel:
         ends = np.concatenate([self._ends, np.maximum(ends, begins)])
         until = int(pairs[0, -keep]) if keep else int(ends.max(initial=self._now))
         until = max(until, self._now)
+        if not len(self._ends) and ends[-1] <= until and (ends[:-1] <= begins[1:]).all():  # one after the other
+            busy = int((ends - begins).sum())
+            self._spend(np.arange(2), np.array([until - self._now - busy, busy]))
+            self._go_on(until, ends[:0], pairs, keep)
+            return
         over = ends <= until
         times, levels = level_steps(begins, ends[over])
         levels = np.concatenate([[0], levels]) + len(self._ends)
         spent = np.diff(np.concatenate([[self._now], times, [until]]))
+        self._spend(levels, spent)
+        self._go_on(until, ends[~over], pairs, keep)
+
+    def _spend(self, levels: Integers, spent: Integers) -> None:
         levels, spent = levels[spent > 0], spent[spent > 0]
         self._times = np.pad(self._times, (0, max(0, int(levels.max(initial=0)) + 1 - len(self._times))))
         np.add.at(self._times, levels, spent)
-        self._now, self._ends = until, ends[~over]
-        self._pairs[:, :keep] = pairs[:, self._count - keep :]
+
+    def _go_on(self, until: int, ends: Integers, pairs: Integers, keep: int) -> None:
+        """Stand where the requests that are not yet swept begin."""
+        self._now, self._ends = until, ends
+        self._pairs[:, :keep] = pairs[:, self._count - keep :].copy()
         self._count = keep
 
     def times(self) -> Integers:
