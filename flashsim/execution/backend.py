@@ -219,14 +219,14 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
     enter_phase(request, backend)
     if isinstance(request, Read):
         _check_read(request)
-        _count_pages(backend, [request])
+        count_pages(backend, [request])
         return backend.read(request)
     if isinstance(request, Cpu):
         _work(backend, request)
     elif isinstance(request, Write):
         _check_places(request, at_once=request.mode is Mode.BATCH)
         _check_tuples([request])
-        _count_pages(backend, [request])
+        count_pages(backend, [request])
         backend.write(request)
     elif isinstance(request, NewPages) and isinstance(backend, FileAccess):
         _check_new_pages(request, at_once=True)
@@ -241,7 +241,7 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         backend.new_pages(request.pages, at_once=False)
     elif isinstance(request, Psync):
         _check_psync(request)
-        _count_pages(backend, request.requests)
+        count_pages(backend, request.requests)
         return backend.psync(request.requests)
     elif isinstance(request, Emit):
         for run in backend.runs:
@@ -303,7 +303,7 @@ def enter_phase(request: Request, backend: Backend) -> None:
             run.enter(request.name if isinstance(request, Phase) else run.phase.name)
 
 
-def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:
+def count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:
     count = pages = 0
     for request in requests:
         moved, parts = total(request.counts), request.parts if isinstance(request, Read) else None

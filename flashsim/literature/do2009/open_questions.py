@@ -82,8 +82,8 @@ class HybridRule(Exhibit):
 
     def _job(self, settings: Settings, memory: int) -> Job:
         rules = {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}
-        label = f"hybrid hash, {memory} MB, three rules"
-        return Job.of(with_buffers, label, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
+        label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
+        return Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
         """Seconds of each kind, and seeks, by buffer pool and rule."""

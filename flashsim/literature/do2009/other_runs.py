@@ -9,7 +9,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, Setup, buffers, laid_out, too_small
+from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, too_small
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide, simulate_join
@@ -62,7 +62,8 @@ def io_seconds(
     drives = {"HDD": hdd} | {name: replace(ssd, changes=changes, **history) for name, (changes, history) in variants.items()}
     try:
         allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
-        runs = simulate_join(replace(setting, placement=placement), files, list(drives.values()), allocation=allocation).runs
+        setting = replace(setting, placement=placement)
+        runs = simulate_join(setting, files, list(drives.values()), allocation=allocation, recording=RECORDING).runs
     except InvalidParameterError as problem:
         too_small(problem)
         return {}
@@ -80,8 +81,8 @@ def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: flo
     plain = replace(disk, parameters=replace(disk.parameters, read_ahead=0, write_behind=0))  # type: ignore[arg-type]
     drives = [ReadyDrive(Device(plain, maximum_command=GIB)), ReadyDrive(Device(disk))]
     seconds = {}
-    for rule, division in rules.items():
-        runs = simulate_join(setting, files, drives, allocation=HybridAllocation(**division)).runs
+    for rule, division in sorted(rules.items(), reverse=True):  # first as printed: those requests are the paper's
+        runs = simulate_join(setting, files, drives, allocation=HybridAllocation(**division), recording=RECORDING).runs
         seen, usual = (run.total() for run in runs)
         seconds[rule] = {"seconds": seen.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": seen.seeks}
     return seconds

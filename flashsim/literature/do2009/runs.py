@@ -11,6 +11,7 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
+from flashsim.execution.recording import Recording
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
@@ -39,6 +40,9 @@ PAGE_SIZES, PAGE_SIZES_MEMORY = (2048, 4096, 8192, 16384, 32768), 500
 #: the variation is judged.
 REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
 
+#: Requests of this process's last join.
+RECORDING = Recording()
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -57,13 +61,14 @@ class Setup:
 
     @property
     def name(self) -> str:
+        """In words; runs of that name make the same requests, and share a group."""
         more = f", {self.page_size // 1024} KB pages" if self.page_size != PAGE_SIZE else ""
         kind = f"{', page-sized I/O' if self.page_io else ''}{', output in whole flash pages' if self.aligned else ''}"
         return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
         rest = {"repetitions": self.repetitions, "scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
-        return Job.of(run_join, self.name, **asdict(self), **rest)
+        return Job.of(run_join, self.name, self.name, **asdict(self), **rest)
 
 
 def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -149,7 +154,7 @@ def run_join(
     try:
         allocation, cpu = buffers(setup, scale, *pages, ships_model=ships_model), prices(setup, files, model)
         drives = [state for repeated in machines.values() for state in repeated]
-        result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu)
+        result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu, recording=RECORDING)
     except InvalidParameterError as problem:
         return {"problem": too_small(problem)}
     measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]

@@ -6,7 +6,7 @@ from typing import Any
 
 from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2009.other_runs import PLACEMENTS, SMALL_PAGES, io_seconds
-from flashsim.literature.do2009.runs import LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, PLACEMENT
+from flashsim.literature.do2009.runs import LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, PLACEMENT, Setup
 
 TITLE = "How much each assumption matters"
 #: The joins that write, with the buffer pools of the calibration columns.
@@ -21,18 +21,19 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [*usual, *(_small(settings, join, page_io) for join, page_io in _SMALL)]
 
 
-def _job(settings: Settings, label: str, **arguments: Any) -> Job:
-    rest = {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
-    return Job.of(io_seconds, f"{label}, other assumptions", **arguments, **rest)
+def _job(settings: Settings, label: str, setup: Setup, placement: str, **more: Any) -> Job:
+    more |= {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
+    return Job.of(io_seconds, f"{label}, other assumptions", setup.name, join=setup.join, memory=setup.memory, placement=placement, **more)
 
 
 def _usual(settings: Settings, join: str, memory: int, placement: str) -> Job:
-    return _job(settings, f"{join}, {memory} MB, {placement}", join=join, memory=memory, placement=placement)
+    return _job(settings, f"{join}, {memory} MB, {placement}", Setup(join, memory), placement)
 
 
 def _small(settings: Settings, join: str, page_io: bool) -> Job:
-    setup = {"join": join, "memory": PAGE_SIZES_MEMORY, "placement": PLACEMENT, "page_size": PAGE_SIZES[0], "page_io": page_io}
-    return _job(settings, f"{join}, {PAGE_SIZES[0] // 1024} KB pages{', page-sized I/O' * page_io}", **setup)
+    setup = Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io)
+    label = f"{join}, {setup.page_size // 1024} KB pages{', page-sized I/O' * page_io}"
+    return _job(settings, label, setup, PLACEMENT, page_size=setup.page_size, page_io=page_io)
 
 
 def sections(results: Results) -> list[Section]:

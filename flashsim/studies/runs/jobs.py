@@ -82,18 +82,21 @@ class Job:
         The run in words, for people.
     weight
         Runs with more are made first, so that no process is left with a long one at the end.
+    group
+        Runs of one group share work: one process makes them, one after the other.
     """
 
     function: str
     arguments: str
     label: str = ""
     weight: float = field(default=0.0, compare=False)
+    group: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, function: str | Callable[..., Any], label: str = "", **arguments: Any) -> Job:
+    def of(cls, function: str | Callable[..., Any], label: str = "", group: str = "", **arguments: Any) -> Job:
         """The run of a function, itself or as ``package.module:name``, with these arguments."""
         name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-        return cls(name, json.dumps(arguments, sort_keys=True), label)
+        return cls(name, json.dumps(arguments, sort_keys=True), label, group=group)
 
     @cached_property
     def id(self) -> str:
@@ -177,10 +180,14 @@ def make(
         if progress is not None:
             progress(len(runs), len(distinct), message)
 
-    for job, (value, seconds) in each(run_and_time, missing, settings.jobs, settings.cluster, tell):
-        kept.keep(_origin(job) | {"seconds": seconds, "result": value}, job.id)
-        runs[job] = JobResult(value, seconds, recalled=False)
-        tell(job.label)
+    groups: dict[Any, list[Job]] = {}
+    for job in missing:
+        groups.setdefault(job.group or job, []).append(job)
+    for group, outcomes in each(_run_and_time_all, list(groups.values()), settings.jobs, settings.cluster, tell):
+        for job, (value, seconds) in zip(group, outcomes, strict=True):
+            kept.keep(_origin(job) | {"seconds": seconds, "result": value}, job.id)
+            runs[job] = JobResult(value, seconds, recalled=False)
+            tell(job.label)
     return Results(settings, {job: runs[job] for job in distinct})
 
 
@@ -208,3 +215,7 @@ def run_and_time(job: Job) -> tuple[Any, float]:
     result = json.loads(json.dumps(job.make()))
     gc.collect()  # drives and their machines refer to each other, and their tables take far more memory than objects that Python counts
     return result, time.perf_counter() - begin
+
+
+def _run_and_time_all(jobs: Sequence[Job]) -> list[tuple[Any, float]]:
+    return [run_and_time(job) for job in jobs]

@@ -21,6 +21,7 @@ from flashsim.execution.backend import ResultRows
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.drivers import check_real_placement, needed_size, room_taken, run
 from flashsim.execution.machine import Machine
+from flashsim.execution.recording import Recording, simulate_again
 from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import PAGE_FORMAT, check_page_size
@@ -257,6 +258,7 @@ def simulate_join(
     cpu: CpuModel | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
+    recording: Recording | None = None,
 ) -> JoinResult:
     """Run one join on simulated devices, all in one pass.
 
@@ -272,6 +274,8 @@ def simulate_join(
         Takes the requests of the first device.
     results
         Takes pairs of row ids.
+    recording
+        Takes the join's requests; those of such a join over such files are taken from it, which saves the join's work.
 
     Raises
     ------
@@ -291,7 +295,12 @@ def simulate_join(
         for drive, preset in zip(drives, loaded, strict=True)
     ]
     machines[0].sink = sink
-    runs = run(algorithm, on_volume, machines, strands=parameters.strands > 1, placement=setting.placement, results=results)
+    of, serial = (setting.algorithm, parameters, allocation), parameters.strands == 1
+    if recording and serial and results is None and recording.holds(of, files):
+        runs: Sequence[Run | ConcurrentRun] = simulate_again(recording, files, machines, setting.placement)
+    else:
+        recorded = (lambda: recording.record(algorithm(), of, files)) if recording and serial else algorithm
+        runs = run(recorded, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
 

@@ -53,6 +53,24 @@ def test_an_interrupted_run_goes_on_and_makes_nothing_twice(own_cache: Path, tmp
     assert len(os.listdir(tmp_path / "noted")) == 8
 
 
+def test_runs_of_a_group_are_one_task(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noted").mkdir()
+    tasks: list[list[int]] = []
+
+    def each(function: Any, items: list[list[Job]], *rest: Any) -> Any:
+        for item in items:
+            tasks.append([job.parameters["number"] for job in item])
+            yield item, function(item)
+
+    monkeypatch.setattr(jobs, "each", each)
+    monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
+    groups = ["a", "", "b", "a", "", "b"]
+    wanted = [Job.of(noted, group=group, number=number, folder=str(tmp_path / "noted"), stop_at=9) for number, group in enumerate(groups)]
+    results = jobs.make(wanted, Settings())
+    assert tasks == [[0, 3], [1], [2, 5], [4]]
+    assert [results[job]["square"] for job in wanted] == [0, 1, 4, 9, 16, 25]
+
+
 def test_what_is_asked_for_twice_is_made_once(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noted").mkdir()
     job = Job.of(noted, number=2, folder=str(tmp_path / "noted"), stop_at=9)
