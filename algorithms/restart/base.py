@@ -18,6 +18,7 @@ COMMON_GUARDS = {
     "log-before-disk": "a page reaches the disk before the records of its changes: what was not committed cannot be undone",
     "ssd-in-checkpoints": "checkpoints do not count pages that are newer on the SSD: the log that the disk needs is truncated (4.3.1)",
     "buf-write-after-cleaning": "a page written to the SSD alone counts as on disk (4.3.1)",
+    "force-unit-access": "a power cut takes completed writes of pages from volatile write buffers, and the log that they need is truncated",
     "writes-in-flight": "checkpoints do not count pages on their way to disk: the log that they need is truncated",
 }
 #: Guards that several restart designs have.

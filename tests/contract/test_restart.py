@@ -57,6 +57,13 @@ def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, p
     assert report.points > 6_250
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loss_of_the_ssd_loses_no_data(name: str) -> None:
+    """Checkpoints keep the log of what the disk lacks, so that every page may be discarded from the SSD (property 4.2)."""
+    report = exhaustive(name, 4, loses_ssd=True)
+    assert not report.violations and report.points > 500
+
+
 def test_the_page_has_every_guard() -> None:
     named = {(name, guard) for name, off, _ in ROWS for guard in off}
     assert named == {(name, guard) for name in NAMES for guard in guards(name) if guard not in UNNEEDED}

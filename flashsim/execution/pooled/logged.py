@@ -7,6 +7,7 @@ own row of a page, so that a transaction can be undone beside others' changes of
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -34,6 +35,8 @@ from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REP
 
 #: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
 _WRITER = (1 << 40) + 2
+#: Pages that devices' volatile write buffers hold, where writes do not force them out.
+_BUFFERED = 6
 
 
 class LoggedSpecification(PoolSpecification):
@@ -67,8 +70,10 @@ class LoggedSpecification(PoolSpecification):
         needed = system.ssd * system.page_size + -(-system.ssd // IN_A_SECTOR) * SECTOR
         if SSD in devices and (room := devices[SSD][1]) < needed:
             raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")
-        #: Writes that devices have not completed, by number.
+        #: Writes that devices have not completed, by number, and completed ones that a power cut takes from their write buffers.
         self.outstanding: dict[int, Write] = {}
+        self._buffered: deque[Write] = deque()
+        self._media = self.durable if logging.has("force-unit-access") else self.durable.copy()
         self.contents: dict[int, Version] = {}
         #: Records of changes that the disk lacks, by page.
         self.changes: dict[int, list[int]] = {}
@@ -90,6 +95,7 @@ class LoggedSpecification(PoolSpecification):
     def _restart(self, recovered: Recovery) -> None:
         """Go on from what recovery has made: pages in memory, frames of the SSD, and the log."""
         durable = self.durable = recovered.durable
+        self._media = durable if self.logging.has("force-unit-access") else durable.copy()
         self.log.resume([durable.log.get(lsn, log.LOST) for lsn in range(1, durable.end)], durable.apply)
         self._began = max((record.transaction for record in durable.log.values()), default=0)
         self._values = recovered.newest_value()
@@ -121,7 +127,7 @@ class LoggedSpecification(PoolSpecification):
 
     def crash(self, draw: np.random.Generator | None) -> Durable:
         """What survives a crash now; without `draw` none of the outstanding writes does."""
-        return self.durable.crash(list(self.outstanding.values()), draw)
+        return self._media.crash([*self._buffered, *self.outstanding.values()], draw)
 
     # Writes, what waits for what, and what has become of them.
 
@@ -132,11 +138,20 @@ class LoggedSpecification(PoolSpecification):
 
         def completed(_: simpy.Event) -> None:
             self.durable.apply(self.outstanding.pop(number))
+            if self._media is not self.durable:
+                self._buffer(write)
             then()
 
         assert event.callbacks is not None
         event.callbacks.insert(0, completed)
         self.devices.ask(self._numbers[purpose], WRITE, *place, event)
+
+    def _buffer(self, write: Write) -> None:
+        """Keep a page's write in a device's volatile buffer until others have driven it out; the log and the tables are written through."""
+        if write.target in (survives.PAGES, survives.FRAMES):
+            self._buffered.append(write)
+            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(survives.LOG, ())
+        self._media.apply(write)
 
     def _send_log(self, write: Write, offset: int, length: int, written: Callable[[], None]) -> None:
         self._note(log_writes=1)
@@ -356,6 +371,7 @@ class LoggedSpecification(PoolSpecification):
         else:
             self.durable.apply(write)
         self.durable.truncate(boot.truncation)
+        self._media.truncate(boot.truncation)
 
     def _background_writer(self) -> Process:
         """Write the page of memory that has been dirty longest, again and again."""

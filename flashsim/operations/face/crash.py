@@ -115,6 +115,7 @@ def crash(
     event: Annotated[int | None, Count("Crash after so many events.")] = None,
     at: Annotated[Any, Duration("Crash at this virtual time.")] = None,
     exhaustive: Annotated[bool, Flag("Crash after every event of many histories, and of the recoveries that follow.")] = False,
+    lose_ssd: Annotated[bool, Flag("The SSD is lost in every crash of an exhaustive search, and with it what no disk has.")] = False,
     histories: Annotated[int, Count("Histories of an exhaustive search.")] = 50,
     without: Annotated[Any, Names("A guard that is switched off. Several may be given.", "GUARD")] = None,
     seed: fields.Seed = 0,
@@ -141,10 +142,12 @@ def crash(
     """
     guards = list(without or [])
     if not exhaustive:
+        if lose_ssd:
+            raise InvalidParameterError("lose_ssd", True, "an exhaustive search is needed")
         if event is not None and at is not None:
             raise InvalidParameterError("at", "a time", "an event is given already")
         return CrashOutcome(single.crash(restart, seed, guards, design, checkpoints, event, at))
     if event is not None or at is not None:
         raise InvalidParameterError("event" if at is None else "at", "a crash point", "an exhaustive search tries all of them")
     with activity("crashes") as progress:
-        return InjectionOutcome(injection.exhaustive(restart, histories, seed, guards, progress, design, checkpoints))
+        return InjectionOutcome(injection.exhaustive(restart, histories, seed, guards, progress, design, checkpoints, loses_ssd=lose_ssd))

@@ -122,12 +122,17 @@ class Injection:
         How often recovery is crashed as well.
     restarts
         How often the system goes on after a crash.
+    loses_ssd
+        Whether the SSD is lost in every crash: recovery then has an empty one.
     """
 
-    def __init__(self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2, restarts: int = 2) -> None:
+    def __init__(
+        self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2, restarts: int = 2, loses_ssd: bool = False
+    ) -> None:
         self.history, self.report, self.outcomes, self.depth, self.restarts = history, report, outcomes, depth, restarts
         self.draw = generator(history.seed, "crashes")
-        self.design: RestartDesign = restart_design(history.restart)
+        self.loses_ssd = loses_ssd
+        self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
     def points(self, system: LoggedSpecification) -> Iterator[tuple[int, list[str], Durable]]:
         """Every event after which something else would survive than before."""
@@ -139,6 +144,9 @@ class Injection:
             now = system.state_number
             if now != before:
                 for words, durable in _crashes(system, self.draw, self.outcomes):
+                    if self.loses_ssd:
+                        durable.ssd.clear()
+                        durable.table.clear()
                     yield event, words, durable
             before = now
 
@@ -228,6 +236,7 @@ def exhaustive(
     extension: str | None = None,
     checkpoints: str | None = None,
     limit: float = 60.0,
+    loses_ssd: bool = False,
 ) -> CrashReport:
     """Crash drawn histories after every event, up to the first violation, which is told of the shortest history that shows it.
 
@@ -235,6 +244,8 @@ def exhaustive(
     ----------
     restart, seed, without, extension, checkpoints
         See `drawn_history`; each history has the next seed.
+    loses_ssd
+        See `Injection`.
     limit
         Seconds in which the failing history is made shorter.
 
@@ -248,10 +259,10 @@ def exhaustive(
     for number in range(histories):
         history = drawn_history(seed + number, restart, without, extension, checkpoints)
         report.histories += 1
-        if Injection(history, report).run():
+        if Injection(history, report, loses_ssd=loses_ssd).run():
             progress(number, histories, "making the history shorter")
-            least = shortest(history, limit)
-            violation = Injection(least, CrashReport(restart, tuple(without))).run()
+            least = shortest(history, 0.0 if loses_ssd else limit)
+            violation = Injection(least, CrashReport(restart, tuple(without)), loses_ssd=loses_ssd).run()
             assert violation is not None
             report.violations.append(violation)
             break

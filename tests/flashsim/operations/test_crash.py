@@ -71,6 +71,7 @@ def test_a_design_of_ones_own_meets_the_same_adversary(flashsim: Any, here: Path
         ("--event 3 --at 1us", "an event is given already"),
         ("--exhaustive --event 3", "tries all of them"),
         ("--exhaustive --histories 0", "it must be at least 1"),
+        ("--lose-ssd", "an exhaustive search is needed"),
         ("--design tac", "it must be one of dw, lc"),
         ("--checkpoints hard", "it must be one of sharp, fuzzy, indirect"),
     ],
