@@ -1,0 +1,97 @@
+"""Twenty mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECOVERY, LOGGED = "flashsim/storage/log/recovery.py", "flashsim/execution/pooled/logged.py"
+#: What a mutant does, where, and the text that stands for another.
+MUTANTS = {
+    "redo leaves out the first record of a page": (
+        RECOVERY,
+        "lsn < self.dirty.get(record.page, (self.end, 0))[0]",
+        "lsn <= self.dirty.get(record.page, (self.end, 0))[0]",
+    ),
+    "redo repeats what a page has": (RECOVERY, "if version.lsn < lsn:", "if version.lsn <= lsn:"),
+    "undo follows the log and not the transaction": (RECOVERY, "following = record.chain", "following = lsn - 1"),
+    "BUF_WRITE is compared with the first change": (
+        RECOVERY,
+        "self.dirty.get(record.page, (0, lsn))[1] <= record.lsn",
+        "self.dirty.get(record.page, (0, lsn))[0] <= record.lsn",
+    ),
+    "winners are undone": (RECOVERY, "self.losers.pop(record.transaction, None)", "pass"),
+    "a checkpoint's transactions are forgotten": (
+        RECOVERY,
+        "self.losers |= {number: max(last, self.losers.get(number, 0)) for number, _, last in record.active}",
+        "pass",
+    ),
+    "undo does again": (
+        RECOVERY,
+        "yield from self._change(last[transaction], compensation, record.before)",
+        "yield from self._change(last[transaction], compensation, record.after)",
+    ),
+    "changed pages leave memory unwritten": (RECOVERY, "if leaving in self.changed:", "if leaving not in self.changed:"),
+    "analysis begins at the checkpoint": (RECOVERY, "max(1, min(boot.oldest_dirty, boot.begin))", "max(1, boot.begin)"),
+    "a redone page's copy on the SSD stays valid": (
+        RECOVERY,
+        "(frame := self.frame_of.get(record.page)) is not None:\n            self.drop(frame)",
+        "(frame := self.frame_of.get(record.page)) is not None and False:\n            self.drop(frame)",
+    ),
+    "losers do not end": (RECOVERY, "self._append(Record(log.ABORT, transaction, last[transaction]))", "pass"),
+    "nothing is redone": (RECOVERY, "yield from self.redo()", "yield from ()"),
+    "nothing is undone": (RECOVERY, "yield from self._undo()", "yield from ()"),
+    "after a restart changed pages count as clean": (LOGGED, "self.memory.resident[page] = True", "pass"),
+    "after a restart checkpoints forget changed pages": (LOGGED, "self.changes[page] = list(recovered.dirty[page])", "pass"),
+    "after a restart dirty frames count as clean": (
+        LOGGED,
+        "newer = entry.state == DIRTY and entry.page in recovered.dirty",
+        "newer = False",
+    ),
+    "the log keeps the last record of a transaction": (
+        LOGGED,
+        "min((first for _, first, _ in active)",
+        "min((last for _, first, last in active)",
+    ),
+    "the log is truncated at the checkpoint": (
+        LOGGED,
+        "self.durable.truncate(boot.truncation)",
+        "self.durable.truncate(boot.begin)",
+    ),
+    "a frame is free one record too early": (
+        LOGGED,
+        "len(self.log.records) + 1)\n            for",
+        "len(self.log.records))\n            for",
+    ),
+    "a record is durable one too early": (
+        "flashsim/execution/pooled/log_writer.py",
+        "if lsn < self.end:\n            return []",
+        "if lsn <= self.end:\n            return []",
+    ),
+}
+SEARCH = """
+from flashsim.studies.crashing.injection import exhaustive
+for name in ("none", "mmr", "lbr", "lvr"):
+    assert not exhaustive(name, 20, limit=0).violations
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutants_are_told(mutant: str, tmp_path: Path) -> None:
+    """A violation is found, or recovery fails."""
+    file, text, other = MUTANTS[mutant]
+    for package in ("flashsim", "models", "algorithms", "traces"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (tmp_path / file).read_text()
+    assert source.count(text) == 1
+    (tmp_path / file).write_text(source.replace(text, other))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", SEARCH], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stdout + result.stderr
