@@ -6,11 +6,8 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.planners.base import PLANNERS, plan
 from algorithms.page_access.segments import candidates
-from flashsim.studies.judging.cells import Cell, statement
-from flashsim.studies.judging.claims import Claim
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
+from flashsim.studies.judging.cells import statement
 
 #: Pages 1 and 2 of one table, a to c of the other; a segment is named by its page and then its partners.
 _GRAPH = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4], names=list("12abc"))
