@@ -7,6 +7,7 @@ Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-M
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from flashsim.core.errors import InvalidParameterError
 from models.allocation.buffers import FUDGE, Allocation, check
@@ -60,6 +61,10 @@ def _page_sized(phase: PhaseCounts) -> PhaseCounts:
     return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages + phase.reads.further), writes=writes)
 
 
+#: A formula by its name: a search counts tens of thousands of divisions.
+_member = cache(FORMULAS.load)
+
+
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:
     """Seeks, requests and pages of each phase of a join.
 
@@ -74,7 +79,7 @@ def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool =
     page_io
         Each buffer is moved by requests of one page, one after the other: as many requests as pages, and the seeks of blocked I/O.
     """
-    formula = FORMULAS.load(algorithm)
+    formula = FORMULAS.load(algorithm) if algorithm.endswith(".py") else _member(algorithm)
     if not isinstance(allocation, formula.ALLOCATION):
         raise InvalidParameterError("allocation", type(allocation).__name__, f"{algorithm} needs a {formula.ALLOCATION.__name__}")
     check(allocation, sizes.memory)

@@ -44,9 +44,11 @@ from flashsim.studies.runs.drives import disk_of
 from models import optimum
 from models.allocation.buffers import Allocation
 from models.allocation.hybrid_hash import hybrid_hash
+from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import Sizes, allocate
 from models.ssd_buffers import closed_form
+from models.ssd_drive import Drive
 from models.ssd_joins import DetailedCost
 from models.ssd_problem import Problem
 
@@ -143,13 +145,20 @@ def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
 
 
 @cache
+def _device(name: str, span: int) -> tuple[int, Drive, Disk]:
+    """A preset's capacity, and what the models see of it."""
+    preset = presets.load(name)
+    return preset.capacity, drive_of(preset, PAGE_SIZE, span), disk_of(preset, PAGE_SIZE)
+
+
+@cache
 def _divisions(join: str, memory: int, scale: float, seed: int, name: str) -> Divisions:
-    (sizes, size), preset = _sizes(memory, scale, seed), presets.load(name)
-    span, disk = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE, disk_of(preset, PAGE_SIZE)
+    sizes, size = _sizes(memory, scale, seed)
+    capacity, drive, disk = _device(name, (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE)
     try:
-        problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
-        if preset.capacity < size:
-            return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
+        problem = Problem(join, sizes, drive)
+        if capacity < size:
+            return f"it holds {capacity / MB:,.0f} MB, and relations and temporaries take up to {size / MB:,.0f} MB"
         haas = allocate(join, sizes.r, sizes.s, sizes.memory, disk.latency_ratio, disk.access_ratio)
         return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
     except InvalidParameterError as too_little:
