@@ -158,7 +158,7 @@ class PaperFolder(Protocol):
 
 
 #: What a claim may say besides: the fields of `Claim` of these names.
-_OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "scaled")
+_OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "simulated", "scaled")
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 

@@ -143,10 +143,11 @@ _SIZES, _SWEEP, _MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
 
 
 def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    """Designs over no SSD with TPC-E."""
+    """Designs over no SSD with TPC-E, a row a size of the database."""
+    limit = claim.limits["each"]
     return [
         number(
-            f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), claim.limits["each"]
+            f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), limit, row=str(size)
         )
         for (gain,), size in zip(claim.published.values(), _SIZES, strict=True)
         for design in COMPARED[1:]

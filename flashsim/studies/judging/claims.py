@@ -73,9 +73,11 @@ class Claim:
     published
         Published values by row.
     stated
-        Variants that are shown, and decide nothing; of another that alone holds the claim is fitted.
+        Variants of which an exhibit makes cells; like all variants they are shown and decide nothing.
     most
         Whether more than half of the cells suffice.
+    simulated
+        Whether a simulator has a part in it: without one a claim is at best consistent.
     scaled
         Whether the verdict depends on the scale.
     changes
@@ -98,6 +100,7 @@ class Claim:
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     stated: Sequence[str] = ()
     most: bool = False
+    simulated: bool = True
     scaled: bool = True
     changes: Sequence[Mapping[str, str]] = ()
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -152,27 +155,25 @@ class Judgement:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The verdict by the claim's own cells; a variant that is not only stated can make a claim that differs fitted."""
-        if not self._own or not all(cell.is_measured for cell in self.cells):
+        """The verdict by the claim's own cells; variants have verdicts of their own."""
+        if not self._own or not all(cell.is_measured for cell in self._own):
             return Verdict.NOT_ATTEMPTED
-        verdict = self._verdict(self._own)
-        others = [other for name, other in self.variants.items() if name not in self.claim.stated and other is not Verdict.DIFFERS]
-        if verdict is not Verdict.DIFFERS or not others:
-            return verdict
-        return Verdict.FITTED if others[0] is Verdict.REPRODUCED else others[0]
+        return self._verdict(self._own)
 
     @cached_property
     def variants(self) -> dict[str, Verdict]:
-        """Verdicts by the cells of each variant; none where a run is missing."""
-        names = dict.fromkeys(cell.variant for cell in self.cells if cell.variant)
-        measured = all(cell.is_measured for cell in self.cells)
-        return {name: self._verdict([cell for cell in self.cells if cell.variant == name]) for name in names if measured}
+        """Verdicts by the cells of each variant whose runs are all there."""
+        cells: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            if cell.variant:
+                cells.setdefault(cell.variant, []).append(cell)
+        return {name: self._verdict(each) for name, each in cells.items() if all(cell.is_measured for cell in each)}
 
     def _verdict(self, cells: Sequence[Cell]) -> Verdict:
         null = null_cells(cells, self.claim.null)
         if not self._holds(cells):
             return Verdict.DIFFERS
-        if self._holds(null) or _skill(cells, null) <= 0:
+        if self._holds(null) or _skill(cells, null) <= 0 or not self.claim.simulated:
             return Verdict.CONSISTENT
         return Verdict.FITTED if self.claim.rests_on else Verdict.REPRODUCED
 
@@ -264,6 +265,8 @@ class Judgement:
                 cause = ". ".join(filter(None, [self.claim.cause, command]))
                 return f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause
             case Verdict.CONSISTENT:
+                if not self.claim.simulated:
+                    return "no simulator has a part in it"
                 return f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
             case Verdict.FITTED:
                 return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)

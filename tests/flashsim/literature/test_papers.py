@@ -16,7 +16,7 @@ from flashsim.device import presets
 from flashsim.literature import base as papers
 from flashsim.literature.base import Exhibit, Paper
 from flashsim.studies.judging.cells import NONE, Cell, falling, less, null_cells, number, rising, statement
-from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Verdict
+from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 
 
@@ -154,11 +154,13 @@ def test_null_models_are_the_best_constant_of_a_row_and_a_line_through_what_cali
     assert [replaced.values for replaced in null_cells(numbers((2.0, 9.0), equal=(0.0,)), "equal")] == [(0.0,)]
 
 
-def test_a_variant_that_holds_makes_a_claim_fitted_unless_it_is_only_stated() -> None:
+def test_a_variant_decides_nothing_and_has_a_verdict_of_its_own() -> None:
     cells = [*numbers((2.0, 4.0), (5.0, 5.0)), *numbers((2.0, 2.0), (5.0, 5.0), variant="faster")]
-    assert Judgement(claim(), cells).verdict is Verdict.FITTED
-    judged = Judgement(claim(stated=["faster"]), cells)
-    assert judged.verdict is Verdict.DIFFERS and str(judged.tally) == "1 of 2" and judged.outside() == ["a 4.00 against 2"]
+    judged = Judgement(claim(), cells)
+    assert judged.verdict is Verdict.DIFFERS and judged.variants == {"faster": Verdict.REPRODUCED}
+    assert str(judged.tally) == "1 of 2" and judged.outside() == ["a 4.00 against 2"]
+    absent = Judgement(claim(), [*cells[:2], replace(cells[2], values=(None,)), cells[3]])
+    assert absent.verdict is Verdict.DIFFERS and absent.variants == {}
 
 
 def test_cells_outside_are_named_with_both_numbers() -> None:
@@ -233,3 +235,30 @@ def test_no_parameter_of_a_preset_was_solved_from_a_claim_that_it_is_not_listed_
     for paper, exhibit in found:
         listed = {claim for each in papers.load(paper).claims for parameter in each.rests_on for claim in parameter.solved_from}
         assert any(claim.startswith(exhibit) for claim in listed), (paper, exhibit)
+
+
+def test_a_claim_without_a_simulator_is_consistent_at_best() -> None:
+    cells = numbers((2.0, 2.0), (5.0, 5.0))
+    assert Judgement(claim(), cells).verdict is Verdict.REPRODUCED
+    alone = Judgement(replace(claim(), simulated=False), cells)
+    assert alone.verdict is Verdict.CONSISTENT and alone.note_at(1) == "no simulator has a part in it"
+
+
+def test_calibrated_cells_count_neither_in_errors_nor_in_skill() -> None:
+    """One predicted cell 10 % off, between two calibrated ones that are right."""
+    cells = [replace(cell, calibrates=place != 1) for place, cell in enumerate(numbers((2.0, 2.0), (5.0, 5.5), (9.0, 9.0)))]
+    judged = Judgement(claim(median=0.05), cells)
+    assert judged.verdict is Verdict.DIFFERS and str(judged.tally) == "1 of 1" and "median error 10.0 %" in judged.measured
+    assert judged.skill is not None and judged.skill < 1
+
+
+def test_cells_without_runs_are_not_tallied() -> None:
+    cells = numbers((2.0, 2.0), (5.0, 5.0))
+    assert str(Tally.of([cells[0], replace(cells[1], values=(None,))])) == "1 of 1"
+
+
+def test_one_of_several_parameters_that_was_solved_from_a_cell_is_enough() -> None:
+    paper = papers.load("shin2016")
+    solved = next(each for each in paper.claims if each.id == "fig5")
+    assert [any(parameter.is_solved_from("fig5", "best speedup, ioDrive") for parameter in solved.rests_on)] == [True]
+    assert not all(parameter.is_solved_from("fig5", "best speedup, ioDrive") for parameter in solved.rests_on)
