@@ -52,6 +52,13 @@ class PaperResult:
             each.claim.id: sum(verdicts[place] is not each.verdict for verdicts in self.seeds) for place, each in enumerate(self.judgements)
         }
 
+    def flips_to(self) -> dict[str, list[str]]:
+        """Those other verdicts, by the claim's id."""
+        return {
+            each.claim.id: list(dict.fromkeys(verdicts[place].value for verdicts in self.seeds if verdicts[place] is not each.verdict))
+            for place, each in enumerate(self.judgements)
+        }
+
     @property
     def sections(self) -> list[Section]:
         """Sections of the report, one exhibit after another."""
@@ -175,7 +182,9 @@ def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any
         **vars(tally(results)),
         "sentences": [sentence(one, settings.scale) for one in results],
         "claims": [
-            each.as_dict(settings.scale) | {"seeds": 1 + len(one.seeds), "flips": one.flips()[each.claim.id]}
+            each.as_dict(settings.scale)
+            | {"seeds": 1 + len(one.seeds), "flips": one.flips()[each.claim.id]}
+            | {"flips_to": one.flips_to()[each.claim.id]}
             for one in results
             for each in one.judgements
         ],

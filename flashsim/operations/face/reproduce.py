@@ -208,20 +208,21 @@ def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None
     """Six lines, the verdicts, and if asked for everything that a terminal can show."""
     scale = settings.scale
     runs = one.results.runs.values()
-    recalls = sum(run.recalled for run in runs)
+    recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
     for head, text in (
         ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {len(one.judgements)} claims"),
         ("What holds", f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
         ("What does not", reproduction.share(one, scale, holding=False)),
         ("In a sentence", reproduction.sentence(one, scale)),
-        ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before"),
+        ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before{further}"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
         yield f"{head:<{_HEAD}}{text}"
     if one.seeds:
-        flips = [f"{claim} under {count}" for claim, count in one.flips().items() if count]
+        others = one.flips_to()
+        flips = [f"{claim} under {count}, {' or '.join(others[claim])}" for claim, count in one.flips().items() if count]
         text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
-        yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, ', '.join(flips)]))}"
+        yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, '; '.join(flips)]))}"
     if one.judgements:
         yield from ("", reproduction.verdict_table(one, scale, details=details))
     if details or not one.judgements:
