@@ -83,7 +83,7 @@ class LoggedSpecification(PoolSpecification):
         self._to_frame: dict[int, tuple[int, Version]] = {}
         self._on_disk: list[tuple[int, int]] = []
         room = devices[LOG][1] if LOG in devices else 0
-        self.log = LogWriter(self.env, self._send_log if LOG in devices else None, room, self.durable.apply)
+        self.log = LogWriter(self.env, self._send_log if LOG in devices else None, room, self.durable)
         self.table = FrameTable(logging, system.ssd, self.log, self._send_sectors, self._is_in_use)
         if recovered:
             self._restart(recovered)
@@ -96,7 +96,7 @@ class LoggedSpecification(PoolSpecification):
         """Go on from what recovery has made: pages in memory, frames of the SSD, and the log."""
         durable = self.durable = recovered.durable
         self._media = durable if self.logging.has("force-unit-access") else durable.copy()
-        self.log.resume([durable.log.get(lsn, log.LOST) for lsn in range(1, durable.end)], durable.apply)
+        self.log.resume(durable)
         self._began = max((record.transaction for record in durable.log.values()), default=0)
         self._values = recovered.newest_value()
         for page, version in recovered.pages.items():

@@ -52,7 +52,7 @@ class PoolSpecification:
         self.writing: dict[int, int] = {}
         self._interested: dict[int, list[simpy.Event]] = {}
         self._scanned: set[int] = set()
-        self._stream = one_by_one(stream)
+        self.stream, self._stream = stream, one_by_one(stream)
         self._cleaning, self._turn, self._goal, self._going_out = 0, 0, NEVER, 0
         self._sleeping: list[simpy.Event] = []
         self._crowd: list[simpy.Event] = []
