@@ -65,3 +65,10 @@ def test_null_models_pass_these_claims_and_none_is_reproduced_by_one() -> None:
         passed |= {claim.name} if verdict is Verdict.CONSISTENT else set()
         assert all(not isnan(cell.values[0] or 0.0) for cell in null_cells(judgement.cells, claim.null) if cell.counts)
     assert passed == PASSED_BY_NULL
+
+
+@pytest.mark.parametrize("paper, claim", CLAIMS)
+def test_numbers_have_the_limit_that_the_claim_says(paper: Paper, claim: Claim) -> None:
+    for cell in judged(paper, claim, EQUAL).cells:
+        if cell.is_number:
+            assert cell.limit in (0.0, *claim.limits.values()), cell.name
