@@ -49,7 +49,7 @@ def hash_keys(keys: Integers, salt: int) -> Hashes:
     return hashes
 
 
-class Table(Protocol):
+class Lookup(Protocol):
     """Tuples of R by key."""
 
     def matches(self, tuples: Tuples, hashes: Hashes | None = None) -> Iterator[tuple[Integers, Integers]]:
@@ -111,7 +111,7 @@ class DirectTable:
                 yield pairs[0, :count], pairs[1, :count]
 
 
-def table_of(tuples: Tuples, hashes: Hashes | None = None) -> Table:
+def table_of(tuples: Tuples, hashes: Hashes | None = None) -> Lookup:
     """A table of tuples, direct if their keys allow it, otherwise by hashes, which are of the table's salt unless given."""
     keys, rows = tuples.keys, tuples.rows
     if len(tuples):
@@ -123,7 +123,7 @@ def table_of(tuples: Tuples, hashes: Hashes | None = None) -> Table:
     return HashTable(tuples, hash_keys(keys, TABLE_SALT) if hashes is None else hashes)
 
 
-def build(parts: Sequence[Tuples]) -> Table:
+def build(parts: Sequence[Tuples]) -> Lookup:
     """A table over keys that have not been hashed yet; those who bring the parts account for the work."""
     return table_of(gathered(parts))
 
@@ -133,7 +133,7 @@ def build_work(tuples: Tuples) -> Cpu:
     return Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
 
 
-def probe(table: Table, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
+def probe(table: Lookup, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
     """Look up tuples of S and emit what they join with; hashing is counted where hashes are not given."""
     work: dict[str, int] = {Work.PROBE: len(tuples)}
     if hashes is None:
@@ -263,7 +263,7 @@ def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, s
         yield from together([_meet(table, s, part, inner // len(parts), page_io) for part in parts])
 
 
-def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, Table]:
+def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, Lookup]:
     """A table of the tuples of R in some regions, in their order, whichever is read first."""
     blocks: dict[int, Tuples] = {}
 
@@ -275,7 +275,7 @@ def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Re
     return build([blocks[first] for first, _ in parts])
 
 
-def _meet(table: Table, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
+def _meet(table: Lookup, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
     begin, end = part
     for first, pages in spans(end - begin, block):
         yield from probe(table, (yield from read_block(s, begin + first, pages, page_io)))

@@ -179,9 +179,9 @@ class Watched(PoolSpecification):
             self.begun.append(int(self.env.now))
             yield each
 
-    def _note(self, **counts: int) -> None:
-        self.completed += [int(self.env.now)] * counts.get("transactions", 0)
-        super()._note(**counts)
+    def _end(self, client: int, writes: int) -> Iterator[Any]:
+        yield from super()._end(client, writes)
+        self.completed.append(int(self.env.now))
 
     def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1, event: simpy.Event | None = None) -> simpy.Event:
         if purpose == SSD and operation == WRITE:

@@ -28,7 +28,7 @@ Records = npt.NDArray[np.void]
 _FREE = -1
 
 
-class Table(NamedTuple):
+class KeyTable(NamedTuple):
     """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken.
 
     Parameters
@@ -43,13 +43,13 @@ class Table(NamedTuple):
     size: Integers
 
 
-def table(room: int = 1024) -> Table:
+def table(room: int = 1024) -> KeyTable:
     """An empty table for at least so many keys."""
     rows = np.full((1 << max(1, 2 * room - 1).bit_length(), 3), _FREE, np.int64)
-    return Table(rows, np.zeros(1, np.int64))
+    return KeyTable(rows, np.zeros(1, np.int64))
 
 
-def entries(of: Table) -> Integers:
+def entries(of: KeyTable) -> Integers:
     """Keys and their numbers, by key, shape (n, 3)."""
     taken = of.rows[of.rows[:, 0] >= 0]
     return taken[np.argsort(taken[:, 0])]
@@ -65,7 +65,7 @@ def _slot(rows: Integers, key: int) -> int:
 
 
 @lean_kernel
-def _remove(of: Table, row: int) -> None:
+def _remove(of: KeyTable, row: int) -> None:
     """Free a row, and move up those behind that would not be found any more."""
     rows, last = of.rows, of.rows.shape[0] - 1
     of.size[0] -= 1
@@ -80,12 +80,12 @@ def _remove(of: Table, row: int) -> None:
 
 
 @inlined_kernel
-def _is_full(of: Table) -> bool:
+def _is_full(of: KeyTable) -> bool:
     return 2 * (of.size[0] + 1) > of.rows.shape[0]
 
 
 @lean_kernel
-def _analyse(records: Records, first: int, begin: int, pages: Table, transactions: Table) -> int:
+def _analyse(records: Records, first: int, begin: int, pages: KeyTable, transactions: KeyTable) -> int:
     """Let records from row `begin` on change both tables; the row behind the last one, where a table is full before the end."""
     for place in range(begin, records.shape[0]):
         if _is_full(pages) or _is_full(transactions):
@@ -116,7 +116,7 @@ def _analyse(records: Records, first: int, begin: int, pages: Table, transaction
 
 
 @lean_kernel
-def _redo(records: Records, first: int, pages: Table, versions: Integers, counts: Integers) -> int:
+def _redo(records: Records, first: int, pages: KeyTable, versions: Integers, counts: Integers) -> int:
     """Apply records to the versions of pages, which stand by row of the table; the place of one that cannot be, or -1."""
     for place in range(records.shape[0]):
         record, lsn = records[place], first + place
@@ -140,7 +140,7 @@ def _move(rows: Integers, to: Integers) -> None:
             to[slot, 0], to[slot, 1], to[slot, 2] = rows[row, 0], rows[row, 1], rows[row, 2]
 
 
-def _grown(of: Table) -> Table:
+def _grown(of: KeyTable) -> KeyTable:
     """The table with four times the room, if it is full."""
     if 2 * (int(of.size[0]) + 1) <= len(of.rows):
         return of
