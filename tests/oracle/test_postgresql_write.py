@@ -205,7 +205,7 @@ def test_a_server_reads_a_relation_of_two_segments(inspecting: Cluster, tmp_path
     records = PaperRecords("orders", 5.6)
     file = lay_out_rows(records, 8192, "postgresql")
     exported = export_relation(file, tmp_path)
-    assert exported.files["orders"] == 2**30 and 0 < exported.files["orders.1"] == file.pages * 8192 - 2**30
+    assert exported["files"]["orders"] == 2**30 and 0 < exported["files"]["orders.1"] == file.pages * 8192 - 2**30
     inspecting.sql(f"DROP TABLE IF EXISTS orders; {(tmp_path / 'orders.sql').read_text()}")
     place = inspecting.path("orders")
     with inspecting.stopped():
