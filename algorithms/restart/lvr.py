@@ -24,7 +24,7 @@ GUARDS |= {
 
 
 def load(recovery: Recovery) -> Steps:
-    """Shallow verification by the entries alone; after a crash also deep verification, by the frames' pages."""
+    """Shallow verification by the entries alone, then deep verification, by the frames' pages."""
     boot = recovery.durable.boot
     yield Read(TABLE, range(recovery.frames))
     for frame in range(recovery.frames):
@@ -33,9 +33,6 @@ def load(recovery: Recovery) -> Steps:
             recovery.entries[frame] = entry
     recovery.phases.entries_loaded = recovery.frames
     recovery.index()
-    if boot.is_shut_down:
-        recovery.unverified.update(recovery.entries)
-        return
     frames = tuple(recovery.entries)
     yield Read(FRAMES, frames)
     for frame in frames:

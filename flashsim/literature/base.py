@@ -71,7 +71,7 @@ class Exhibit(Protocol):
 
 
 class Setup(Protocol):
-    """What a run of a paper is made with."""
+    """Parameters of a run of a paper."""
 
     def job(self, settings: Settings) -> Job:
         """The run."""

@@ -53,7 +53,7 @@ class PaperResult:
         }
 
     def flips_to(self) -> dict[str, list[str]]:
-        """Those other verdicts, by the claim's id."""
+        """Other verdicts under further seeds, by the claim's id."""
         return {
             each.claim.id: list(dict.fromkeys(verdicts[place].value for verdicts in self.seeds if verdicts[place] is not each.verdict))
             for place, each in enumerate(self.judgements)

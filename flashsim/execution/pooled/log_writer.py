@@ -54,7 +54,7 @@ class LogWriter:
         return len(self.records)
 
     def to(self, lsn: int) -> list[simpy.Event]:
-        """What has to happen until a record is durable, if anything."""
+        """Events after which a record is durable; none if it is."""
         if lsn < self.end:
             return []
         if self._send is None:

@@ -182,7 +182,7 @@ class _Figure:
     value: Value = _Runs.seconds
 
     def jobs(self, settings: Settings) -> list[Job]:
-        """Its runs, and that of sort-merge beside each."""
+        """Runs of a figure, and that of sort-merge beside each."""
         setups = [setup for number in self.panels for _, setup in (*_POINTS[number], *_BESIDE.get(number, ()))]
         return [one.job(settings) for setup in setups for one in (setup.with_method(BASIC), setup)]
 

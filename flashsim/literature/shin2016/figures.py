@@ -176,7 +176,7 @@ class _Figure(Exhibit):
 
 class _Grace(_Figure):
     def published(self) -> list[tuple[str, str, str, float]]:
-        """Those of table 1."""
+        """Points that stand in table 1."""
         return [
             (drive, f"{memory:g}", f"{LABELS[method]}, paper", seconds)
             for drive in DEVICES

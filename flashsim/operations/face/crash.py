@@ -50,7 +50,7 @@ class CrashOutcome(Outcome):
         }
 
     def printout(self) -> Iterator[Part]:
-        """What survived, recovery, and the verdict."""
+        """The log and frames that survived, phases of recovery, and the verdict."""
         crash, boot = self.result, self.result.durable.boot
         yield from (self.title, f"Outstanding writes: {'; '.join(crash.outstanding) or 'none'}", "")
         yield from ("The log that survived", self.log(), "", "Frames: the table's file, and what they hold", self.frames(), "")

@@ -70,7 +70,7 @@ class Durable:
         return self.disk.get(page) or Version(page, 0, (0,) * self.rows)
 
     def in_frame(self, frame: int) -> Version:
-        """What a frame holds; a torn page where nothing was ever written."""
+        """The page in a frame; a torn one where nothing was ever written."""
         return self.ssd.get(frame) or Version(0, 0, (0,) * self.rows, is_torn=True)
 
     def entry(self, frame: int) -> Entry:

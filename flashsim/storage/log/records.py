@@ -112,12 +112,11 @@ LOST = Record(-1)
 
 
 class Boot(NamedTuple):
-    """What a restart reads first: the last checkpoint, the oldest record that it needs, and whether the database was shut down."""
+    """The boot page, which a restart reads first: the last checkpoint, and the oldest records that recovery needs."""
 
     begin: int = 1
     oldest_dirty: int = 1
     oldest_transaction: int = 1
-    is_shut_down: bool = False
 
     @property
     def truncation(self) -> int:

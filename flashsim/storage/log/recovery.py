@@ -7,7 +7,7 @@ made of memory is lost then, and it begins anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.log import records as log
@@ -65,8 +65,8 @@ class Phases:
     frames_verified: int = 0
     records_scanned: int = 0
     records_redone: int = 0
-    redo_reads: dict[str, int] = field(default_factory=lambda: {"disk": 0, "ssd": 0})
-    undo_reads: dict[str, int] = field(default_factory=lambda: {"disk": 0, "ssd": 0})
+    redo_reads: int = 0
+    undo_reads: int = 0
     records_undone: int = 0
     pages_written: int = 0
 
@@ -100,7 +100,6 @@ class Recovery:
         #: Pages of memory that recovery changed.
         self.changed: set[int] = set()
         self._tail: list[Record] = []
-        self.unverified: set[int] = set()
         self.phases, self.phase = Phases(), "load"
         self.end = durable.end
 
@@ -193,7 +192,7 @@ class Recovery:
                     self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
             self.restart.meet(self, lsn, record)
 
-    def _read(self, page: int, reads: dict[str, int]) -> Steps:
+    def _read(self, page: int) -> Steps:
         """Bring a page into memory."""
         if page in self.pages:
             return
@@ -206,16 +205,16 @@ class Recovery:
                 yield from self._force()
                 yield Write(PAGES, ((leaving, version),))
         frame = self.frame_of.get(page)
-        if frame is not None and frame in self.unverified and not self.verify(frame):
-            frame = None
-        reads["disk" if frame is None else "ssd"] += 1
+        if self.phase == "undo":
+            self.phases.undo_reads += 1
+        else:
+            self.phases.redo_reads += 1
         yield Read(PAGES, (page,)) if frame is None else Read(FRAMES, (frame,))
         self.pages[page] = self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
 
     def verify(self, frame: int) -> bool:
         """Hold an entry against what the frame holds, and drop it if that is something else; True if it stands."""
         entry, version = self.entries[frame], self.durable.in_frame(frame)
-        self.unverified.discard(frame)
         self.phases.frames_verified += 1
         wrong = (
             (version.page != entry.page and self.has("page-id"))
@@ -243,7 +242,7 @@ class Recovery:
         for lsn, record in self._records(oldest):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
-            yield from self._read(record.page, self.phases.redo_reads)
+            yield from self._read(record.page)
             version = self.pages[record.page]
             if version.page != record.page or version.is_torn:
                 raise RedoFailureError(f"record {lsn}: page {record.page} is torn, or another page stands in its place")
@@ -276,7 +275,7 @@ class Recovery:
                 raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated")
             following = record.chain
             if record.kind == log.UPDATE:
-                yield from self._read(record.page, self.phases.undo_reads)
+                yield from self._read(record.page)
                 page = self.pages[record.page]
                 compensation = Record(
                     log.COMPENSATION, transaction, record.chain, record.page, page.lsn, record.row, record.after, record.before
@@ -296,8 +295,6 @@ class Recovery:
         if page in self.pages:
             return self.pages[page]
         frame = self.frame_of.get(page)
-        if frame is not None and frame in self.unverified and not self.verify(frame):
-            frame = None
         return self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
 
     def newest_value(self) -> int:

@@ -70,8 +70,8 @@ class Crash:
         words = {
             "load": f"{work.entries_loaded} entries, {work.frames_verified} frames verified",
             "analysis": f"{work.records_scanned} records",
-            "redo": f"{work.records_redone} records on {sum(work.redo_reads.values())} pages",
-            "undo": f"{work.records_undone} records, {sum(work.undo_reads.values())} pages more",
+            "redo": f"{work.records_redone} records on {work.redo_reads} pages",
+            "undo": f"{work.records_undone} records, {work.undo_reads} pages more",
         }
         return [
             {"phase": phase, "work": words[phase], "simulated_ns": simulated, "formula_ns": round(formula)}
