@@ -60,7 +60,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
 
 def _put_aside(table: IndexSort, cache: PageCache, file: File, reading: int, *, of_s: bool, page_io: bool) -> Algorithm:
     """Fetch the rows of sorted instructions, and write them with the entries' numbers."""
-    output = Output([file], 1, page_io=page_io)
+    output = Output([file], 1, page_io=page_io, in_series=cache.in_series)
 
     def take(instructions: Tuples, _: Integers) -> Algorithm:
         rows = yield from cache.collect(instructions.keys, of_s=of_s)

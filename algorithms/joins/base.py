@@ -52,6 +52,8 @@ class JoinParameters:
         Whether the relations' digests are on the device before DigestJoin begins (`algorithms.late_fetch.columns.with_digests`).
     partition, sub_buffer, strands
         How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
+    in_series
+        Pages that are fetched one after another are one `Series`.
     latency_ratio, access_ratio
         y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2,
         with pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
@@ -74,6 +76,7 @@ class JoinParameters:
     partition: str = "traditional"
     sub_buffer: int = 0
     strands: int = 1
+    in_series: bool = False
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 

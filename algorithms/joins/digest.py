@@ -115,7 +115,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestA
         yield from _store(joining, index_file, page_io=page_io)
         index = _StoredIndex(index_file)
         yield _FETCH
-    cache = PageCache(r, s, settings.fetching.memory)
+    cache = PageCache(r, s, settings.fetching.memory, in_series=parameters.in_series)
     yield from FETCHING.load(parameters.fetch).fetch(index, cache, settings.fetching)
     yield from drop(index_file)
 

@@ -3,7 +3,7 @@
 Pages are numbered over both relations: page p of R is p, and page q of S is ``r.pages + q``.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,14 +15,14 @@ from algorithms.page_access.plan import NONE, check_frames
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Read, Request, Work
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, PageReads, Read, Request, Series, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
 
 Numbers = npt.NDArray[np.integer[Any]]
 
-#: Most pages of one file that are asked for at once, each by a request that follows the one before it.
-_MOST = 64
+#: Most pages of one file that are asked for at once, each by a request that follows the one before it; and most pages of a series.
+_MOST, _MOST_IN_SERIES = 64, 1024
 #: Errors of a schedule.
 _FULL, _THERE, _ABSENT, _APART = range(-4, 0)
 _WRONG = {
@@ -88,6 +88,8 @@ class PageCache:
         The relations' files.
     frames
         At first, which it never has more than; at least 2.
+    in_series
+        Pages that are fetched one after another are one `Series`, whatever file they are of.
 
     Raises
     ------
@@ -95,8 +97,9 @@ class PageCache:
         Fewer than 2 frames.
     """
 
-    def __init__(self, r: HeapFile, s: HeapFile, frames: int) -> None:
+    def __init__(self, r: HeapFile, s: HeapFile, frames: int, *, in_series: bool = False) -> None:
         check_frames(frames)
+        self.in_series = in_series
         self.r, self.s, self.frames, self.fetches = r, s, frames, 0
         total = r.pages + s.pages
         most = min(frames, max(2, total))
@@ -183,10 +186,8 @@ class PageCache:
         pages, victims = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims))
         emitted, read = 0, 0
         count = self._apply(pages[:0], victims[:0], np.zeros(1, np.int64), pages[:0], rows, 0, 0)
-        for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
-            file = self.s if of_s else self.r
-            numbers = pages[begin:end] - self.r.pages * of_s
-            tuples = yield Read(file, numbers, np.ones(len(numbers), np.int64), columns=("row",))
+        for begin, end, read_pages in self._reads(pages):
+            tuples = yield read_pages
             assert isinstance(tuples, Tuples)
             read += len(tuples)
             self.fetches += end - begin
@@ -198,6 +199,22 @@ class PageCache:
             raise FlashsimError(f"schedule: {-(-(len(rows.after) - count) // 2)} entries are left at its end")
         yield from _emit(rows.row_ids, emitted if emits else count // 2, count // 2, read)
 
+    def _reads(self, pages: Integers) -> Iterator[tuple[int, int, Request]]:
+        """Requests for pages, in order, with the begin and end of the pages of each: in series, or runs of pages of one relation."""
+        of_s = pages >= self.r.pages
+        if self.in_series:
+            of, numbers = of_s.astype(np.int64), pages - self.r.pages * of_s
+            for begin in range(0, len(pages), _MOST_IN_SERIES):
+                end = min(begin + _MOST_IN_SERIES, len(pages))
+                yield begin, end, Series(PageReads((self.r, self.s), of[begin:end], numbers[begin:end], ("row",)))
+            return
+        turns, most = (np.flatnonzero(np.diff(of_s)) + 1).tolist(), min(_MOST, self.frames)
+        for begin, end in zip([0, *turns], [*turns, len(of_s)], strict=True):
+            file, before = (self.s, self.r.pages) if of_s[begin:end].any() else (self.r, 0)
+            for first in range(begin, end, most):
+                last = min(first + most, end)
+                yield first, last, Read(file, pages[first:last] - before, np.ones(last - first, np.int64), columns=("row",))
+
     def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Rows, begin: int, at: int) -> int:
         """Exchange pages (see `_exchange`), and raise what is wrong."""
         at, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, at)
@@ -205,15 +222,6 @@ class PageCache:
             among = f"entry {at // 2} of {len(due.after) // 2}, among fetches {begin} to {begin + len(pages)}"
             raise FlashsimError(f"schedule: {_WRONG[wrong]} ({among})")
         return at
-
-
-def _runs(of_s: npt.NDArray[np.bool_], most: int) -> list[tuple[int, int, bool]]:
-    """Runs of pages of one relation, none longer than `most`."""
-    turns = np.flatnonzero(np.diff(of_s)) + 1
-    runs = []
-    for begin, end in zip([0, *turns.tolist()], [*turns.tolist(), len(of_s)], strict=True):
-        runs += [(first, min(first + most, end), bool(of_s[begin])) for first in range(begin, end, most)]
-    return runs
 
 
 def _emit(row_ids: Integers, begin: int, end: int, read: int) -> Algorithm:

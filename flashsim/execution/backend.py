@@ -20,6 +20,7 @@ from flashsim.execution.requests import (
     Flush,
     Mode,
     NewPages,
+    PageReads,
     Phase,
     Psync,
     Read,
@@ -29,7 +30,7 @@ from flashsim.execution.requests import (
     Write,
 )
 from flashsim.execution.run import Run
-from flashsim.storage.heap_file import File, ranges
+from flashsim.storage.heap_file import File, in_order, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 
@@ -232,13 +233,8 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         _check_new_pages(request, at_once=True)
         _count(backend, "write", len(request.extents[0]), total(request.pages))
         backend.new_pages(request, at_once=True)
-    elif isinstance(request, Series) and isinstance(backend, FileAccess) and backend.has_priced_pages:
-        for write in request.pages.requests:
-            answer(replace(write, mode=Mode.SERIAL), backend, results)
     elif isinstance(request, Series) and isinstance(backend, FileAccess):
-        _check_new_pages(request.pages, at_once=False)
-        _count(backend, "write", len(request.pages.extents[0]), total(request.pages.pages))
-        backend.new_pages(request.pages, at_once=False)
+        return _answer_series(request.pages, backend)
     elif isinstance(request, Psync):
         _check_psync(request)
         count_pages(backend, request.requests)
@@ -257,6 +253,28 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
     elif not isinstance(request, Phase):
         name = type(request).__name__.lower()
         raise RefusedError(f"{name}: this driver runs one strand of control; flashsim.execution.concurrent runs several")
+    return None
+
+
+def _answer_series(pages: NewPages | PageReads, backend: Backend) -> Answer:
+    """The same of a series; where pages have a price, so that time passes between its requests, they are made one by one."""
+    assert isinstance(backend, FileAccess)
+    if isinstance(pages, NewPages) and backend.has_priced_pages:
+        for write in pages.requests:
+            answer(replace(write, mode=Mode.SERIAL), backend, None)
+    elif isinstance(pages, NewPages):
+        _check_new_pages(pages, at_once=False)
+        _count(backend, "write", len(pages.extents[0]), total(pages.pages))
+        backend.new_pages(pages, at_once=False)
+    elif backend.has_priced_pages or len({backend.volume.device(file) for file in pages.files}) > 1:
+        parts = [part for read in pages.requests if isinstance(part := answer(read, backend, None), Tuples)]
+        return in_order(parts, np.arange(len(parts))) if parts else None
+    else:
+        for place, file in enumerate(pages.files):
+            own = pages.numbers[pages.of == place]
+            _check_read(Read(file, own, np.ones_like(own), columns=pages.columns))
+        _count(backend, "read", len(pages.of), len(pages.of))
+        return backend.read_pages(pages)
     return None
 
 

@@ -99,7 +99,9 @@ def simulate(
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
-    return drive(algorithm, SimulatedBackend(load(files, machines, placement), ColumnContent(), machines, trim=trim), results)
+    backend = SimulatedBackend(load(files, machines, placement), ColumnContent(), machines, trim=trim)
+    drive(algorithm, backend, results)
+    return backend.finish()
 
 
 def run_strands(

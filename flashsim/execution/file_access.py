@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flashsim.core.protocols import Label
-from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Requests
-from flashsim.execution.requests import Mode, NewPages, Read, Write
+from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Integers, Requests
+from flashsim.execution.requests import Mode, NewPages, PageReads, Read, Write
 from flashsim.storage.content import ColumnContent
-from flashsim.storage.heap_file import File
+from flashsim.storage.heap_file import File, in_order
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume
 
@@ -97,6 +97,28 @@ class FileAccess(ABC):
         """Issue reads; the tuples, if any are wanted, come from the content."""
         self.issue([self._group(request)])
         return self._tuples(request)
+
+    def read_pages(self, request: PageReads) -> Tuples | None:
+        """Issue reads of pages, all on one device, one after another; see `read`."""
+        files, of, count = request.files, request.of, len(request.of)
+        one, offsets, size = np.ones(count, np.int64), np.empty(count, np.int64), files[0].page_size
+        parts, order = list[Tuples](), list[Integers]()
+        for place, file in enumerate(files):
+            which = np.flatnonzero(of == place)
+            if len(which):
+                read = Read(file, request.numbers[which], one[: len(which)], columns=request.columns)
+                offsets[which] = self.volume.locate(file, read.starts, read.counts).offsets
+                tuples = self._tuples(read)
+                parts += [] if tuples is None else [tuples]
+                order.append(which)
+        names = [file.name for file in files]
+        label: Label = names[of[0]] if len(order) == 1 else [names[place] for place in of.tolist()]
+        self.issue([Group(READ, Extents(self.volume.device(files[0]), offsets, one * size), label)])
+        if len(parts) <= 1:
+            return parts[0] if parts else None
+        place_of = np.empty(count, np.int64)
+        place_of[np.concatenate(order)] = np.arange(count)
+        return in_order(parts, place_of)
 
     def write(self, request: Write) -> None:
         """Place pages that are new, issue the writes, and keep what they hold."""

@@ -85,7 +85,9 @@ class Recording:
 
 def simulate_again(recording: Recording, files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> list[Run]:
     """Run recorded requests on simulated machines, as `flashsim.execution.drivers.simulate` runs the algorithm."""
-    return drive(recording.again(files), SimulatedBackend(load(files, machines, placement), _NoContent(), machines), None, _answer)
+    backend = SimulatedBackend(load(files, machines, placement), _NoContent(), machines)
+    drive(recording.again(files), backend, None, _answer)
+    return backend.finish()
 
 
 def _answer(request: Request, backend: Any, results: ResultRows | None) -> Answer:

@@ -4,7 +4,7 @@ An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tup
 the answers to each, and `Spawn` with a `Strand`; all else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
 `Mode.BATCH` submits all at once and waits for all (psync I/O).  A `Psync` does so with the extents of several files; of new pages of
-many files, `NewPages` and `Series` say so in arrays.
+many files, `NewPages` and `Series` say so in arrays, and of reads of many `PageReads`.
 """
 
 from __future__ import annotations
@@ -172,13 +172,38 @@ class NewPages(Psync):
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """Writes of new pages one after another, with no work between them; a file may have several.
+class PageReads:
+    """Reads of single pages of files with pages of one size, each a request.
 
-    Only the driver of a serial algorithm in virtual time takes it: an algorithm makes it where it is asked to.
+    Parameters
+    ----------
+    of, numbers
+        The file of each page, by its place in `files`, and the number of the page in that file, shape (n,).
+    columns
+        See `Read`.
     """
 
-    pages: NewPages
+    files: Sequence[File]
+    of: Integers
+    numbers: Integers
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def requests(self) -> Sequence[Read]:
+        """The reads, one by one."""
+        one, files = np.ones(1, np.int64), [self.files[place] for place in self.of.tolist()]
+        return [Read(file, number, one, columns=self.columns) for file, number in zip(files, self.numbers.reshape(-1, 1), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Writes of new pages, or reads of pages, one after another, with no work between them; a file may have several.
+
+    Reads are answered with their tuples in order.  Only the driver of a serial algorithm in virtual time takes it: an algorithm makes it
+    where it is asked to.
+    """
+
+    pages: NewPages | PageReads
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ I/O is synchronous and does not overlap with CPU time, as in do2009, section 4.1
 passed, and the CPU goes on when the last request of a batch has completed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Cpu, Work
-from flashsim.execution.run import Run
+from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
 
@@ -42,6 +42,7 @@ class SimulatedBackend(FileAccess):
         self._priced = any(machine.cpu is not None for machine in machines)
         self.has_priced_pages = any(machine.cpu is not None and machine.cpu.user_time({Work.PAGE: 1}) != 0 for machine in machines)
         self._groups: list[Group] = []
+        self._ended: list[tuple[int, list[PhaseCost]]] = []  # phases of gathered requests, a phase a run, and how many there were then
         self._at_once = False  # whether the groups are one set of requests that go at once
         self._requests = self._bytes = 0
         for machine in machines:
@@ -56,7 +57,11 @@ class SimulatedBackend(FileAccess):
             run.phase.user_time += spent[id(machine.cpu)]
 
     def phase_ends(self) -> None:
-        """Let the phase's last requests complete and its last CPU time pass, and note its seeks."""
+        """Note whose requests were gathered; where devices count seeks, let them complete and CPU time pass, and note the seeks."""
+        if not any(self._seeking):
+            if self.runs[0].phases:
+                self._ended.append((self._requests, [run.phase for run in self.runs]))
+            return
         self._serve()
         for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=True)):
             machine.now += self._user[id(machine.cpu)].since
@@ -67,6 +72,13 @@ class SimulatedBackend(FileAccess):
             self._seeks[index] = totals
         for user in self._user.values():
             user.since = 0
+
+    def finish(self) -> list[Run]:
+        """Let the last requests complete and the last CPU time pass; returns the costs on each machine."""
+        self._serve()
+        for machine in self.machines:
+            machine.now += self._user[id(machine.cpu)].since
+        return self.runs
 
     def issue(self, groups: Sequence[Group]) -> None:
         """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
@@ -93,11 +105,10 @@ class SimulatedBackend(FileAccess):
         before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
         for machine, run in zip(self.machines, self.runs, strict=True):
             self._on_machine(machine, run, requests.copy() if len(self.machines) > 1 else requests, before[id(machine.cpu)], ends)
-        self._groups, self._requests, self._bytes = [], 0, 0
+        self._groups, self._ended, self._requests, self._bytes = [], [], 0, 0
 
     def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
         """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
-        phase = run.phase
         if self._at_once:
             kernel = kernel_times_at_once(machine.cpu, machine.devices, self._groups)
         else:
@@ -109,8 +120,13 @@ class SimulatedBackend(FileAccess):
         begin = machine.now + int(thinks[first].sum())
         completions = _serve(machine, requests, begin)
         machine.now = int(completions["completed"].max())
-        phase.kernel_time += int(kernel.sum())
-        phase.io_time += machine.now - begin - int(requests["think"].sum())
+        spent = machine.now - begin - int(requests["think"].sum())
+        for phase, kernel_time, io_time in self._of_ended(run, kernel, completions["completed"] - begin - np.cumsum(requests["think"])):
+            phase.kernel_time += kernel_time
+            phase.io_time += io_time
+            spent -= io_time
+        run.phase.kernel_time += int(kernel[self._ended[-1][0] if self._ended else 0 :].sum())
+        run.phase.io_time += spent
         run.outstanding.add(completions["submitted"], completions["completed"])
         if machine.sink is None:
             return
@@ -123,6 +139,15 @@ class SimulatedBackend(FileAccess):
         requests["think"][starts] = 0
         for start, end, group in zip(starts, ends, self._groups, strict=True):  # as the algorithm asked for them
             machine.sink.record(requests[start:end], completions[start:end], group.label)
+
+    def _of_ended(self, run: Run, kernel: Integers, spent: Integers) -> Iterator[tuple[PhaseCost, int, int]]:
+        """Kernel and I/O time of each phase that has ended, ns, from the kernel time of each request and the I/O time up to its end."""
+        if not self._ended:
+            return
+        ends, index = [0, *(end for end, _ in self._ended)], [each is run for each in self.runs].index(True)
+        times = np.stack([np.concatenate([[0], np.cumsum(kernel)]), np.concatenate([[0], spent])])[:, ends]
+        for (_, phases), (kernel_time, io_time) in zip(self._ended, np.diff(times).T.tolist(), strict=True):
+            yield phases[index], kernel_time, io_time
 
 
 def _serve(machine: Machine, requests: Requests, begin: int) -> Completions:

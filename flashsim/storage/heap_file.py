@@ -5,6 +5,7 @@ A base file holds a relation in row order; a temporary file (a run, a bucket, a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,6 +106,15 @@ def ranges(starts: Integers, counts: Integers) -> Integers:
     """``starts[i] .. starts[i] + counts[i] - 1`` for every i, one after the other: the pages of extents, or the tuples of pages."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+
+
+def in_order(parts: Sequence[Tuples], order: Integers) -> Tuples:
+    """Tuples of pages in another order: the numbers of the pages, part after part, shape (pages,)."""
+    sizes = np.concatenate([np.diff(part.pages) for part in parts])
+    firsts, sizes = (np.cumsum(sizes) - sizes)[order], sizes[order]
+    which, names = ranges(firsts, sizes), parts[0].columns
+    columns = {name: np.concatenate([part.columns[name] for part in parts])[which] for name in names}
+    return Tuples(columns, np.concatenate([[0], np.cumsum(sizes)]))
 
 
 def heap_file(relation: Relation, page_size: int, pages: int | None = None, page_format: str = PAGE_FORMAT) -> HeapFile:

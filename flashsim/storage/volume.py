@@ -64,6 +64,8 @@ class _Segments:
             if at == self.count - 1 or start + count <= places.item(0, at + 1):
                 begin = places.item(1, at) + (start - places.item(0, at)) * size
                 return Extents(device, np.array((begin,)), np.array((count * size,)))
+        if self.count == 1:
+            return Extents(device, places.item(1, 0) + (starts - places.item(0, 0)) * size, counts * size)
         first, offset = self.first, self.offset
         index = np.searchsorted(first, starts, side="right") - 1
         last = np.searchsorted(first, starts + counts - 1, side="right") - 1

@@ -139,7 +139,8 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
     graph = {"k": setup.k, "least_frames": setup.least_frames} | graph
-    return plan("digest", *files, JoinParameters(memory, True, first=BASIC, fetch=setup.method, latency_ratio=ratio, **graph))
+    parameters = JoinParameters(memory, True, first=BASIC, fetch=setup.method, latency_ratio=ratio, in_series=True, **graph)
+    return plan("digest", *files, parameters)
 
 
 def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
@@ -200,7 +201,7 @@ def count_pages(seed: int) -> list[int]:
     )
     by_join = {}
     for join in (BASIC, "digest"):
-        parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive")
+        parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive", in_series=True)
         (run,), _ = execute((customer, orders), plan(join, customer, orders, parameters))
         by_join[join] = {phase.name: phase.pages for phase in run.phases}
     basic, digest = sum(by_join[BASIC].values()), sum(by_join["digest"].values())

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from algorithms.hashing.buckets import partition
+from algorithms.joins.base import JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.units import MIB
+from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
@@ -272,6 +274,40 @@ def test_new_pages_together_are_what_their_writes_are(
             runs += simulate(rewrite(algorithm(), _each) if each else algorithm(), files, [machine], placement=placement)
     assert vars(runs[0].total()) == vars(runs[1].total()) and read[:7] == read[7:]
     assert pq.read_table(tmp_path / "together").equals(pq.read_table(tmp_path / "each"))
+
+
+class _CountsSeeks(Device):
+    """A drive each of whose phases is served by itself, so that seeks, of which there are none, are counted by phase."""
+
+    def statistics(self) -> dict[str, Any]:
+        return super().statistics() | {"seeks": 0, "seek_time": 0}
+
+
+@pytest.mark.parametrize("placement", ["packed", "two-disks"])
+@pytest.mark.parametrize("fetch", ["naive", "page-based", "graph-based"])
+@pytest.mark.parametrize("priced", [False, True])
+def test_reads_in_series_are_what_they_are_one_by_one(
+    files: list[HeapFile], prices: cpu.CpuModel, fetch: str, priced: bool, placement: str, tmp_path: Path
+) -> None:
+    """The same requests, rows and costs of every phase, and also where a phase's requests are served apart from the next one's."""
+    prices = replace(prices, user={**prices.user, Work.PAGE: 438.0 * priced})
+    runs, rows = [], list[list[int]]()
+    for in_series in (True, False):
+        rows.append([])
+
+        def take(*columns: Any, into: list[int] = rows[-1]) -> None:
+            into += np.stack(columns).T.reshape(-1).tolist()
+
+        parameters = JoinParameters(12, True, first="external-sort-merge", fetch=fetch, in_series=in_series)
+        with ParquetRecorder(tmp_path / str(in_series)) as recorder:
+            kind = Device if in_series else _CountsSeeks
+            devices = [kind(presets.load("mtron-msd-sata3025-16gb")) for _ in range(1 + (placement == "two-disks"))]
+            machine = Machine(devices, prices, recorder)
+            runs += simulate(plan("digest", files[0], files[1], parameters), files, [machine], placement=placement, results=take)
+    assert runs[0].as_dict() == runs[1].as_dict() and rows[0] == rows[1] and rows[0]
+    traces = [pq.read_table(tmp_path / str(in_series)) for in_series in (True, False)]
+    names = ["offset", "length", "label"] if priced else traces[0].column_names  # a read of several pages is paid before the first
+    assert traces[0].select(names).equals(traces[1].select(names))
 
 
 def test_new_pages_that_overfill_are_refused_as_their_writes_are(files: list[HeapFile]) -> None:
