@@ -24,7 +24,7 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.runs.drives import DriveInUse, TimedDrive, disk_of
+from flashsim.studies.runs.drives import DriveInUse, TimedDrive, disk_of, timed_drives
 from flashsim.studies.runs.jobs import Job, Settings
 
 DEVICE = "mtron-msd-sata3025-16gb"
@@ -128,8 +128,8 @@ def execute(
     files: tuple[HeapFile, HeapFile], algorithm: Algorithm, drives: Sequence[Mapping[str, Any]] = ({},)
 ) -> tuple[list[Run], list[TimedDrive]]:
     """A join on drives like the paper's, with some parameters changed."""
-    timed = [TimedDrive(DriveInUse(DEVICE, changes).load()) for changes in drives]
-    return list(run(lambda: algorithm, files, [Machine([drive]) for drive in timed])), timed
+    timed = timed_drives([DriveInUse(DEVICE, changes).load() for changes in drives], files)
+    return list(run(lambda: algorithm, files, [Machine([drive], full=True) for drive in timed])), timed
 
 
 def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:

@@ -7,10 +7,10 @@ is drawn where on it the volume begins; a flash drive also is full, and random p
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,13 +24,18 @@ from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
 from flashsim.ssd.parameters import timing_of
+from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.volume import Volume
 from models.allocation import buffers
 from models.disk import Disk
 
+Drive = TypeVar("Drive", bound=Device)
+
 #: The volume begins within the first so many blocks of 4 KiB: 64 MiB hold any alignment to the flash drive's superblocks.
 _STARTS = 16_384
-#: The drive that was copied last, by preset and bytes loaded.
-_originals: list[tuple[presets.Preset, int, Original[Device]]] = []
+#: Drives that were copied last, by class, preset and extents loaded, offset and length each; and how many are kept.
+_originals: list[tuple[type[Device], presets.Preset, list[tuple[int, int]], Original[Any]]] = []
+_MOST = 2
 #: Random pages written before a run: some tens of log blocks are in use, or none.
 _OVERWRITES = 256
 
@@ -200,14 +205,23 @@ def _full(preset: presets.Preset, size: int, start: int) -> Device:
         device = Device(preset)
         device.load(0, start + size)
         return device
-    if not _originals or _originals[0][:2] != (preset, common):
-        device = Device(preset)
-        device.load(0, common)
-        _originals[:] = [(preset, common, Original(device, device.arrays))]
-    device = _originals[0][2].copy()
+    device = _copy(Device, preset, [(0, common)])
     if start + size > common:
         device.load(common, start + size - common)
     return device
+
+
+def _copy(kind: type[Drive], preset: presets.Preset, extents: list[tuple[int, int]]) -> Drive:
+    """A drive that is loaded with these extents, one after the other; it shares what does not change with others of its kind."""
+    original = next((each[3] for each in _originals if each[:3] == (kind, preset, extents)), None)
+    if original is None:
+        device = kind(preset)
+        for extent in extents:
+            device.load(*extent)
+        original = Original(device, device.arrays)
+        _originals[:] = [*_originals[1 - _MOST :], (kind, preset, extents, original)]
+    copy: Drive = original.copy()
+    return copy
 
 
 #: A drive that a join is to run on.
@@ -242,3 +256,11 @@ class TimedDrive(Device):
         self.read_time += int(times[reads].sum())
         self.write_time += int(times[~reads].sum())
         return completions
+
+
+def timed_drives(drives: Sequence[presets.Preset], files: Sequence[HeapFile]) -> list[TimedDrive]:
+    """A drive a preset, fresh but for base relations that it holds, as `flashsim.execution.drivers.run` lays them out by default."""
+    volume = Volume([min(preset.capacity for preset in drives)])
+    placed = [volume.add(file) for file in files]
+    extents = [pair for each in placed for pair in zip(each.offsets.tolist(), each.lengths.tolist(), strict=True)]
+    return [_copy(TimedDrive, preset, extents) for preset in drives]
