@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,19 @@ import pandas as pd
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
-from flashsim.literature.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Runs, dual_write, job, of_readings, tpc_c, tpc_e
+from flashsim.literature.do2012.runs import (
+    DESIGNS,
+    DISKS,
+    LAST,
+    PUBLISHED,
+    Disks,
+    Runs,
+    dual_write,
+    job,
+    of_readings,
+    tpc_c,
+    tpc_e,
+)
 from flashsim.pools.setup import PoolResult, PoolSetup
 from flashsim.studies.judging.cells import difference, number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over
@@ -139,7 +150,7 @@ def _shown_c(runs: Runs) -> list[Section]:
 
 
 #: The sweep of `peak`; the working set is 63 % of the database, and equals the SSD at 222 GB.
-_SIZES, _SWEEP, _MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
+_SIZES, _SWEEP, MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
 
 
 def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
@@ -156,13 +167,13 @@ def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     gains = {size: runs.over(tpc_e(size, "dw", disks), tpc_e(size, "none", disks)) for size in _SWEEP}
-    others = [gain for size, gain in gains.items() if size != _MIDDLE]
-    words, above = f"the first, with {_MIDDLE} GB, above each", 1 + claim.limits["margin"]
-    return [statement("gains over the database's size", words, [gains[_MIDDLE], *others], lambda first, *all: first > above * max(all))]
+    others = [gain for size, gain in gains.items() if size != MIDDLE]
+    words, above = f"the first, with {MIDDLE} GB, above each", 1 + claim.limits["margin"]
+    return [statement("gains over the database's size", words, [gains[MIDDLE], *others], lambda first, *all: first > above * max(all))]
 
 
 def _clean_write(disks: Disks) -> list[PoolSetup]:
-    return [tpc_e(_MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
+    return [tpc_e(MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
 
 
 def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
@@ -191,9 +202,9 @@ def _shown_e(runs: Runs) -> list[Section]:
 
 def _traffic(runs: Runs) -> list[Section]:
     """Figure 3.9, and what the text says of it (3.4.3.2), in MB/s of 2^20 bytes."""
-    rows, frames, setup = [], list[pd.DataFrame](), tpc_e(_MIDDLE, "dw", PUBLISHED)
+    rows, frames, setup = [], list[pd.DataFrame](), tpc_e(MIDDLE, "dw", PUBLISHED)
     for disks in DISKS:
-        if (series := runs.series(tpc_e(_MIDDLE, "dw", disks))) is None:
+        if (series := runs.series(tpc_e(MIDDLE, "dw", disks))) is None:
             continue
         pages = {each: np.sum([series.counts[count] for count in counts], axis=0) for each, counts in _TRAFFIC.items()}
         moved = {each: count * 8 * KIB / MIB / series.seconds for each, count in pages.items()}
@@ -230,75 +241,6 @@ class _TpcE(Benchmark):
 def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:
     """On disks that serve the nearest first; a sharp checkpoint has as many writes outstanding as such a disk's queue holds."""
     return on_drives(setup.with_options(cleaners=32), settings, NEAREST_FIRST)
-
-
-#: Intervals of an hour, those before the first checkpoint of the long interval, and those until the SSD was full.
-_HOUR, _FIRST, _FULL = 10, 50, 100
-
-
-def _intervals(disks: Disks) -> list[PoolSetup]:
-    """DW and LC, each with a checkpoint every 40 minutes, and every 5 hours."""
-    changes: tuple[dict[str, Any], ...] = ({}, {"checkpoint": 5 * HOURS, "options": {"dirty_limit": 50}})
-    return [tpc_e(_MIDDLE, design, disks, time=14 * HOURS, **change) for design in ("dw", "lc") for change in changes]
-
-
-def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
-    series, margin = [runs.series(setup) for setup in _intervals(disks)], 1 + claim.limits["margin"]
-    first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
-    before, after = slice(_FIRST - _HOUR, _FIRST), slice(_FIRST, _FIRST + _HOUR)
-    compared = {
-        "DW, 40 minutes over 5 hours, in the first 10 hours": (0, early, 1, early),
-        "DW, 5 hours over 40 minutes, after that": (1, late, 0, late),
-        "LC, 5 hours over 40 minutes, in the first 5 hours": (3, first, 2, first),
-        "LC, 5 hours: the hour before the first checkpoint over the hour after it began": (3, before, 3, after),
-    }
-    cells = []
-    for name, (mine, part, other, its) in compared.items():
-        rates = [None if one is None else one.rate("transactions", when) for one, when in ((series[mine], part), (series[other], its))]
-        cells.append(statement(name, f"above {margin:g}", [ratio(*rates)], lambda value: value > margin))
-    return cells
-
-
-def _shown_intervals(runs: Runs) -> list[Section]:
-    dw, long_dw, lc, long_lc = _intervals(PUBLISHED)
-    names = ("every 40 minutes", "every 5 hours")
-    panels = {"DW": dict(zip(names, (dw, long_dw), strict=True)), "LC": dict(zip(names, (lc, long_lc), strict=True))}
-    return ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
-
-
-_SETUPS: dict[str, SetupOf] = {
-    "TPC-C, 2,000 warehouses": lambda design, disks: tpc_c(2000, design, disks),
-    "TPC-E, 230 GB": lambda design, disks: tpc_e(230, design, disks),
-}
-
-
-def _kinds(setup_of: SetupOf, design: str) -> list[PoolSetup]:
-    """A design without checkpoints, with sharp ones, and LC with fuzzy ones."""
-    setup = setup_of(design, PUBLISHED).with_options(checkpoint=40 * MINUTES)
-    return [setup.with_options(checkpoint=0), setup, *([setup.with_options(sharp=0)] if design == "lc" else [])]
-
-
-class _Kinds(Exhibit):
-    """The cost of checkpoints by design (3.2.3.3, 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [job(setup, settings) for setup_of in _SETUPS.values() for design in COMPARED for setup in _kinds(setup_of, design)]
-
-    def sections(self, results: Results) -> list[Section]:
-        """Transactions a second, and what is left of them."""
-        runs, rows = Runs(results), list[list[Entry]]()
-        for (benchmark, setup_of), design in product(_SETUPS.items(), COMPARED):
-            alone, sharp, fuzzy = (*map(runs.steady, _kinds(setup_of, design)), None)[:3]
-            if alone and sharp:
-                rows.append([benchmark, DESIGNS[design], alone, sharp, fuzzy, 100 * sharp / alone, 100 * fuzzy / alone if fuzzy else None])
-        header = ["benchmark", "design", "transactions/s without"]
-        header += ["with sharp ones", "with fuzzy ones", "left with sharp ones, %", "with fuzzy ones, %"]
-        text = (
-            "Means of the last two hours with a checkpoint every 40 minutes, disks as in table 3.1. Where nothing is newer on the SSD than "
-            "on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
-        )
-        return [Section("Sharp and fuzzy checkpoints", text, [Table(header, rows, "checkpoint-kinds", 1)], on_terminal=True)]
 
 
 #: Throughput is at its peak when it is at this share of the last two hours', in the mean over so many intervals of two minutes.
@@ -347,8 +289,6 @@ EXHIBITS: Mapping[str, Exhibit] = {
         },
         _shown_e,
     ),
-    "checkpoints": Benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
-    "sharp-and-fuzzy": _Kinds(),
     "filling": Benchmark(
         {"fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling)},
         _shown_filling,

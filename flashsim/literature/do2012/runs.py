@@ -42,8 +42,11 @@ PUBLISHED, FITTED = DISKS
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 #: Parts of the SSD's frames.
 PARTITIONS = {"partitions": 16}
+#: Table 3.1, but disks whose writes take next to no time.
+NO_WRITES = "3.1, writes in no time"
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
 RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,servers=18"}
+RATES[NO_WRITES] = "rates:read=1015,write=210000,further=26370,servers=8"
 
 
 def writing(dirty_limit: int) -> dict[str, int]:

@@ -53,8 +53,9 @@ _WITH_K = [
     )
 ]
 _METHODS, _THETA = (BASIC, *STRATEGIES), (0.5, 1.0, 1.5, 2.0)
-#: Runs near the crossings, and on how many tables and coins.
+#: Runs near the crossings, and where two strategies are next to equal; and on how many tables and coins.
 _SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("original", 0.2), Setup("graph-based", 0.5)], range(3)
+_SPREAD += [Setup(method, selectivity) for selectivity in (0.005, 0.01) for method in ("page-based", "graph-based")]
 #: Other tables by name: the header, and rows with their labels, setups and coins.
 _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, int]]]]]] = {
     "sensitivity-k": (
@@ -112,7 +113,7 @@ def sections(results: Results) -> list[Section]:
     for name, (columns, labelled) in _OTHERS.items():
         runs = [(labels, (results.get(_with_coin(*each, results.settings)) for each in row)) for labels, row in labelled]
         seconds = [[*labels, *(run["seconds"] if run else None for run in row)] for labels, row in runs]
-        tables.append(Table(columns, seconds, name, digits=3))
+        tables.append(Table(columns, seconds, name, digits=4))
     readings = Section(TITLE, text, [Table(header, rows, "sensitivity", digits=1)])
     return [readings, Section("What k, memory, skew and chance change", others_text, tables)]
 

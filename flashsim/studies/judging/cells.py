@@ -21,6 +21,8 @@ import numpy as np
 
 from flashsim.studies.presentation.tables import Entry
 
+#: Share by which a published number must differ from the one before it to be a change.
+CHANGE = 0.02
 #: The value of what was looked for in runs and is not there, such as a crossing.
 NONE = nan
 
@@ -180,6 +182,41 @@ def rising(margin: float) -> Callable[..., bool]:
 def falling(margin: float) -> Callable[..., bool]:
     """True if no value is above the previous one, and the last is below the first by more than a share of it."""
     return lambda *values: all(before >= after for before, after in pairwise(values)) and values[-1] * (1 + margin) < values[0]
+
+
+def changes(cells: Sequence[Cell]) -> tuple[int, int]:
+    """How many published numbers differ from the one before in their row by more than `CHANGE`, and how many values change as they do.
+
+    Examples
+    --------
+    >>> changes([number("a", 1.0, 1.5, 0.1), number("b", 2.0, 1.6, 0.1), number("c", 2.01, 1.0, 0.1), number("d", 1.0, 1.1, 0.1)])
+    (2, 1)
+    """
+    counted = [(after / before - 1, its / our - 1) for row in _rows(cells) for (before, our), (after, its) in pairwise(row)]
+    large = [pair for pair in counted if abs(pair[0]) > CHANGE]
+    return len(large), sum(published * ours > 0 for published, ours in large)
+
+
+def residual(cells: Sequence[Cell]) -> float | None:
+    """Share of the published numbers' variation in their rows that is left if a row's values are multiplied by the best constant.
+
+    It is one of squares of logarithms, and 1 for values that are constant; None where published numbers do not vary.
+    """
+    rows = [np.log(np.array(row)) for row in _rows(cells)]
+    left, total = (sum(float(np.square(each - each.mean()).sum()) for each in parts) for parts in (
+        [row[:, 1] - row[:, 0] for row in rows], [row[:, 0] for row in rows],
+    ))  # fmt: skip
+    return left / total if total else None
+
+
+def _rows(cells: Sequence[Cell]) -> list[list[tuple[float, float]]]:
+    """Published numbers, those that nothing was solved from if there are any, and values, by row, in order; both above 0."""
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for cell in [cell for cell in cells if cell.is_number and not cell.calibrates] or cells:
+        published, value = cell.published, cell.values[0]
+        if not cell.points and isinstance(published, (int, float)) and value is not None and min(published, value) > 0:
+            rows.setdefault(cell.row, []).append((published, value))
+    return list(rows.values())
 
 
 def null_cells(cells: Sequence[Cell], model: str) -> list[Cell]:

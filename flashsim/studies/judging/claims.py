@@ -11,7 +11,7 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from flashsim.studies.judging.cells import Cell, null_cells, number
+from flashsim.studies.judging.cells import Cell, changes, null_cells, number, residual
 
 
 class Verdict(Enum):
@@ -218,6 +218,16 @@ class Judgement:
             return None
         return _skill(self._own, self._own_null)
 
+    @cached_property
+    def beyond_null(self) -> dict[str, Any] | None:
+        """What a constant cannot get: changes from one published number to the next (`cells.changes`) and what is left (`cells.residual`).
+
+        None where a row has no two numbers that differ.
+        """
+        if self.verdict is Verdict.NOT_ATTEMPTED or not (counted := changes(self._own))[0]:
+            return None
+        return {"changes": counted[0], "right": counted[1], "null_right": changes(self._own_null)[1], "residual": residual(self._own)}
+
     @property
     def published(self) -> str:
         """Published values in a line."""
@@ -267,12 +277,18 @@ class Judgement:
             case Verdict.CONSISTENT:
                 if not self.claim.simulated:
                     return "no simulator has a part in it"
-                return f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
+                reason = f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
+                return f"{reason}{self._beyond_in_words()}"
             case Verdict.FITTED:
                 return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)
             case Verdict.NOT_ATTEMPTED if missing:
                 return f"not measured at this scale: {'; '.join(missing)}"
         return ""
+
+    def _beyond_in_words(self) -> str:
+        if not (beyond := self.beyond_null):
+            return ""
+        return f"; of {beyond['changes']} changes between published numbers the runs have {beyond['right']}, it has {beyond['null_right']}"
 
     def _is_miniature(self, scale: float) -> bool:
         return self.claim.scaled and scale != 1
@@ -293,6 +309,7 @@ class Judgement:
             **vars(self.tally),
             "null": self.null,
             "skill": self.skill,
+            "beyond_null": self.beyond_null,
             "variants": {name: verdict.value for name, verdict in self.variants.items()},
             "fitted_to": {parameter.name: dict(parameter.solved_from) for parameter in claim.rests_on},
             "changes": list(claim.changes),

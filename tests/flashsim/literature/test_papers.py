@@ -15,7 +15,7 @@ from flashsim.core.errors import DamagedFileError
 from flashsim.device import presets
 from flashsim.literature import base as papers
 from flashsim.literature.base import Exhibit, Paper
-from flashsim.studies.judging.cells import NONE, Cell, falling, less, null_cells, number, rising, statement
+from flashsim.studies.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 
@@ -141,6 +141,19 @@ def test_what_is_no_nearer_than_its_null_model_has_no_skill() -> None:
     above = claim(null="constant", median=0.19)
     assert Judgement(above, near).skill == pytest.approx(1 - (0.005 + 0.00333) / (0.2), abs=0.2)
     assert Judgement(claim(null="constant"), far).skill < 0.01  # type: ignore[operator]
+
+
+def test_changes_and_the_residual_are_what_a_constant_cannot_get() -> None:
+    pairs = ((1.0, 2.0), (2.0, 4.1), (2.01, 1.0), (1.0, 0.9))  # the third differs too little
+    judged = Judgement(claim(null="constant"), [*numbers(*pairs, row="one"), *numbers((9.0, 1.0), row="two")])
+    assert changes(judged.cells) == (2, 2) and judged.beyond_null is not None
+    assert (judged.beyond_null["changes"], judged.beyond_null["right"], judged.beyond_null["null_right"]) == (2, 2, 0)
+    turned = numbers((1.0, 2.0), (2.0, 1.0), (1.0, 2.0))
+    assert changes(turned) == (2, 0) and residual(turned) == pytest.approx(4)
+    assert residual(numbers((1.0, 3.0), (2.0, 6.0))) == pytest.approx(0) and residual(numbers((1.0, 5.0), (2.0, 5.0))) == pytest.approx(1)
+    fitted = [replace(cell, calibrates=cell.name == "b") for cell in numbers((1.0, 1.0), (9.0, 2.0), (1.5, 1.4))]
+    assert changes(fitted) == (1, 1)
+    assert Judgement(claim(), numbers((1.0, 1.0))).beyond_null is None and residual(numbers((1.0, 1.0))) is None
 
 
 def test_null_models_are_the_best_constant_of_a_row_and_a_line_through_what_calibrates() -> None:
