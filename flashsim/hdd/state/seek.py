@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +24,13 @@ def seek_curve(parameters: DriveDescription) -> Integers:
     elif parameters.seek_formula:
         curve = two_part_curve(parameters.cylinders, parameters.seek_formula[0])
     else:
-        curve = lee_curve(parameters.cylinders, parameters.seek_single, parameters.seek_average, parameters.seek_full)
+        curve = lee_curve(parameters.cylinders, parameters.seek_single, parameters.seek_average, parameters.seek_full).copy()
     first = np.array([row[0] for row in parameters.seek_first[: parameters.cylinders - 1]], np.float64)
     curve[1 : 1 + len(first)] = np.rint(first * MILLISECONDS)
     return curve
 
 
+@lru_cache(maxsize=4)
 def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
     """Seek times by distance.
 

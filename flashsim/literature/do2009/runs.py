@@ -101,8 +101,14 @@ def join_setting(setup: Setup, scale: float) -> JoinSetting:
 
 def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, HeapFile], JoinSetting]:
     """The relations' heap files and how the join runs."""
-    pair = relations(scale, seed)
-    return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), join_setting(setup, scale)
+    return heap_files(scale, seed, setup.page_size)[0], join_setting(setup, scale)
+
+
+@lru_cache(maxsize=1)
+def heap_files(scale: float, seed: int, page_size: int) -> tuple[tuple[HeapFile, HeapFile], list[int]]:
+    """Both relations' heap files, and the pages that temporaries for all of each take."""
+    r, s = relations(scale, seed)
+    return (lay_out(r, page_size), lay_out(s, page_size)), [heap_file(relation, page_size).pages for relation in (r, s)]
 
 
 def large_pages(page_size: int, scale: float = 1.0) -> tuple[int, int]:
@@ -160,6 +166,6 @@ def run_join(
     measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]
     return {
         "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},
-        "pages": [*pages, *(heap_file(file.relation, page_size).pages for file in files)],
+        "pages": [*pages, *heap_files(scale, seed, page_size)[1]],
         "work": {str(kind): count for kind, count in result.runs[0].total().work.items()},
     }
