@@ -26,7 +26,7 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
-from flashsim.studies.runs.drives import DriveInUse, timed_drives
+from flashsim.studies.runs.drives import DriveInUse, TimedDrive
 from flashsim.studies.runs.jobs import Job, Settings
 from models.allocation.grace_hash import grace_hash
 
@@ -112,8 +112,8 @@ def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Ma
 
 def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
     file, cpu = orders(scale, seed), cpus.load(CPU)
-    timed = dict(zip(drives, timed_drives(list(drives.values()), [file]), strict=True))
-    machines = [Machine([drive], cpu, name=name, full=True) for name, drive in timed.items()]
+    timed = {name: TimedDrive(preset) for name, preset in drives.items()}
+    machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
     by_drive: dict[str, Any] = {}
     for cost in run(lambda: algorithm_of(setup, file, in_series=True), [file], machines):
         total, drive = cost.total(), timed[cost.machine]
