@@ -19,7 +19,7 @@ from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.kernel import compiled, pointer_to
+from flashsim.core.kernel import address_of, compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.records import VECTOR
 
@@ -101,6 +101,11 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
 def vector_of(functions: Sequence[Any]) -> Policies:
     """Compiled functions as kernels take them."""
     return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
+
+
+def called_at(*functions: Any) -> Policies:
+    """Functions of `flashsim.core.kernel.kernel_of` as kernels take them; without one, a place that nothing is called by."""
+    return np.array([address_of(each) for each in functions] or [0]) if compiled() else functions
 
 
 def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:

@@ -126,7 +126,7 @@ def take_held(state: State, outbox: Integers, client: int, page: int, flags: int
         each = entry % pages.FROM_THE_SSD
         of_this = flags if each == page else others
         if entry >= pages.FROM_THE_SSD:
-            pages.served(state, each, of_this)
+            pages.served(state, outbox, each, of_this)
         else:
             pages.fetched(state, outbox, each, of_this)
     sys.clients[client, at.HOLDING] = 0
@@ -180,6 +180,13 @@ def refer_next(state: State, outbox: Integers, client: int) -> int:
     if mine[at.AT] == 0:
         note(sys, counted.REFERENCES)
         mine[at.AT] = 1
+    return refer_page(state, outbox, client, page, marks)
+
+
+@lean_kernel
+def refer_page(state: State, outbox: Integers, client: int, page: int, marks: int) -> int:
+    """Let a client refer to a page; how it goes on if it must wait, or -1."""
+    sys = at.tables_of(state)[0]
     flags = sys.memory.pages[page, FLAGS]
     if flags & PINNED or (not flags & RESIDENT and pages.is_on_its_way_out(sys, page)):
         line_up(sys, sys.ext.pages[page], ssd.FIRST_WAITING, ssd.LAST_WAITING, client)
@@ -211,15 +218,19 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
             mine[at.STATE] = at.REFER
         elif next_step in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
             row = mine[at.REFERENCE]
-            marks = sys.references[row, work.MARKS]
-            flags = FOR_UPDATE if marks & work.WRITES else 0
-            page = sys.references[row, work.FIRST] + FIRST_PAGE
             if next_step == at.SCANNED:
                 take_held(state, outbox, client, 0, 0, SEQUENTIAL)
                 mine[at.STATE] = at.REFER
+            elif mine[at.UNDOING]:
+                take_held(state, outbox, client, mine[at.UNDOING], 0, ALONGSIDE)
+                at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
+                mine[at.STATE] = at.ABORTING
             else:
-                take_held(state, outbox, client, page, flags, ALONGSIDE)
-                finish_reference(sys, mine, page, marks)
+                marks = sys.references[row, work.MARKS]
+                page = sys.references[row, work.FIRST] + FIRST_PAGE
+                take_held(state, outbox, client, page, FOR_UPDATE if marks & work.WRITES else 0, ALONGSIDE)
+                if finish_reference(state, outbox, client, page, marks):
+                    return
         elif next_step == at.REFER:
             if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
                 mine[at.STATE] = at.WORKED
@@ -233,10 +244,27 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
                 return
             row = mine[at.REFERENCE]
             marks = sys.references[row, work.MARKS]
-            finish_reference(sys, mine, sys.references[row, work.FIRST] + FIRST_PAGE, marks)
+            if finish_reference(state, outbox, client, sys.references[row, work.FIRST] + FIRST_PAGE, marks):
+                return
+        elif next_step == at.ABORTING:
+            mine[at.UNDOING] = at.log_of(sys.log[0])(state, outbox, at.UNDO_PAGE, client, 0)
+            if mine[at.UNDOING] == 0:
+                mine[at.STATE] = at.COMMITTED
+                continue
+            then = refer_page(state, outbox, client, mine[at.UNDOING], 0)
+            if then >= 0:
+                mine[at.STATE] = at.ABORTING if then == at.REFER else then
+                return
+            at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
         elif next_step == at.WORKED:
             mine[at.STATE] = at.COMMITTED
-            if numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
+            if numbers[at.LOGGED]:
+                then = at.log_of(sys.log[0])(state, outbox, at.END, client, 0)
+                if then == at.UNDO:
+                    mine[at.STATE] = at.ABORTING
+                elif then == at.WAIT:
+                    return
+            elif numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
                 commit(state, outbox, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
                 return
         else:
@@ -251,11 +279,17 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
 
 
 @inlined_kernel
-def finish_reference(sys: at.Tables, mine: Integers, page: int, marks: int) -> None:
-    if marks & (work.WRITES | work.CREATES):
-        pages.modify(sys, page)
+def finish_reference(state: State, outbox: Integers, client: int, page: int, marks: int) -> bool:
+    """A client has its page; returns True if it must wait until a change of the SSD's frame table is hardened."""
+    sys = at.tables_of(state)[0]
+    mine = sys.clients[client]
     if marks & work.WRITES:
         mine[at.WRITTEN] += 1
     mine[at.REFERENCE] += 1
     mine[at.AT] = 0
     mine[at.STATE] = at.REFER
+    if marks & (work.WRITES | work.CREATES):
+        if sys.numbers[at.LOGGED]:
+            return at.log_of(sys.log[0])(state, outbox, at.CHANGE, client, page) == at.WAIT
+        pages.modify(sys, page)
+    return False

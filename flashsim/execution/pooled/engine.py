@@ -40,6 +40,8 @@ def clean(state: State, outbox: Integers, number: int) -> None:
         sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
         for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
             manager.cleaned(ext, page)
+            if sys.numbers[at.LOGGED]:
+                at.log_of(sys.log[0])(state, outbox, at.CLEANED, page, 0)
             moves.release(state, page)
         moves.check_flushed(sys)
     mine[at.STATE] = at.LOOK
@@ -80,6 +82,24 @@ def run_to_clean(state: State) -> tuple[int, int]:
 def checkpoint(state: State, outbox: Integers) -> None:
     """Let the checkpointer do what it does until it must wait."""
     sys = at.tables_of(state)[0]
+    numbers = sys.numbers
+    if numbers[at.LOGGED]:
+        then = at.log_of(sys.log[0])(state, outbox, at.CHECKPOINT, 0, 0)
+        if then == at.WRITE_PAGES and write_dirty(state, outbox):
+            then = at.log_of(sys.log[0])(state, outbox, at.CHECKPOINT, 1, 0)
+        if then != at.GO_ON:
+            return
+    elif not write_dirty(state, outbox):
+        return
+    note(sys, counted.CHECKPOINTS)
+    sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]] = numbers[at.CAUSE]
+    numbers[at.CHECKPOINTS_AT] = numbers[at.NOW] + numbers[at.CHECKPOINT_EVERY]
+
+
+@lean_kernel
+def write_dirty(state: State, outbox: Integers) -> bool:
+    """Write a checkpoint's pages; True once all of them are on disk."""
+    sys = at.tables_of(state)[0]
     numbers, pages = sys.numbers, sys.memory.pages
     behind = sys.ext.pages.shape[0]
     while numbers[at.CHECKPOINT_ROW] < behind:
@@ -99,16 +119,14 @@ def checkpoint(state: State, outbox: Integers) -> None:
                 row += 1
         numbers[at.CHECKPOINT_ROW] = row
         if numbers[at.CHECKPOINT_PENDING]:
-            return
+            return False
     if sys.ext.numbers[ssd.CHECKPOINT] and sys.ext.numbers[ssd.NEWER_FRAMES]:
         numbers[at.FLUSHING] = 1
         while numbers[at.SLEEPING]:
             moves.rouse(sys)
-        return
+        return False
     sys.ext.numbers[ssd.CHECKPOINT] = 0
-    note(sys, counted.CHECKPOINTS)
-    sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]] = numbers[at.CAUSE]
-    numbers[at.CHECKPOINTS_AT] = numbers[at.NOW] + numbers[at.CHECKPOINT_EVERY]
+    return True
 
 
 @lean_kernel
@@ -116,20 +134,32 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
     sys = at.tables_of(state)[0]
     numbers = sys.numbers
     who, page, count, hold = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
-    give_slot(sys, slot)
     numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
+    if not numbers[at.LOGGED]:
+        give_slot(sys, slot)
     if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.requests.shape[0]:
         sys.requests[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
+    if numbers[at.LOGGED]:
+        at.log_of(sys.log[0])(state, outbox, at.COMPLETION, slot, device)
+        give_slot(sys, slot)
     if hold == at.DISK_PAGES:
         moves.end_write(state, outbox, page, count)
     clients = numbers[at.CLIENTS]
-    if who == at.THE_LOG:
+    if who == at.BOOT_PAGE:
+        checkpoint(state, outbox)
+    elif who == at.THE_LOG and not numbers[at.LOGGED]:
         logged(state, outbox)
+    elif who <= at.TABLE_SECTOR or who == at.THE_LOG:
+        return
     elif who < 0:
         moves.written(state, page, count, hold)
-        if who == at.FLUSHED:
+        if numbers[at.LOGGED]:
+            at.log_of(sys.log[0])(state, outbox, at.WRITES_OVER, page, count)
+        if who == at.BACKGROUND:
+            at.log_of(sys.log[0])(state, outbox, at.TIMER, 1, 0)
+        elif who == at.FLUSHED:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:
                 get_ready(sys, clients + numbers[at.CLEANERS])
@@ -174,13 +204,16 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     elif numbers[at.CHECKPOINTS_AT] <= now:
         numbers[at.CHECKPOINTS_AT] = NEVER
         numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
-        numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
-        sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
+        if not numbers[at.LOGGED]:
+            numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
+            sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
         checkpoint(state, outbox)
+    elif min(numbers[at.FLUSHER_AT], numbers[at.WRITER_AT]) <= now:
+        at.log_of(sys.log[0])(state, outbox, at.TIMER, 0, 0)
     is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
     if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
         pause(outbox)
     if numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
         return now
-    following = min(numbers[at.CHECKPOINTS_AT], sys.thinkers[0, 0]) if numbers[at.THINKING] > 0 else numbers[at.CHECKPOINTS_AT]
-    return int(following)
+    following = min(numbers[at.CHECKPOINTS_AT], numbers[at.FLUSHER_AT], numbers[at.WRITER_AT])
+    return int(min(following, sys.thinkers[0, 0]) if numbers[at.THINKING] > 0 else following)

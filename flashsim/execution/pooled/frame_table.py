@@ -1,18 +1,18 @@
 """The frame table of an SSD that is warm after a restart: what may be hardened of it, and how a restart design hardens it."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import simpy
 
 from flashsim.core.host_specification import delay
-from flashsim.execution.pooled.log_writer import LogWriter
+from flashsim.execution.pooled.log_writer import LogWriter, Waits
 from flashsim.execution.pooled.logging_design import IN_A_SECTOR, Logging
-from flashsim.execution.pooled.specification import Process
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Write
-from flashsim.storage.log.records import FREE_ENTRY, Entry, Record
-from flashsim.storage.log.recovery import CLEANED, IN_LOG, IN_LOG_AT_ONCE, IN_TABLE, REPLACED, WRITTEN
+from flashsim.storage.log.records import FREE, FREE_ENTRY, Entry, Record
+from flashsim.storage.log.recovery import CLEANED, IN_LOG, IN_LOG_AT_ONCE, IN_TABLE, MODIFIED, REPLACED, WRITTEN
 
 #: Sends a write to the SSD: the write, the first sector of the table and how many, and what follows when it has completed.
 SendSectors = Callable[[Write, int, int, Callable[[], object]], object]
@@ -24,113 +24,156 @@ _FLUSHER = (1 << 40) + 1
 _HURRY = 8
 
 
+class Hardening(NamedTuple):
+    """What has to be durable: a record of the log, 0 for none, and a write of the sector that has a frame's entry, by its number."""
+
+    lsn: int = 0
+    frame: int = 0
+    write: int = 0
+
+
+class _Sector:
+    """Writes of a sector of the table that began, that were wanted, and that ended."""
+
+    begun = wanted = ended = 0
+
+
 class FrameTable:
     """Entries as they may be hardened: a frame that is being written is free.
 
     Parameters
     ----------
+    env
+        The clock.
     logging
         Which restart design hardens it, and how.
     frames
         Frames of the SSD.
-    log
-        The log, for designs that harden by its records.
+    log, waits
+        The log, for designs that harden by its records; what waits for entries.
     send
         How sectors of the table's file are written.
     in_use
         Whether a frame is being read or written: the flusher leaves what the file has of it.
     """
 
-    def __init__(self, logging: Logging, frames: int, log: LogWriter, send: SendSectors, in_use: Callable[[int], bool]) -> None:
-        self.logging, self.frames, self.log, self._send, self._in_use = logging, frames, log, send, in_use
-        self.env, self.restart = log.env, logging.restart
+    def __init__(
+        self,
+        env: simpy.Environment,
+        logging: Logging,
+        frames: int,
+        log: LogWriter,
+        waits: Waits,
+        send: SendSectors,
+        in_use: Callable[[int], bool],
+    ) -> None:
+        self.env, self.logging, self.frames, self.log, self._waits = env, logging, frames, log, waits
+        self._send, self._in_use, self.restart = send, in_use, logging.restart
         self.entries: dict[int, Entry] = {}
-        #: Records of the updates that freed frames, by frame, and writes of entries, by frame.
+        self._frame_of: dict[int, int] = {}
+        #: Records of the updates that freed frames, and the last hardening of frames in the table and of pages.
         self._freed: dict[int, int] = {}
-        self._written: dict[int, simpy.Event] = {}
-        self._waits: dict[int, list[simpy.Event]] = {}
-        self._outstanding: set[int] = set()
-        self._passes = self._chunk = 0
-        self._pass_waits: list[tuple[int, simpy.Event]] = []
+        self._written: dict[int, Hardening] = {}
+        self._of_page: dict[int, Hardening] = {}
+        self._sectors: dict[int, _Sector] = {}
+        #: Whole passes of the flusher, and up to which one somebody waits.
+        self.passes = self._awaited = self._chunk = 0
 
     def entry(self, frame: int) -> Entry:
         return self.entries.get(frame, FREE_ENTRY)
 
-    def frame_of(self, page: int) -> int | None:
-        """The frame whose entry has a page."""
-        return next((frame for frame, entry in self.entries.items() if entry.state and entry.page == page), None)
+    def set(self, frame: int, entry: Entry) -> None:
+        """Change a frame's entry."""
+        page = self.entry(frame).page
+        if self._frame_of.get(page) == frame:
+            del self._frame_of[page]
+        self.entries[frame] = entry
+        if entry.state != FREE:
+            self._frame_of[entry.page] = frame
 
-    def free(self, frame: int, lsn: int) -> None:
-        """A frame's page is modified by a record of the log."""
-        self.entries[frame] = FREE_ENTRY
-        self._freed[frame] = lsn
+    def is_durable(self, hardening: Hardening) -> bool:
+        """True if what a hardening says has happened."""
+        return hardening.lsn < self.log.end and (
+            not hardening.write or self._sectors[hardening.frame // IN_A_SECTOR].ended >= hardening.write
+        )
 
-    def before_reuse(self, frame: int) -> list[simpy.Event]:
-        """What has to happen before a frame is overwritten: that its page left it is hardened."""
-        by_log = self.log.to(self._freed.get(frame, 0)) if IN_LOG_AT_ONCE in self.restart.hardens.values() else []
-        return by_log + ([self._written[frame]] if frame in self._written else [])
+    def is_page_hardened(self, page: int) -> bool:
+        """True if the changes of entries are hardened that updates of a page caused."""
+        return self.is_durable(self._of_page.get(page, Hardening()))
 
-    def harden(self, change: int, frame: int) -> list[simpy.Event]:
-        """Harden a change of an entry as the restart design wants it; what has to happen until it is, if anybody waits for that."""
+    def invalidate(self, page: int, lsn: int) -> None:
+        """Free the frame that has a page, if any has: a record modifies the page in memory."""
+        if (frame := self._frame_of.get(page)) is not None:
+            self.set(frame, FREE_ENTRY)
+            self._freed[frame] = lsn
+            self._of_page[page] = self.harden(MODIFIED, frame)
+
+    def is_reusable(self, frame: int) -> Callable[[], bool]:
+        """Whether that its page left a frame is hardened, so that the frame may be overwritten."""
+        by_log = self.log.want(self._freed.get(frame, 0)) if IN_LOG_AT_ONCE in self.restart.hardens.values() else 0
+        written = self._written.get(frame, Hardening())
+        return lambda: by_log < self.log.end and self.is_durable(written)
+
+    def harden(self, change: int, frame: int) -> Hardening:
+        """Harden a change of an entry as the restart design wants it; what has to happen until it is, if anybody is to wait for that."""
         how = self.restart.hardens.get(change)
         if how == IN_TABLE:
             self._written[frame] = self._write_entry(frame)
-            return [self._written[frame]]
+            return self._written[frame]
         if how in (IN_LOG, IN_LOG_AT_ONCE):
             entries = (self.entries[frame],) if change == WRITTEN else ()
             lsn = self.log.append(Record(_KINDS[change], frame=frame, entries=entries))
-            return self.log.to(lsn) if how == IN_LOG_AT_ONCE else []
-        return []
+            return Hardening(self.log.want(lsn)) if how == IN_LOG_AT_ONCE else Hardening()
+        return Hardening()
 
-    def _write_entry(self, frame: int) -> simpy.Event:
+    def _write_entry(self, frame: int) -> Hardening:
         """Have the sector of an entry written, after a write of it that is outstanding."""
-        sector, event = frame // IN_A_SECTOR, self.env.event()
-        self._waits.setdefault(sector, []).append(event)
-        if sector not in self._outstanding:
-            self._write_sector(sector)
-        return event
+        sector = self._sectors.setdefault(frame // IN_A_SECTOR, _Sector())
+        sector.wanted = sector.begun + 1
+        if sector.begun == sector.ended:
+            self._write_sector(frame // IN_A_SECTOR, sector)
+        return Hardening(frame=frame, write=sector.wanted)
 
-    def _write_sector(self, sector: int) -> None:
-        events, self._waits[sector] = self._waits[sector], []
-        self._outstanding.add(sector)
+    def _write_sector(self, number: int, sector: _Sector) -> None:
+        sector.begun += 1
 
         def written() -> None:
-            self._outstanding.discard(sector)
-            for event in events:
-                event.succeed()
-            if self._waits[sector]:
-                self._write_sector(sector)
+            sector.ended += 1
+            self._waits.check()
+            if sector.wanted > sector.begun == sector.ended:
+                self._write_sector(number, sector)
 
-        frames = range(sector * IN_A_SECTOR, min(self.frames, (sector + 1) * IN_A_SECTOR))
+        frames = range(number * IN_A_SECTOR, min(self.frames, (number + 1) * IN_A_SECTOR))
         self._write([(frame, self.entry(frame)) for frame in frames], frames, written)
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
         first = frames.start // IN_A_SECTOR
         self._send(Write(survives.TABLE, tuple(items)), first, -(-frames.stop // IN_A_SECTOR) - first, written)
 
-    def flusher(self) -> Process:
+    def flush_after(self, pause: int) -> None:
         """Write the table chunk by chunk, again and again (Do, 2012, figure 4.6)."""
-        chunk = self.logging.chunk
-        while True:
-            frames = range(self._chunk * chunk, min(self.frames, (self._chunk + 1) * chunk))
-            hardened, done = len(self.log.records), self.env.event()
-            items = [(frame, self.entry(frame)._replace(hardened=hardened)) for frame in frames if not self._in_use(frame)]
-            self._write(items, frames, done.succeed)
-            yield done
-            self._chunk += 1
-            if self._chunk * chunk >= self.frames:
-                self._chunk, self._passes = 0, self._passes + 1
-                ready = [event for passes, event in self._pass_waits if passes <= self._passes]
-                self._pass_waits = [(passes, event) for passes, event in self._pass_waits if passes > self._passes]
-                for event in ready:
-                    event.succeed()
-            yield delay(self.env, max(1, self.logging.pause // (_HURRY if self._pass_waits else 1)), _FLUSHER)
+        event = delay(self.env, pause, _FLUSHER)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self._flush())
 
-    def complete_pass(self) -> simpy.Event:
-        """The end of the first pass that begins from now on."""
-        event = self.env.event()
-        self._pass_waits.append((self._passes + (2 if self._chunk else 1), event))
-        return event
+    def _flush(self) -> None:
+        chunk = self.logging.chunk
+        frames = range(self._chunk * chunk, min(self.frames, (self._chunk + 1) * chunk))
+        hardened = len(self.log.records)
+        items = [(frame, self.entry(frame)._replace(hardened=hardened)) for frame in frames if not self._in_use(frame)]
+        self._write(items, frames, self._flushed)
+
+    def _flushed(self) -> None:
+        self._chunk += 1
+        if self._chunk * self.logging.chunk >= self.frames:
+            self._chunk, self.passes = 0, self.passes + 1
+            self._waits.check()
+        self.flush_after(max(1, self.logging.pause // (_HURRY if self._awaited > self.passes else 1)))
+
+    def complete_pass(self) -> int:
+        """The pass, by number, that begins from now on, first of all."""
+        self._awaited = self.passes + (2 if self._chunk else 1)
+        return self._awaited
 
     def append_all(self) -> None:
         """Append records of all entries to the log."""

@@ -1,12 +1,9 @@
-"""The log's writer: records are written all together, those that came meanwhile right after."""
+"""The log's writer: records are written block after block, together with those that came meanwhile."""
 
 from collections.abc import Callable
 
-import simpy
-
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import SECTOR
-from flashsim.execution.pooled.logging_design import RECORD
+from flashsim.execution.pooled.logging_design import LOG_BLOCK, length_of, log_full
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import LOST, Record
@@ -15,81 +12,99 @@ from flashsim.storage.log.records import LOST, Record
 Send = Callable[[Write, int, int, Callable[[], None]], object]
 
 
+class Waits:
+    """What waits until records or entries of the frame table are durable, first come, first served."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Callable[[], bool], Callable[[], object]]] = []
+
+    def after(self, is_durable: Callable[[], bool], begin: Callable[[], object]) -> None:
+        """Begin something once what it needs is durable."""
+        if is_durable():
+            begin()
+        else:
+            self._waiting.append((is_durable, begin))
+
+    def check(self) -> None:
+        """Begin what need not wait any longer, after something became durable."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            self.after(*each)
+
+
 class LogWriter:
     """The log in memory and its writer.
 
     Parameters
     ----------
-    env
-        The clock.
     send
-        How the log's device is written; None: there is none, and records are durable as soon as that is asked for.
+        How the log's device is written; None: there is none, and records are durable as soon as that is wanted.
     room
         Bytes of the device; the log goes round them behind the first sector, which holds the boot page.
     durable
         What survives a crash, and with it the oldest record that recovery may need.
+    waits
+        What waits for records.
 
     Raises
     ------
-    InvalidParameterError
+    FlashsimError
         In the midst of a run: the records that recovery may need do not fit in the device.
     """
 
-    def __init__(self, env: simpy.Environment, send: Send | None, room: int, durable: Durable) -> None:
-        self.env, self._send, self._room, self._durable = env, send, room, durable
+    def __init__(self, send: Send | None, room: int, durable: Durable, waits: Waits) -> None:
+        self._send, self._room, self._durable, self._waits = send, room, durable, waits
         self.records: list[Record] = []
+        #: Bytes of the log before each record, and behind the last one.
+        self._places = [0]
         #: The first record that is not durable.
         self.end = 1
-        self._offset, self._is_writing = SECTOR, False
-        self._waits: list[tuple[int, simpy.Event]] = []
+        self._offset, self._is_writing, self._wanted = SECTOR, False, 0
 
     def resume(self, durable: Durable) -> None:
         """Go on behind durable records."""
-        self.records = [durable.log.get(lsn, LOST) for lsn in range(1, durable.end)]
-        self._durable, self.end = durable, len(self.records) + 1
+        self._durable = durable
+        for lsn in range(1, durable.end):
+            self.append(durable.log.get(lsn, LOST))
+        self.end = len(self.records) + 1
 
     def append(self, record: Record) -> int:
         """Add a record to the end of the log in memory; returns its number."""
         self.records.append(record)
+        self._places.append(self._places[-1] + length_of(record))
         return len(self.records)
 
-    def to(self, lsn: int) -> list[simpy.Event]:
-        """Events after which a record is durable; none if it is."""
-        if lsn < self.end:
-            return []
-        if self._send is None:
-            write = self._new_records()
-            self._durable.apply(write)
-            self.end += len(write.items)
-            return []
-        event = self.env.event()
-        self._waits.append((lsn, event))
-        if not self._is_writing:
-            self._write(self._send)
-        return [event]
+    def want(self, lsn: int) -> int:
+        """Have a record made durable, if it is not; returns its number."""
+        if lsn >= self.end:
+            self._wanted = max(self._wanted, lsn)
+            if self._send is None:
+                self._durable.apply(self._new_records(len(self.records) + 1))
+                self.end = len(self.records) + 1
+            elif not self._is_writing:
+                self._write(self._send)
+        return lsn
 
-    def _new_records(self) -> Write:
-        return Write(survives.LOG, tuple(enumerate(self.records[self.end - 1 :], self.end)))
+    def _new_records(self, behind: int) -> Write:
+        return Write(survives.LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
 
     def _write(self, send: Send) -> None:
-        write, self._is_writing = self._new_records(), True
-        needed = SECTOR + (len(self.records) + 1 - self._durable.first) * RECORD
+        behind, begin = self.end + 1, self._places[self.end - 1]
+        while behind <= len(self.records) and self._places[behind] - begin <= LOG_BLOCK:
+            behind += 1
+        write, self._is_writing = self._new_records(behind), True
+        needed = SECTOR + self._places[-1] - self._places[self._durable.first - 1]
         if needed > self._room:
-            bound = f"records that recovery may need take {needed} B; checkpoint more often"
-            raise InvalidParameterError("log", f"{self._room} B", bound)
-        length = -(-len(write.items) * RECORD // SECTOR) * SECTOR
+            raise log_full(self._room, needed)
+        length = -(-(self._places[behind - 1] - begin) // SECTOR) * SECTOR
         if self._offset + length > self._room:
             self._offset = SECTOR
         offset, self._offset = self._offset, self._offset + length
 
         def written() -> None:
-            self.end += len(write.items)
-            self._is_writing = False
-            ready = [event for lsn, event in self._waits if lsn < self.end]
-            self._waits = [(lsn, event) for lsn, event in self._waits if lsn >= self.end]
-            for event in ready:
-                event.succeed()
-            if self._waits:
+            self.end, self._is_writing = behind, False
+            self._waits.check()
+            if self._wanted >= self.end and not self._is_writing:
                 self._write(send)
 
         send(write, offset, length, written)

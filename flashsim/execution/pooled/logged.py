@@ -8,7 +8,7 @@ own row of a page, so that a transaction can be undone beside others' changes of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import simpy
@@ -20,8 +20,8 @@ from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE
 from flashsim.core.transactions import TransactionStream
-from flashsim.execution.pooled.frame_table import FrameTable
-from flashsim.execution.pooled.log_writer import LogWriter
+from flashsim.execution.pooled.frame_table import FrameTable, Hardening
+from flashsim.execution.pooled.log_writer import LogWriter, Waits
 from flashsim.execution.pooled.logging_design import IN_A_SECTOR, History, Logging, RunningTransaction
 from flashsim.execution.pooled.specification import PoolSpecification, Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
@@ -31,7 +31,7 @@ from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
-from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN, Recovery
+from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, REPLACED, WRITTEN, Recovery
 
 #: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
 _WRITER = (1 << 40) + 2
@@ -75,20 +75,22 @@ class LoggedSpecification(PoolSpecification):
         self._buffered: deque[Write] = deque()
         self._media = self.durable if logging.has("force-unit-access") else self.durable.copy()
         self.contents: dict[int, Version] = {}
+        #: The newest version of each page, which a page that is created anew goes on from.
+        self._newest: dict[int, Version] = {}
         #: Records of changes that the disk lacks, by page.
         self.changes: dict[int, list[int]] = {}
         self.transactions: dict[int, RunningTransaction] = {}
         self._began = self._values = self._writes = self._acknowledged = self._gone = 0
-        self._page_hardening: dict[int, simpy.Event] = {}
         self._to_frame: dict[int, tuple[int, Version]] = {}
         self._on_disk: list[tuple[int, int]] = []
         room = devices[LOG][1] if LOG in devices else 0
-        self.log = LogWriter(self.env, self._send_log if LOG in devices else None, room, self.durable)
-        self.table = FrameTable(logging, system.ssd, self.log, self._send_sectors, self._is_in_use)
+        self._waits = Waits()
+        self.log = LogWriter(self._send_log if LOG in devices else None, room, self.durable, self._waits)
+        self.table = FrameTable(self.env, logging, system.ssd, self.log, self._waits, self._send_sectors, self._is_in_use)
         if recovered:
             self._restart(recovered)
         if logging.restart.flushes and system.ssd:
-            self.env.process(self.table.flusher())
+            self.table.flush_after(0)
         if logging.indirect:
             self.env.process(self._background_writer())
 
@@ -108,12 +110,13 @@ class LoggedSpecification(PoolSpecification):
         for frame, entry in recovered.entries.items():
             newer = entry.state == DIRTY and entry.page in recovered.dirty
             manager.restore(self.ext, self.design, entry.page, frame, int(newer))
-            self.table.entries[frame] = entry._replace(state=DIRTY if newer else CLEAN)
+            self.table.set(frame, entry._replace(state=DIRTY if newer else CLEAN, hardened=0))
             if newer:
                 self.changes[entry.page] = [recovered.dirty[entry.page][0], entry.lsn]
         every = range(FIRST_PAGE, FIRST_PAGE + self.system.pages)
-        rows = {page: recovered.newest(page).rows for page in every}
-        self.history.committed = {(page, row): value for page, values in rows.items() for row, value in enumerate(values) if value}
+        self._newest = {page: recovered.newest(page) for page in every}
+        rows = ((page, row, value) for page, version in self._newest.items() for row, value in enumerate(version.rows) if value)
+        self.history.committed = {(page, row): value for page, row, value in rows}
 
     @property
     def is_idle(self) -> bool:
@@ -162,30 +165,33 @@ class LoggedSpecification(PoolSpecification):
         place = self.system.ssd * self.system.page_size + first * SECTOR, sectors * SECTOR
         self._send(write, SSD, place, written, self.env.event())
 
-    def _after(self, waits: Iterable[simpy.Event], begin: Callable[[], None]) -> None:
-        """Begin something once all that it waits for has happened."""
-        waits = [each for each in waits if not each.processed]
-        if not waits:
-            begin()
-            return
-        event = self.env.all_of(waits)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: begin())
+    def _until(self, is_durable: Callable[[], bool]) -> Process:
+        """Let a process wait until what it needs is durable."""
+        if not is_durable():
+            event = self.env.event()
+            self._waits.after(is_durable, event.succeed)
+            yield event
+
+    def _until_logged(self, lsn: int) -> Process:
+        self.log.want(lsn)
+        yield from self._until(lambda: lsn < self.log.end)
 
     def _ask_frame(self, page: int, frame: int) -> simpy.Event:
         """See `PoolSpecification._ask_frame`: not before the records of the page's changes and whatever is hardened first."""
-        version, waits, done = self.contents[page], list[simpy.Event](), self.env.event()
+        version, done = self.contents[page], self.env.event()
         self._to_frame[page] = frame, version
-        if self.logging.has("log-before-ssd"):
-            waits += self.log.to(version.lsn)
-        if self.logging.has("harden-before-reuse"):
-            waits += self.table.before_reuse(frame)
+        least = self.log.want(version.lsn) if self.logging.has("log-before-ssd") else 0
+        is_reusable = self.table.is_reusable(frame) if self.logging.has("harden-before-reuse") else lambda: True
+        replacement = Hardening()
         if self.table.entry(frame).state != FREE:
-            self.table.entries[frame] = FREE_ENTRY
+            self.table.set(frame, FREE_ENTRY)
             if self.logging.has("harden-replacement"):
-                waits += self.table.harden(REPLACED, frame)
+                replacement = self.table.harden(REPLACED, frame)
         write, size = Write(survives.FRAMES, ((frame, version),)), self.system.page_size
-        self._after(waits, lambda: self._send(write, SSD, (frame * size, size), lambda: None, done))
+        self._waits.after(
+            lambda: least < self.log.end and is_reusable() and self.table.is_durable(replacement),
+            lambda: self._send(write, SSD, (frame * size, size), lambda: None, done),
+        )
         return done
 
     def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
@@ -197,14 +203,14 @@ class LoggedSpecification(PoolSpecification):
         return self._disk.write(page, count, cleaned, contents)
 
     def _ask_disk(self, page: int, count: int, event: simpy.Event, contents: Sequence[Version]) -> None:
-        waits = list[simpy.Event]()
-        if self.logging.has("log-before-disk"):
-            waits += self.log.to(max(version.lsn for version in contents))
-        if self.logging.has("harden-before-write"):
-            waits += [self._page_hardening[each] for each in range(page, page + count) if each in self._page_hardening]
+        least = self.log.want(max(version.lsn for version in contents)) if self.logging.has("log-before-disk") else 0
+        hardened = range(page, page + count) if self.logging.has("harden-before-write") else ()
         write, size = Write(survives.PAGES, tuple(enumerate(contents, page))), self.system.page_size
         place = (page - FIRST_PAGE) * size, count * size
-        self._after(waits, lambda: self._send(write, DISK, place, lambda: self._reached_disk(contents), event))
+        self._waits.after(
+            lambda: least < self.log.end and all(map(self.table.is_page_hardened, hardened)),
+            lambda: self._send(write, DISK, place, lambda: self._reached_disk(contents), event),
+        )
 
     def _reached_disk(self, contents: Sequence[Version]) -> None:
         for version in contents:
@@ -236,7 +242,7 @@ class LoggedSpecification(PoolSpecification):
                     del self._to_frame[each]
                 if manager.frame_of(self.ext, each) == frame and self.table.entry(frame).state == FREE:
                     newer = bool(self.ext.pages[each, STATUS] & NEWER)
-                    self.table.entries[frame] = Entry(DIRTY if newer else CLEAN, each, version.lsn)
+                    self.table.set(frame, Entry(DIRTY if newer else CLEAN, each, version.lsn))
                     self.table.harden(WRITTEN, frame)
                     if newer and not self.logging.has("buf-write-after-cleaning"):
                         self._note_on_disk(each, version.lsn)
@@ -245,7 +251,7 @@ class LoggedSpecification(PoolSpecification):
         super()._clean(page)
         frame = manager.frame_of(self.ext, page)
         if frame >= 0 and self.table.entry(frame).state == DIRTY:
-            self.table.entries[frame] = self.table.entry(frame)._replace(state=CLEAN)
+            self.table.set(frame, self.table.entry(frame)._replace(state=CLEAN))
             self.table.harden(CLEANED, frame)
 
     def _is_in_use(self, frame: int) -> bool:
@@ -268,11 +274,8 @@ class LoggedSpecification(PoolSpecification):
 
     def _modify(self, page: int) -> None:
         super()._modify(page)
-        frame = self.table.frame_of(page) if manager.frame_of(self.ext, page) < 0 else None
-        if frame is not None:
-            self.table.free(frame, len(self.log.records) + 1)
-            for event in self.table.harden(MODIFIED, frame):
-                self._page_hardening[page] = event
+        if manager.frame_of(self.ext, page) < 0:
+            self.table.invalidate(page, len(self.log.records) + 1)
 
     # Transactions.
 
@@ -288,7 +291,7 @@ class LoggedSpecification(PoolSpecification):
             begin = self.log.append(Record(log.BEGIN, self._began))
             transaction = self.transactions[client] = RunningTransaction(self._began, begin, begin)
         self._values += 1
-        old = self.contents.setdefault(page, Version(page, 0, (0,) * self.system.clients))
+        old = self.contents.setdefault(page, self._newest.get(page) or Version(page, 0, (0,) * self.system.clients))
         self._modify(page)
         before = old.rows[client]
         lsn = self.log.append(Record(log.UPDATE, transaction.number, transaction.last, page, old.lsn, client, before, self._values))
@@ -296,11 +299,10 @@ class LoggedSpecification(PoolSpecification):
         transaction.updates.append(lsn)
         transaction.values[page] = self._values
         self._changed(lsn, page, client, self._values)
-        if (event := self._page_hardening.get(page)) and not event.processed:
-            yield event
+        yield from self._until(lambda: self.table.is_page_hardened(page))
 
     def _changed(self, lsn: int, page: int, row: int, value: int) -> None:
-        self.contents[page] = self.contents[page].with_row(lsn, row, value)
+        self.contents[page] = self._newest[page] = self.contents[page].with_row(lsn, row, value)
         self.changes.setdefault(page, []).append(lsn)
 
     def _end(self, client: int, writes: int) -> Process:
@@ -315,7 +317,7 @@ class LoggedSpecification(PoolSpecification):
         self._acknowledged += 1
         lsn = self.log.append(Record(log.COMMIT, transaction.number, transaction.last))
         del self.transactions[client]
-        yield from self.log.to(lsn)
+        yield from self._until_logged(lsn)
         self.history.committed |= {(page, client): value for page, value in transaction.values.items()}
         del self.history.committing[client]
         self._acknowledged += 1
@@ -352,17 +354,18 @@ class LoggedSpecification(PoolSpecification):
     def _checkpoint(self) -> Process:
         """Write pages as the kind of checkpoint wants, and say from where recovery has to read (Do, 2012, figure 4.3)."""
         begin = self.log.append(Record(log.BEGIN_CHECKPOINT))
-        yield from self.log.to(begin)
+        yield from self._until_logged(begin)
         if not self.logging.indirect:
             yield from super()._checkpoint()
-        if self.logging.restart.flushes and self.logging.has("complete-pass"):
-            yield self.table.complete_pass()
+        if self.logging.restart.flushes and self.system.ssd and self.logging.has("complete-pass"):
+            last = self.table.complete_pass()
+            yield from self._until(lambda: self.table.passes >= last)
         if IN_LOG_AT_ONCE in self.logging.restart.hardens.values():
             self.table.append_all()
         active = tuple((each.number, each.first, each.last) for each in self.transactions.values())
         self.log.append(Record(log.TRANSACTIONS, active=active))
         boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1))
-        yield from self.log.to(self.log.append(Record(log.END_CHECKPOINT)))
+        yield from self._until_logged(self.log.append(Record(log.END_CHECKPOINT)))
         write = Write(survives.BOOT, ((0, boot),))
         if LOG in self._numbers:
             written = self.env.event()

@@ -3,7 +3,9 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from flashsim.core.errors import FlashsimError
 from flashsim.core.request import SECTOR
+from flashsim.storage.log.records import Record
 from flashsim.storage.log.recovery import RestartDesign
 
 
@@ -43,9 +45,21 @@ class Logging:
         return guard not in self.without
 
 
-#: Bytes of a record and of an entry of the frame table.
-RECORD, ENTRY = 100, 51
+#: Bytes of a record without its entries, of an entry of the frame table, and of a transaction in a checkpoint's list of those that run.
+RECORD, ENTRY, ACTIVE = 100, 51, 24
 IN_A_SECTOR = SECTOR // ENTRY
+#: Bytes of records that are written at once, as SQL Server's log blocks are: more only if one record alone is longer.
+LOG_BLOCK = 60 << 10
+
+
+def length_of(record: Record) -> int:
+    """Bytes of a record."""
+    return RECORD + ENTRY * len(record.entries) + ACTIVE * len(record.active)
+
+
+def log_full(room: int, needed: int) -> FlashsimError:
+    """Error of a log whose device has no room for the records that recovery may need."""
+    return FlashsimError(f"log: {room} B, but records that recovery may need take {needed} B; checkpoint more often")
 
 
 @dataclass

@@ -7,7 +7,7 @@ from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.requests import ask_pages, get_ready, give_slot, is_throttled, line_up, note, take_slot, wake_line
+from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, line_up, note, send, take_slot, wake_line
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import admit, due, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
@@ -89,7 +89,10 @@ def copy_to_ssd(state: State, outbox: Integers, page: int, newer: int) -> bool:
     note(sys, counted.SSD_WRITES)
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(state, outbox, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
+    if sys.numbers[at.LOGGED]:
+        at.log_of(sys.log[0])(state, outbox, at.WRITE_FRAME, page, frame)
+    else:
+        ask_pages(state, outbox, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
     return True
 
 
@@ -107,11 +110,13 @@ def write_to_disk(state: State, outbox: Integers, page: int, count: int, who: in
 def put_on_disk(state: State, outbox: Integers, page: int, count: int, who: int) -> None:
     """Write pages in a row to disk as soon as no earlier write of one of them is outstanding: a disk may serve the later one first."""
     sys = at.tables_of(state)[0]
-    if not must_wait(sys, page, count, 0):
-        begin_write(state, outbox, page, count, who)
-        return
     numbers, slots = sys.numbers, sys.slots
-    slot = take_slot(sys, who, page, count, at.NOTHING)
+    slot = take_slot(sys, who, page, count, at.DISK_PAGES)
+    if numbers[at.LOGGED]:
+        at.log_of(sys.log[0])(state, outbox, at.PUT, slot, 0)
+    if not must_wait(sys, page, count, 0):
+        begin_write(state, outbox, slot)
+        return
     slots[slot, at.NUMBER] = 0
     if numbers[at.DEFERRED_LAST]:
         slots[numbers[at.DEFERRED_LAST] - 1, at.NUMBER] = slot + 1
@@ -136,16 +141,21 @@ def must_wait(sys: at.Tables, page: int, count: int, end: int) -> bool:
 
 
 @lean_kernel
-def begin_write(state: State, outbox: Integers, page: int, count: int, who: int) -> None:
+def begin_write(state: State, outbox: Integers, slot: int) -> None:
     """Ask the disk for the writing of pages of which no write is outstanding."""
     sys = at.tables_of(state)[0]
+    page, count = sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT]
     note(sys, counted.DISK_WRITES)
     note(sys, counted.DISK_PAGES_WRITTEN, count)
-    if who >= 0:
+    if sys.slots[slot, at.WHO] >= 0:
         note(sys, counted.PAGES_CLEANED, count)
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.MARKS] |= ON_ITS_WAY_TO_DISK
-    ask_pages(state, outbox, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, at.DISK_PAGES)
+    if sys.numbers[at.LOGGED]:
+        at.log_of(sys.log[0])(state, outbox, at.WRITE_DISK, slot, 0)
+    else:
+        size = sys.numbers[at.PAGE_SIZE]
+        send(state, outbox, slot, int(sys.numbers[at.DISK_NUMBER]), WRITE, int((page - FIRST_PAGE) * size), int(count * size))
 
 
 @lean_kernel
@@ -168,9 +178,7 @@ def end_write(state: State, outbox: Integers, page: int, count: int) -> None:
                 numbers[at.DEFERRED_FIRST] = following
             if numbers[at.DEFERRED_LAST] == deferred:
                 numbers[at.DEFERRED_LAST] = before
-            who, first, pages = slots[slot, at.WHO], slots[slot, at.PAGE], slots[slot, at.COUNT]
-            give_slot(sys, slot)
-            begin_write(state, outbox, first, pages, who)
+            begin_write(state, outbox, slot)
         deferred = following
 
 
@@ -254,11 +262,13 @@ def arrive(state: State, page: int) -> None:
 
 
 @lean_kernel
-def served(state: State, page: int, flags: int) -> None:
+def served(state: State, outbox: Integers, page: int, flags: int) -> None:
     sys = at.tables_of(state)[0]
     release(state, page)
     if when_served(sys.ext, sys.design, page, flags):
         sys.memory.pages[page, FLAGS] |= DIRTY
+        if sys.numbers[at.LOGGED]:
+            at.log_of(sys.log[0])(state, outbox, at.SERVED, page, 0)
     check_flushed(sys)
     arrive(state, page)
 

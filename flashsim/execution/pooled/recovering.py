@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, RECORD
+from flashsim.execution.pooled.logging_design import IN_A_SECTOR, length_of
 from flashsim.execution.pooled.specification import Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
@@ -45,7 +45,11 @@ def recover(
         for step in recovery.run():
             begin = int(env.now)
             operation, keys = (WRITE, tuple(key for key, _ in step.items)) if isinstance(step, Write) else (READ, step.keys)
-            for purpose, places in _requests(system, step, keys):
+            logged = 0
+            if step.target == survives.LOG:
+                records = (record for _, record in step.items) if isinstance(step, Write) else map(recovery.durable.log.__getitem__, keys)
+                logged = sum(map(length_of, records))
+            for purpose, places in _requests(system, step, keys, logged):
                 work, kind = works[recovery.phase], (purpose, operation, len(places))
                 work[kind] = work.get(kind, 0) + 1
                 yield env.all_of([asked.ask(numbers[purpose], operation, offset, length) for offset, length in places])
@@ -58,8 +62,11 @@ def recover(
     return {phase: (times[phase], works[phase]) for phase in PHASES}
 
 
-def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes."""
+def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int], logged: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes.
+
+    `logged`: bytes of its records.
+    """
     size = system.page_size
     if not keys:
         return
@@ -72,6 +79,6 @@ def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int]) -> It
         length = (keys[-1] // IN_A_SECTOR - keys[0] // IN_A_SECTOR + 1) * SECTOR
     else:
         is_boot = step.target == survives.BOOT
-        purpose, begin, length = LOG, 0 if is_boot else SECTOR, SECTOR if is_boot else -(-len(keys) * RECORD // SECTOR) * SECTOR
+        purpose, begin, length = LOG, 0 if is_boot else SECTOR, SECTOR if is_boot else -(-logged // SECTOR) * SECTOR
     for offset in range(begin, begin + length, BLOCK):
         yield purpose, [(offset, min(BLOCK, begin + length - offset))]

@@ -69,12 +69,10 @@ def give_slot(sys: at.Tables, slot: int) -> None:
     sys.numbers[at.FREE_SLOT] = slot
 
 
-@lean_kernel
-def ask(
-    state: State, outbox: Integers, device: int, operation: int, offset: int, length: int, who: int, page: int, count: int, hold: int
-) -> None:
+@inlined_kernel
+def send(state: State, outbox: Integers, slot: int, device: int, operation: int, offset: int, length: int) -> None:
+    """Send a request that has been entered."""
     sys = at.tables_of(state)[0]
-    slot = take_slot(sys, who, page, count, hold)
     number, cause, now = sys.numbers[at.ASKED], sys.numbers[at.CAUSE], sys.numbers[at.NOW]
     sys.slots[slot, at.NUMBER] = cause if device == sys.numbers[at.CPU_NUMBER] else number
     place = number - sys.numbers[at.ASKED_FIRST]
@@ -84,6 +82,13 @@ def ask(
         row[at.AFTER], row[at.COMPLETED] = cause, now if device == sys.numbers[at.CPU_NUMBER] else -1
     sys.numbers[at.ASKED] = number + 1
     issue(outbox, device, operation, offset, length, slot)
+
+
+@lean_kernel
+def ask(
+    state: State, outbox: Integers, device: int, operation: int, offset: int, length: int, who: int, page: int, count: int, hold: int
+) -> None:
+    send(state, outbox, take_slot(at.tables_of(state)[0], who, page, count, hold), device, operation, offset, length)
 
 
 @inlined_kernel

@@ -7,13 +7,18 @@ import numpy as np
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.model import CompiledModel
+from flashsim.core.policies import called_at
 from flashsim.core.replacement import NOW
-from flashsim.core.request import Integers
+from flashsim.core.request import SECTOR, Integers
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.engine import act
+from flashsim.execution.pooled.log_tables import STATE_TYPE as LOGGED_STATE
+from flashsim.execution.pooled.log_tables import LogTables, log_tables, needed_room, outstanding_sectors, with_room
+from flashsim.execution.pooled.logged_engine import log_part
+from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, LOG_BLOCK, RECORD, Logging, log_full
 from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.storage.pool.reference import breach
@@ -42,6 +47,8 @@ class PoolRun:
     record
         Is handed all requests, some at a time, in the order in which they were issued: the number of the first, and the rows of `requests`.
         The last ones come with `record_rest`.
+    logging
+        A log of records and a restart design; without it, a log of bytes that commits wait for.
     """
 
     def __init__(
@@ -52,20 +59,31 @@ class PoolRun:
         intervals: int = 1,
         request_rows: int = 0,
         record: Recorder | None = None,
+        logging: Logging | None = None,
     ) -> None:
         self.system, self._record = system, record
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         log = devices.get(LOG)
         room = log.capacity if log is not None and not isinstance(log, Striped) else 0
         request_rows = 2 * system.most_requests + _HANDED_OUT if record else request_rows
-        self.tables = at.tables(system, numbers, room, intervals, request_rows, len(stream.kinds))
+        more = outstanding_sectors(system) if logging else 0
+        self.tables = at.tables(system, numbers, room, intervals, request_rows, len(stream.kinds), more)
         if record:
             self.tables.numbers[at.HAND_OUT_AT] = request_rows - system.most_requests
         self.kinds = stream.kinds
         self._batches = stream.batches()
         longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
         longest = max(longest, system.clients * system.log_bytes * 64 + 512)
-        side = HostSide(act, self._fill(), at.STATE_TYPE, 0, system.most_requests, longest, self._pause)
+        self.log: LogTables | None = None
+        state_type = at.STATE_TYPE
+        if logging:
+            self.log, state_type = log_tables(system, logging, room), LOGGED_STATE
+            longest = max(longest, LOG_BLOCK, RECORD + ENTRY * logging.chunk, RECORD + ACTIVE * system.clients) + SECTOR
+            self.tables = self.tables._replace(log=called_at(log_part))
+            self.tables.numbers[at.LOGGED] = 1
+            self.tables.numbers[at.FLUSHER_AT] = 0 if self.log.scalars.flushes else NEVER
+            self.tables.numbers[at.WRITER_AT] = logging.indirect or NEVER
+        side = HostSide(act, self._fill(), state_type, 0, len(self.tables.slots), longest, self._pause)
         self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
 
     def _pause(self) -> tuple[Any, ...]:
@@ -97,6 +115,11 @@ class PoolRun:
         numbers = self.tables.numbers
         if numbers[at.BROKEN] == at.NO_TIME_PASSES:
             raise FlashsimError(f"clients: {numbers[at.LOW]} transactions ended in no time; give them think time or work")
+        if numbers[at.BROKEN] == at.LOG_FULL:
+            assert self.log is not None
+            raise log_full(int(self.log.scalars.room), needed_room(self.log))
+        if numbers[at.BROKEN] == at.TOO_MANY_RECORDS:
+            raise FlashsimError("log: one event made more records than there is room for; let transactions have fewer references")
         if numbers[at.BROKEN]:
             raise breach(self.system.policy.name, int(numbers[at.BROKEN]), int(self.tables.memory.numbers[NOW]))
         clients, bounds = self.tables.clients, self.tables.bounds
@@ -118,7 +141,10 @@ class PoolRun:
         all_ends = np.concatenate(ends)
         numbers[at.TRANSACTION], numbers[at.TRANSACTIONS_HELD] = 0, len(all_ends) - 1
         self.tables = self.tables._replace(references=np.concatenate(references), bounds=all_ends, kinds=np.concatenate(kinds))
-        return (self.tables,)
+        if self.log is None:
+            return (self.tables,)
+        self.log = with_room(self.log)
+        return self.tables, self.log
 
     @property
     def counts(self) -> dict[str, int]:

@@ -18,13 +18,13 @@ PURPOSES = ("disk", "ssd", "log", "cpu")
 #: frames at an interval's end: those in use, those whose page is newer than on disk, and those whose page is not valid.
 (
     TRANSACTIONS, REFERENCES, HITS, SSD_READS, SSD_READS_NEWER, DISK_READS, DISK_PAGES_READ, DISK_WRITES, DISK_PAGES_WRITTEN, SSD_WRITES,
-    CLEANINGS, CLEANER_READS, PAGES_CLEANED, LOG_WRITES, BYPASSED, CREATED, EVICTED, EVICTED_DIRTY, CHECKPOINTS,
+    CLEANINGS, CLEANER_READS, PAGES_CLEANED, LOG_WRITES, BYPASSED, CREATED, EVICTED, EVICTED_DIRTY, CHECKPOINTS, TABLE_WRITES, ABORTED,
     SSD_USED, SSD_NEWER, SSD_INVALID,
-) = range(22)  # fmt: skip
+) = range(24)  # fmt: skip
 COUNTED = (
     "transactions", "references", "hits", "ssd_reads", "ssd_reads_newer", "disk_reads", "disk_pages_read", "disk_writes",
     "disk_pages_written", "ssd_writes", "cleanings", "cleaner_reads", "pages_cleaned", "log_writes", "bypassed", "created", "evicted",
-    "evicted_dirty", "checkpoints", "ssd_used", "ssd_newer", "ssd_invalid",
+    "evicted_dirty", "checkpoints", "table_writes", "aborted", "ssd_used", "ssd_newer", "ssd_invalid",
 )  # fmt: skip
 
 #: Groups of frames whose turn is next that are kept free of pages newer than on disk, in each partition, where frames rotate.

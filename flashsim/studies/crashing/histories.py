@@ -12,7 +12,7 @@ from algorithms.replacement.base import replacement_policy
 from algorithms.restart.base import restart_design
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
-from flashsim.core.transactions import WRITES, Transactions
+from flashsim.core.transactions import WRITES, Transactions, TransactionStream
 from flashsim.device.station import StationParameters
 from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
@@ -82,8 +82,8 @@ class CrashHistory:
             stations[purpose] = StationParameters(read, write, capacity=_CAPACITY, servers=servers, exponential=varies, seed=seed)
         return stations
 
-    def build(self, recovered: Recovery | None = None, ended: int = 0) -> LoggedSpecification:
-        """The system before its first event, or after a restart, with all transactions but the first ones."""
+    def parts(self) -> tuple[PoolSystem, Logging]:
+        """The system, and its log and restart design."""
         draw = generator(self.seed, "system")
         clients = int(draw.integers(2, 5))
         system = PoolSystem(
@@ -105,7 +105,6 @@ class CrashHistory:
             checkpoint=int(2 ** draw.uniform(8, 13)),
             sharp=self.checkpoints == "sharp",
         )
-        devices = {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
         logging = Logging(
             restart_design(self.restart),
             aborts=int(draw.choice([0, 15, 40])),
@@ -115,7 +114,17 @@ class CrashHistory:
             pause=int(2 ** draw.uniform(3, 11)),
             without=self.without,
         )
-        return LoggedSpecification(system, devices, _Stream(self.pages, self.transactions[ended:]), logging, recovered)
+        return system, logging
+
+    def stream(self, ended: int = 0) -> TransactionStream:
+        """The transactions but for the first ones."""
+        return _Stream(self.pages, self.transactions[ended:])
+
+    def build(self, recovered: Recovery | None = None, ended: int = 0) -> LoggedSpecification:
+        """The system before its first event, or after a restart, with all transactions but the first ones."""
+        system, logging = self.parts()
+        devices = {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
+        return LoggedSpecification(system, devices, self.stream(ended), logging, recovered)
 
 
 def drawn_history(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from algorithms.restart.base import restart_design
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.units import NEVER
 from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
@@ -59,5 +59,5 @@ def test_a_log_too_small_for_its_checkpoints_is_refused() -> None:
     stations = history.stations()
     few = devices(history) | {LOG: ([StationSpecification(replace(stations[LOG], capacity=2048))], 2048)}
     seldom = LoggedSpecification(replace(drawn.system, checkpoint=1 << 40), few, drawn.stream, Logging(restart_design("none")))
-    with pytest.raises(InvalidParameterError, match=r"log: 2048 B, but records that recovery may need take \d+ B; checkpoint more often"):
+    with pytest.raises(FlashsimError, match=r"log: 2048 B, but records that recovery may need take \d+ B; checkpoint more often"):
         seldom.env.run(1 << 20)

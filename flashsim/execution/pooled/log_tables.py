@@ -1,0 +1,145 @@
+"""The tables of the compiled form of a log and a restart design; modules that use them call this one `of`.
+
+Contents of pages are left out: a version of a page is the number of the record that changed it last (LSN), 0 for none.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import SECTOR, Integers
+from flashsim.core.state_table import state_of
+from flashsim.execution.pooled.logging_design import IN_A_SECTOR, Logging
+from flashsim.execution.pooled.system import PoolSystem
+from flashsim.execution.pooled.tables import TABLES_TYPE
+from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN
+
+#: How a change is hardened that is not.
+NOT = -1
+
+#: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened.  Of the log, the first record in the table, the
+#: last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is outstanding), the
+#: place of the next write, bytes of all records, and of those that writes began with.  Of the boot page what is durable and what its write
+#: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; of the flusher its chunk, passes, and the pass
+#: that is awaited; of the background writer pages in its heap.
+SCALARS = record_dtype(
+    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place "
+    "first appended end wanted behind place room bytes bytes_sent began kept "
+    "boot_begin boot_dirty boot_transaction next_begin next_dirty next_transaction stage lsn awaited "
+    "flushed passes hardened flush_cause writer_cause payload waiting on_disk queued"
+)
+#: A record, whose number is that of the table's first and its place there; `bytes` of the log come before it.  `lsn` is that of a
+#: BUF_WRITE or of an entry; `state` that of an entry.
+RECORD = record_dtype(int64="transaction chain page previous lsn frame bytes", int8="kind state")
+#: A page: the last record that changed it; the first that the disk lacks (0: none), and that by which the background writer's heap has it;
+#: the version on disk; the frame, 1 more than its number, and the version that are on their way to the SSD; the frame, 1 more than its
+#: number, whose entry has it; the record, the sector and its write that harden the change of an entry.
+PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn sector write")
+#: A frame: its entry, the record that freed it, the write of its sector that hardens it; the entry that an outstanding write of its sector
+#: brings, and what the table's file has; the page in it, and of which version.
+FRAME = record_dtype(
+    int64="page lsn freed write sent_page sent_lsn file_page file_lsn file_hardened holds version", int8="state sent_state file_state"
+)
+#: A sector of the table: writes that began, the last one that is wanted, and writes that ended.
+SECTOR_ROW = record_dtype(int64="begun wanted ended")
+#: A request, or whoever else waits: the record and the sector's write that it needs, and of a frame's write the frame and the version.
+NEED = record_dtype(int64="lsn sector write frame version")
+#: A client's transaction, 0 for none, its first and last record, and the record that is to be undone next.
+CLIENT = record_dtype(int64="transaction first last undo page")
+_TABLES = (RECORD, PAGE, FRAME, SECTOR_ROW, NEED, CLIENT, FRAME)
+
+#: Records and payload rows that are free at the least when an event begins, besides those of a checkpoint.
+SLACK = 4096
+
+
+class LogTables(NamedTuple):
+    """The state of a log and of what is hardened."""
+
+    scalars: RecordArray
+    records: RecordArray
+    pages: RecordArray
+    frames: RecordArray
+    sectors: RecordArray
+    #: By slot of a request, then by number of who goes on.
+    needs: RecordArray
+    clients: RecordArray
+    #: Entries that the flusher's outstanding write brings; `freed` is a frame's number.
+    chunk: RecordArray
+    #: Versions of the pages of a write to disk, shape (slots, group).
+    versions: Integers
+    #: Who waits, in order: numbers of who goes on, and of slots -1 and less.
+    waiting: Integers
+    #: Pages that have reached the disk since the last BUF_WRITE records, and their versions, shape (batch, 2).
+    on_disk: Integers
+    #: A heap of records that the disk lacks, and their pages; shape (n, 2).
+    oldest: Integers
+    #: Rows that belong to a record: its number, and an active transaction's number, first and last record, or a frame's number, its entry's
+    #: state and page, and the version; shape (n, 5).
+    payload: Integers
+
+
+LOG_TABLES_TYPE = types.NamedTuple((record_of_type(SCALARS), *map(table_type, _TABLES), MATRIX, VECTOR, MATRIX, MATRIX, MATRIX), LogTables)
+STATE_TYPE = types.Tuple((TABLES_TYPE, LOG_TABLES_TYPE))
+tables_of = state_of(STATE_TYPE)
+
+
+def outstanding_sectors(system: PoolSystem) -> int:
+    """Requests for the log and the frame table that may be outstanding beside those of the system."""
+    return -(-system.ssd // IN_A_SECTOR) + 2
+
+
+def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
+    """A log without a record, on a device of so many bytes."""
+    scalars, hardens, frames = empty_record(SCALARS), logging.restart.hardens, system.ssd
+    for name, change in (("replaced", REPLACED), ("written", WRITTEN), ("modified", MODIFIED), ("cleaned", CLEANED)):
+        scalars[name] = hardens.get(change, NOT)
+    scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, IN_LOG_AT_ONCE in hardens.values()
+    scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
+    scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size
+    scalars.room, scalars.place = room, SECTOR
+    scalars.first = scalars.end = scalars.kept = 1
+    scalars.boot_begin = scalars.boot_dirty = scalars.boot_transaction = 1
+    slots, records = system.most_requests + outstanding_sectors(system), 2 * (SLACK + frames)
+    who = slots + system.clients + system.most_cleanings + 1
+    return LogTables(
+        scalars, empty_table(records, RECORD), empty_table(system.rows, PAGE), empty_table(frames, FRAME),
+        empty_table(outstanding_sectors(system), SECTOR_ROW), empty_table(who, NEED), empty_table(system.clients, CLIENT),
+        empty_table(logging.chunk, FRAME), np.zeros((slots, system.group), np.int64), np.zeros(who, np.int64),
+        np.zeros((logging.batch, 2), np.int64), np.zeros((4 * system.rows if logging.indirect else 0, 2), np.int64),
+        np.zeros((records, 5), np.int64),
+    )  # fmt: skip
+
+
+def least_free(tables: LogTables) -> int:
+    """Rows of records or payload that are free at the least when an event begins."""
+    return SLACK + len(tables.frames)
+
+
+def with_room(tables: LogTables) -> LogTables:
+    """The tables with room for the records of any one event, if need be without those that have been truncated."""
+    scalars = tables.scalars
+    free = len(tables.records) - (scalars.appended + 1 - scalars.first), len(tables.payload) - scalars.payload
+    if min(free) >= least_free(tables):
+        return tables
+    dropped = int(scalars.kept - scalars.first)
+    there = tables.records[dropped : scalars.appended + 1 - scalars.first]
+    records = empty_table(2 * (len(there) + least_free(tables)), RECORD)
+    records[: len(there)] = there
+    rows = tables.payload[: scalars.payload]
+    rows = rows[rows[:, 0] >= scalars.kept]
+    payload = np.zeros((2 * (len(rows) + least_free(tables)), 5), np.int64)
+    payload[: len(rows)] = rows
+    scalars.first, scalars.payload = scalars.kept, len(rows)
+    return tables._replace(records=records, payload=payload)
+
+
+def needed_room(tables: LogTables) -> int:
+    """Bytes of the log's device that the records need which recovery may need."""
+    scalars = tables.scalars
+    return int(SECTOR + scalars.bytes - tables.records[scalars.kept - scalars.first].bytes)
+
+
+assert FIRST_PAGE > 0, "page 0 means none"
