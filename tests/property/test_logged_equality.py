@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from algorithms.restart.base import RESTARTS, restart_design
@@ -15,52 +17,48 @@ from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.log_image import image_of, records_of
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import COUNTED, SSD
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Write
-from flashsim.storage.log.records import FREE, Record
+from flashsim.execution.pooled.system import COUNTED, SSD, PoolSystem
+from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.records import Record, Version
+from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import drawn_history
 from tests.property.test_pooled_equality import Drawn, drawn_system
 
 EVENTS, CRASHES = 4000, 6
 
 
-def flat(record: Record) -> tuple[int, ...]:
-    """A record as `records_of` has it."""
-    payload = [each for active in sorted(record.active) for each in (*active, 0)]
-    for frame, entry in enumerate(record.entries, record.frame):
-        payload += [frame, *entry[:3]] if entry.state != FREE else []
-    return record.kind, record.transaction, record.chain, record.page, record.previous, record.lsn, record.frame, *payload
+def plain(write: Write) -> tuple[int, tuple[Any, ...]]:
+    """A write without contents of pages and values of rows."""
+    return write.target, tuple((key, without_contents(each)) for key, each in write.items)
 
 
-def written(write: Write) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """A write as `image_of` has it."""
-    match write.target:
-        case survives.PAGES:
-            rows = tuple((page, version.lsn) for page, version in write.items)
-        case survives.FRAMES:
-            rows = tuple((frame, version.page, version.lsn) for frame, version in write.items)
-        case survives.LOG:
-            rows = tuple((lsn,) for lsn, _ in write.items)
-        case _:
-            rows = tuple((key, *value) for key, value in write.items)
-    return write.target, rows
+def without_contents(each: Any) -> Any:
+    if isinstance(each, Version):
+        return each._replace(rows=())
+    if not isinstance(each, Record):
+        return each
+    entries = tuple(entry._replace(hardened=0) for entry in each.entries)
+    return replace(each, row=0, before=0, after=0, entries=entries, active=tuple(sorted(each.active)))
 
 
-def compare(specification: LoggedSpecification, run: PoolRun, where: Any) -> None:
-    durable, image = specification.durable, image_of(run)
-    pages = range(FIRST_PAGE, FIRST_PAGE + specification.system.pages)
-    assert image.disk.tolist() == [durable.on_disk(page).lsn for page in pages], where
-    versions = [durable.in_frame(frame) for frame in range(specification.system.ssd)]
-    assert image.frames.tolist() == [[each.page, each.lsn] for each in versions], where
-    assert image.table.tolist() == [list(durable.entry(frame)) for frame in range(specification.system.ssd)], where
+def compare(specification: LoggedSpecification, run: PoolRun, where: Any) -> Durable:
+    """The same would survive; returns it."""
+    durable, (image, outstanding) = specification.durable, run.image()
+    for each in ("disk", "ssd"):
+        ours, theirs = getattr(image, each), getattr(durable, each)
+        assert [ours[key]._replace(rows=()) for key in theirs] == [value._replace(rows=()) for value in theirs.values()], (where, each)
+    frames, pages = specification.system.ssd, specification.system.pages
+    assert np.count_nonzero([image.on_disk(page + FIRST_PAGE).lsn for page in range(pages)]) == len(durable.disk), where
+    assert [image.entry(frame) for frame in range(frames)] == [durable.entry(frame) for frame in range(frames)], where
     assert (image.boot, image.first, image.end) == (durable.boot, durable.first, durable.end), where
-    assert image.outstanding == tuple(sorted(map(written, specification.outstanding.values()))), where
-    assert records_of(run) == [flat(record) for record in specification.log.records[durable.first - 1 :]], where
+    expected = [plain(write) for write in specification.outstanding.values()]
+    assert sorted(map(plain, outstanding), key=repr) == sorted(expected, key=repr), where
+    records = specification.log.records[durable.first - 1 :]
+    assert [image.record(lsn) for lsn in range(durable.first, durable.first + len(records))] == list(map(without_contents, records)), where
+    return image
 
 
 def full(specification: LoggedSpecification, run: PoolRun, problem: FlashsimError) -> int:
@@ -70,43 +68,60 @@ def full(specification: LoggedSpecification, run: PoolRun, problem: FlashsimErro
     return len(specification.log.records)
 
 
-def check(specification: LoggedSpecification, run: PoolRun, seed: Any) -> int:
-    """Both do the same, and the same would survive, at some times up to a number of events or the end; returns the records."""
+def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: int = CRASHES) -> Durable | None:
+    """Both do the same, and the same would survive, at some times up to a number of events; returns what does, unless the log is full."""
     env, asked = specification.env, specification.devices
-    events = 0
-    for part in range(1, CRASHES + 1):
-        while events < EVENTS * part // CRASHES and env.peek() < NEVER:
-            try:
-                env.step()
-            except FlashsimError as problem:
-                return full(specification, run, problem)
-            events += 1
-        until = int(env.now)
+    events, image = 0, None
+    for part in range(1, crashes + 1):
         try:
+            while events < EVENTS * part // CRASHES and env.peek() < NEVER:
+                env.step()
+                events += 1
+            until = int(env.now)
             env.run(until + 1)
         except FlashsimError as problem:
-            return full(specification, run, problem)
+            with pytest.raises(FlashsimError, match=re.escape(str(problem))):
+                run.run(int(specification.env.now))
+            return None
         run.run(until)
         requests = run.requests
         assert requests[:, : at.AFTER].tolist() == [list(each) for each in asked.requests], (seed, part)
         assert requests[:, at.AFTER].tolist() == asked.causes, (seed, part)
         counted = dict(zip(COUNTED[:-3], run.tables.series.sum(0).tolist(), strict=False))
         assert counted == {name: specification.counts[name] for name in counted}, (seed, part)
-        compare(specification, run, (seed, part))
-    return len(specification.log.records)
+        image = compare(specification, run, (seed, part))
+    return image
+
+
+def restarted(durable: Durable, logging: Logging, system: PoolSystem) -> Recovery:
+    recovery = Recovery(durable, logging.restart, system.ssd, 3)
+    for _ in recovery.writes():
+        pass
+    return recovery
 
 
 def check_history(seed: int) -> int:
-    """A drawn history of a crash, whose devices reorder."""
+    """A drawn history, crashed twice in its midst, whose devices reorder; returns the records."""
     name = RESTARTS.names()[seed // 6 % len(RESTARTS.names())]
     history = drawn_history(seed, name)
     system, logging = history.parts()
-    engines = {purpose: StationEngine(each) for purpose, each in history.stations().items()}
-    run = PoolRun(system, engines, history.stream(), request_rows=1 << 14, logging=logging)
-    return check(history.build(), run, seed)
+    specified = engine = None
+    ended = 0
+    for crashes in (1, 1, CRASHES):
+        engines = {purpose: StationEngine(each) for purpose, each in history.stations().items()}
+        run = PoolRun(system, engines, history.stream(ended), request_rows=1 << 14, logging=logging, recovered=engine)
+        specification = history.build(specified, ended)
+        image = check(specification, run, (seed, ended), crashes)
+        assert image is not None
+        ended += specification.counts["transactions"]
+        specified = restarted(specification.durable.copy(), logging, system)
+        engine = restarted(image, logging, system)
+        for part in ("frame_of", "dirty", "losers", "changed", "phases"):
+            assert getattr(engine, part) == getattr(specified, part), (seed, part)
+    return len(specification.log.records)
 
 
-def check_system(seed: int) -> int:
+def check_system(seed: int) -> None:
     """A drawn system of pools with SSDs, disks and arrays."""
     draw = generator(seed, "logging")
     while True:
@@ -121,7 +136,7 @@ def check_system(seed: int) -> int:
     )  # fmt: skip
     stream = Drawn(system.pages, seed)
     specification = LoggedSpecification(system, specified, stream, logging)
-    return check(specification, PoolRun(system, engines, stream, request_rows=1 << 16, logging=logging), seed)
+    check(specification, PoolRun(system, engines, stream, request_rows=1 << 16, logging=logging), seed)
 
 
 @pytest.mark.parametrize("seed", range(0, 48, 2))

@@ -1,109 +1,210 @@
-"""What of a compiled system with a log would survive a crash now, without contents of pages."""
+"""What of a compiled system with a log would survive a crash, and how one goes on after a restart; contents of pages are left out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from flashsim.core.replacement import FIRST_PAGE
-from flashsim.core.request import Integers
+from flashsim.core.records import empty_table
+from flashsim.core.replacement import DIRTY as IS_DIRTY
+from flashsim.core.replacement import FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.log_tables import LogTables
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR
-from flashsim.execution.pooled.run import PoolRun
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE
-from flashsim.storage.log.records import Boot
+from flashsim.execution.pooled.log_kernels import enqueue, set_entry
+from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
+from flashsim.execution.pooled.logging_design import IN_A_SECTOR, length_of
+from flashsim.storage.extension import manager
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write
+from flashsim.storage.log.records import (
+    CLEAN,
+    DIRTY,
+    FREE_ENTRY,
+    SSD_CHECKPOINT,
+    SSD_POST_WRITE,
+    TRANSACTIONS,
+    Boot,
+    Entry,
+    Record,
+    Version,
+)
+from flashsim.storage.log.recovery import Recovery
+from flashsim.storage.pool.reference import refer
 
-#: A write: what it changes (`flashsim.storage.log.durable`), and a row for each page, frame, entry or record: its number, and versions.
-OutstandingWrite = tuple[int, tuple[tuple[int, ...], ...]]
+
+class _Rows(dict[int, Any]):
+    """What survives by number, made from arrays when it is read; what is set since is kept."""
+
+    def __init__(self, made: Callable[[int], Any], since: dict[int, Any] | None = None) -> None:
+        super().__init__(since or {})
+        self._made = made
+
+    def __missing__(self, key: int) -> Any:
+        return self._made(key)
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """See `dict.get`."""
+        row = self[key]
+        return default if row is None else row
+
+    def copy(self) -> _Rows:
+        return _Rows(self._made, self)
 
 
-@dataclass(frozen=True)
-class LogImage:
-    """What would survive.
+class DurableImage(Durable):
+    """What survives, over arrays.
 
     Parameters
     ----------
-    disk
-        The version of each page on disk, shape (pages,).
-    frames
-        The page and its version in each frame of the SSD, shape (frames, 2).
-    table
-        What the frame table's file has: state, page, version, and the end of the log before it was written, shape (frames, 4).
-    first, end
-        The first record that is kept, and the first that is not durable.
-    outstanding
-        Writes that devices have not completed.
+    log
+        The log's tables, whose arrays are copied.
     """
 
-    disk: Integers
-    frames: Integers
-    table: Integers
-    boot: Boot
-    first: int
-    end: int
-    outstanding: tuple[OutstandingWrite, ...]
+    def __init__(self, log: LogTables) -> None:
+        scalars = log.scalars
+        boot = Boot(int(scalars.boot_begin), int(scalars.boot_dirty), int(scalars.boot_transaction))
+        super().__init__(0, boot=boot, first=int(scalars.kept))
+        self.durable_end, self._chunk = int(scalars.end), int(scalars.chunk)
+        self.records = log.records[scalars.kept - scalars.first : scalars.appended + 1 - scalars.first].copy()
+        self.payload = log.payload[: scalars.payload].copy()
+        self._pages, self._frames = log.pages.disk.copy(), log.frames.copy()
+        self.disk, self.ssd, self.table, self.log = map(_Rows, (self._version, self._content, self._entry, self.record))
+
+    def _version(self, page: int) -> Version:
+        return Version(page, int(self._pages[page]), ())
+
+    def _content(self, frame: int) -> Version:
+        holds, version = int(self._frames.holds[frame]), int(self._frames.version[frame])
+        return Version(holds, version, (), is_torn=not holds)
+
+    def _entry(self, frame: int) -> Entry:
+        row = self._frames[frame]
+        return Entry(int(row.file_state), int(row.file_page), int(row.file_lsn), int(row.file_hardened))
+
+    def record(self, lsn: int) -> Record | None:
+        """A record, durable or in memory; None if it is truncated."""
+        place = lsn - self.first
+        if not 0 <= place < len(self.records):
+            return None
+        kind, transaction, chain, page, previous, of, frame = (self.records[name][place].item() for name in _FIELDS)
+        record = Record(kind, transaction, chain, page, previous, lsn=of, frame=frame)
+        if kind not in (SSD_CHECKPOINT, SSD_POST_WRITE, TRANSACTIONS):
+            return record
+        rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
+        if kind == TRANSACTIONS:
+            return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
+        by_frame = {each: Entry(*entry) for _, each, *entry in rows}
+        count = min(self._chunk, len(self._frames) - frame) if kind == SSD_CHECKPOINT else 1
+        return Record(kind, frame=frame, entries=tuple(by_frame.get(each, FREE_ENTRY) for each in range(frame, frame + count)))
+
+    @property
+    def end(self) -> int:
+        """See `Durable.end`."""
+        end = self.durable_end
+        while end in self.log:
+            end += 1
+        return end
+
+    def copy(self) -> DurableImage:
+        """See `Durable.copy`."""
+        left = object.__new__(DurableImage)
+        vars(left).update(vars(self))
+        left.disk, left.ssd, left.table, left.log = self.disk.copy(), self.ssd.copy(), self.table.copy(), self.log.copy()
+        return left
 
 
-def image_of(run: PoolRun) -> LogImage:
-    """The image of a run with a log, now."""
-    log, scalars = run.log, run.log.scalars if run.log else None
-    assert log is not None and scalars is not None, "there is a log"
-    boot = Boot(int(scalars.boot_begin), int(scalars.boot_dirty), int(scalars.boot_transaction))
-    frames, table = log.frames, _entries(log.frames, "file_")
-    table = np.column_stack([table, log.frames.file_hardened])
-    outstanding = tuple(sorted(_outstanding(run, log)))
-    return LogImage(
-        np.array(log.pages.disk[FIRST_PAGE:]), np.column_stack([frames.holds, frames.version]), table, boot, int(scalars.kept),
-        int(scalars.end), outstanding,
-    )  # fmt: skip
+_FIELDS = ("kind", "transaction", "chain", "page", "previous", "lsn", "frame")
 
 
-def _entries(rows: np.ndarray, before: str) -> Integers:
-    return np.column_stack([rows[f"{before}state"], rows[f"{before}page"], rows[f"{before}lsn"]]).astype(np.int64)
+def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Write]]:
+    """What is durable now, and the writes that devices have not completed."""
+    durable = DurableImage(log)
+    return durable, _outstanding(tables, log, durable)
 
 
-def _outstanding(run: PoolRun, log: LogTables) -> list[OutstandingWrite]:
-    slots, scalars, writes = run.tables.slots, log.scalars, list[OutstandingWrite]()
+def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Entry]:
+    columns = (rows[f"{before}{name}"].tolist() for name in ("state", "page", "lsn"))
+    return [Entry(*row, hardened) for row in zip(*columns, strict=True)]
+
+
+def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> list[Write]:
+    slots, scalars, writes = tables.slots, log.scalars, list[Write]()
     idle = {-who - 1 for who in log.waiting[: scalars.waiting].tolist() if who < 0}
-    free = int(run.tables.numbers[at.FREE_SLOT])
+    free = int(tables.numbers[at.FREE_SLOT])
     while free < len(slots):
         idle.add(free)
         free = int(slots[free, at.WHO])
-    deferred = int(run.tables.numbers[at.DEFERRED_FIRST])
+    deferred = int(tables.numbers[at.DEFERRED_FIRST])
     while deferred:
         idle.add(deferred - 1)
         deferred = int(slots[deferred - 1, at.NUMBER])
     for slot in sorted(set(range(len(slots))) - idle):
         who, page, count, held, _ = slots[slot].tolist()
+        items: list[tuple[int, Any]] = []
         if held == at.SSD_FRAME:
-            writes.append((FRAMES, ((int(log.needs[slot].frame), page, int(log.needs[slot].version)),)))
+            target, items = FRAMES, [(int(log.needs[slot].frame), Version(page, int(log.needs[slot].version), ()))]
         elif held == at.DISK_PAGES:
-            writes.append((PAGES, tuple((page + each, int(log.versions[slot, each])) for each in range(count))))
+            target = PAGES
+            items = [(page + each, Version(page + each, int(log.versions[slot, each]), ())) for each in range(count)]
         elif who == at.THE_LOG:
-            writes.append((LOG, tuple((lsn,) for lsn in range(int(scalars.end), int(scalars.behind)))))
+            target, items = LOG, [(lsn, durable.record(lsn)) for lsn in range(int(scalars.end), int(scalars.behind))]
         elif who == at.BOOT_PAGE:
-            writes.append((BOOT, ((0, int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction)),)))
+            target, items = BOOT, [(0, Boot(int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction)))]
         elif who == at.TABLE_SECTOR:
-            rows = slice(page * IN_A_SECTOR, (page + 1) * IN_A_SECTOR)
-            entries = _entries(log.frames[rows], "sent_").tolist()
-            writes.append((TABLE, tuple((frame, *entry, 0) for frame, entry in enumerate(entries, rows.start))))
+            first = page * IN_A_SECTOR
+            target, items = TABLE, list(enumerate(_entries(log.frames[first : first + IN_A_SECTOR], "sent_", 0), first))
         elif who == at.TABLE_CHUNK:
             chunk = log.chunk[: len(log.frames) - scalars.flushed * scalars.chunk]
-            taken = zip(chunk.freed.tolist(), _entries(chunk, "").tolist(), strict=True)
-            writes.append((TABLE, tuple((frame - 1, *entry, int(scalars.hardened)) for frame, entry in taken if frame)))
+            taken = zip(chunk.freed.tolist(), _entries(chunk, "", int(scalars.hardened)), strict=True)
+            target, items = TABLE, [(frame - 1, entry) for frame, entry in taken if frame]
+        else:
+            continue
+        writes.append(Write(target, tuple(items)))
     return writes
 
 
-def records_of(run: PoolRun) -> list[tuple[int, ...]]:
-    """Records that are kept, those in memory included: kind, transaction, chain, page, previous, version, frame, and payload."""
-    log = run.log
-    assert log is not None, "there is a log"
-    scalars = log.scalars
-    payload: dict[int, list[int]] = {}
-    for lsn, *row in sorted(log.payload[: scalars.payload].tolist()):
-        payload.setdefault(lsn, []).extend(row)
-    rows = log.records[scalars.kept - scalars.first : scalars.appended + 1 - scalars.first]
-    columns = [rows[name].tolist() for name in ("kind", "transaction", "chain", "page", "previous", "lsn", "frame")]
-    return [(*row, *payload.get(lsn, ())) for lsn, row in enumerate(zip(*columns, strict=True), int(scalars.kept))]
+def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
+    """Let a system that has not begun go on from what recovery has made: pages in memory, frames of the SSD, and the log.
+
+    `recovered` is a recovery of a `DurableImage`.
+    """
+    durable = recovered.durable
+    assert isinstance(durable, DurableImage), "contents are left out"
+    scalars, end, first = log.scalars, durable.end, FIRST_PAGE
+    rows = range(first, len(log.pages))
+    log.pages.disk[first:] = [durable.on_disk(page).lsn for page in rows]
+    log.pages.last[first:] = [recovered.newest(page).lsn for page in rows]
+    for frame in range(len(log.frames)):
+        row, version = log.frames[frame], durable.in_frame(frame)
+        row.holds, row.version = version.page, version.lsn
+        row.file_state, row.file_page, row.file_lsn, row.file_hardened = durable.entry(frame)
+    records = empty_table(end - durable.first, RECORD)
+    there = durable.records[: durable.durable_end - durable.first]
+    records[: len(there)] = there
+    scalars.bytes = there.bytes[-1] + length_of(durable.record(durable.durable_end - 1)) if len(there) else 0
+    for lsn in sorted(durable.log):  # what recovery has added: compensations and ends of transactions
+        record, row = durable.log[lsn], records[lsn - durable.first]
+        row.kind, row.transaction, row.chain, row.page, row.previous = attrgetter(*_FIELDS[:5])(record)
+        row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + length_of(record)
+    scalars.first = scalars.kept = durable.first
+    scalars.appended, scalars.end = end - 1, end
+    scalars.began = records.transaction.max(initial=0)
+    payload = durable.payload[durable.payload[:, 0] < end]
+    scalars.payload = len(payload)
+    scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction = durable.boot
+    log = with_room(log._replace(records=records, payload=payload))
+    for page in recovered.pages:
+        refer(tables.memory, tables.policy, page, 0)
+        if page in recovered.changed:
+            tables.memory.pages[page, FLAGS] |= IS_DIRTY
+            log.pages[page].dirty = recovered.dirty[page][0]
+            enqueue(log, page)
+    for frame, entry in recovered.entries.items():
+        newer = entry.state == DIRTY and entry.page in recovered.dirty
+        manager.restore(tables.ext, tables.design, entry.page, frame, int(newer))
+        set_entry(log, frame, DIRTY if newer else CLEAN, entry.page, entry.lsn)
+        if newer:
+            log.pages[entry.page].dirty = recovered.dirty[entry.page][0]
+    manager.chain_free(tables.ext)
+    return log

@@ -113,6 +113,7 @@ class LoggedSpecification(PoolSpecification):
             self.table.set(frame, entry._replace(state=DIRTY if newer else CLEAN, hardened=0))
             if newer:
                 self.changes[entry.page] = [recovered.dirty[entry.page][0], entry.lsn]
+        manager.chain_free(self.ext)
         every = range(FIRST_PAGE, FIRST_PAGE + self.system.pages)
         self._newest = {page: recovered.newest(page) for page in every}
         rows = ((page, row, value) for page, version in self._newest.items() for row, value in enumerate(version.rows) if value)

@@ -15,12 +15,15 @@ from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.engine import act
+from flashsim.execution.pooled.log_image import DurableImage, image_of, resume
 from flashsim.execution.pooled.log_tables import STATE_TYPE as LOGGED_STATE
 from flashsim.execution.pooled.log_tables import LogTables, log_tables, needed_room, outstanding_sectors, with_room
 from flashsim.execution.pooled.logged_engine import log_part
 from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, LOG_BLOCK, RECORD, Logging, log_full
 from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
+from flashsim.storage.log.durable import Write
+from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import breach
 
 #: Takes the number of the first of some requests, and their rows.
@@ -49,6 +52,8 @@ class PoolRun:
         The last ones come with `record_rest`.
     logging
         A log of records and a restart design; without it, a log of bytes that commits wait for.
+    recovered
+        What the system goes on from after a restart, of an image of a former run (`image`).
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class PoolRun:
         request_rows: int = 0,
         record: Recorder | None = None,
         logging: Logging | None = None,
+        recovered: Recovery | None = None,
     ) -> None:
         self.system, self._record = system, record
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
@@ -81,6 +87,7 @@ class PoolRun:
             longest = max(longest, LOG_BLOCK, RECORD + ENTRY * logging.chunk, RECORD + ACTIVE * system.clients) + SECTOR
             self.tables = self.tables._replace(log=called_at(log_part))
             self.tables.numbers[at.LOGGED] = 1
+            self.log = resume(self.tables, self.log, recovered) if recovered else self.log
             self.tables.numbers[at.FLUSHER_AT] = 0 if self.log.scalars.flushes else NEVER
             self.tables.numbers[at.WRITER_AT] = logging.indirect or NEVER
         side = HostSide(act, self._fill(), state_type, 0, len(self.tables.slots), longest, self._pause)
@@ -145,6 +152,11 @@ class PoolRun:
             return (self.tables,)
         self.log = with_room(self.log)
         return self.tables, self.log
+
+    def image(self) -> tuple[DurableImage, list[Write]]:
+        """What would survive a crash now, of a run with a log, and the writes that devices have not completed."""
+        assert self.log is not None, "there is a log"
+        return image_of(self.tables, self.log)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -321,15 +321,8 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
 
 @lean_kernel
 def restore(ext: Extension, design: Policies, page: int, frame: int, newer: int) -> None:
-    """Let a free frame hold a page, as after a restart; `newer` is 1 if the disk lacks that version."""
+    """Let a free frame hold a page, as after a restart; `newer` is 1 if the disk lacks that version.  `chain_free` must follow."""
     partition = partition_of(ext, page)
-    free, before = ext.partitions[partition, state.FREE], NONE
-    while free != frame:
-        free, before = ext.frames[free, state.PLACE], free
-    if before == NONE:
-        ext.partitions[partition, state.FREE] = ext.frames[frame, state.PLACE]
-    else:
-        ext.frames[before, state.PLACE] = ext.frames[frame, state.PLACE]
     ext.frames[frame, state.PAGE], ext.pages[page, state.FRAME] = page, frame + 1
     ext.numbers[state.USED] += 1
     if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
@@ -337,6 +330,17 @@ def restore(ext: Extension, design: Policies, page: int, frame: int, newer: int)
     ext.pages[page, state.STATUS] = state.VALID + (state.NEWER if newer else 0)
     ext.numbers[state.NEWER_FRAMES] += newer
     insert(ext, partition, state.DIRTY if newer else state.CLEAN, frame, of_page(design[KEY_OF])(ext, page))
+
+
+@lean_kernel
+def chain_free(ext: Extension) -> None:
+    """Chain the free frames of each partition anew, after `restore`."""
+    for partition in range(ext.partitions.shape[0]):
+        following = NONE
+        for frame in range(ext.partitions[partition, state.END] - 1, ext.partitions[partition, state.BEGIN] - 1, -1):
+            if ext.frames[frame, state.PAGE] == 0:
+                ext.frames[frame, state.PLACE], following = following, frame
+        ext.partitions[partition, state.FREE] = following
 
 
 @inlined_kernel
