@@ -155,12 +155,14 @@ def begin_next(sys: at.Tables, client: int) -> bool:
 
 @lean_kernel
 def refer_next(state: State, outbox: Integers, client: int) -> int:
-    """Let a client go on with its present reference; how it goes on if it must wait, or -1 when it is done with it."""
+    """Let a client go on with its present reference, or to the page that it undoes; how if it must wait, or -1 when it is done with it."""
     sys = at.tables_of(state)[0]
     mine = sys.clients[client]
     row = mine[at.REFERENCE]
-    marks = sys.references[row, work.MARKS]
-    page = sys.references[row, work.FIRST] + FIRST_PAGE
+    if mine[at.UNDOING]:
+        marks, page, mine[at.AT] = 0, mine[at.UNDOING], 1
+    else:
+        marks, page = sys.references[row, work.MARKS], sys.references[row, work.FIRST] + FIRST_PAGE
     if marks & work.SCANS:
         if mine[at.AT] == 0:
             note(sys, counted.REFERENCES, sys.references[row, work.COUNT])
@@ -180,13 +182,6 @@ def refer_next(state: State, outbox: Integers, client: int) -> int:
     if mine[at.AT] == 0:
         note(sys, counted.REFERENCES)
         mine[at.AT] = 1
-    return refer_page(state, outbox, client, page, marks)
-
-
-@lean_kernel
-def refer_page(state: State, outbox: Integers, client: int, page: int, marks: int) -> int:
-    """Let a client refer to a page; how it goes on if it must wait, or -1."""
-    sys = at.tables_of(state)[0]
     flags = sys.memory.pages[page, FLAGS]
     if flags & PINNED or (not flags & RESIDENT and pages.is_on_its_way_out(sys, page)):
         line_up(sys, sys.ext.pages[page], ssd.FIRST_WAITING, ssd.LAST_WAITING, client)
@@ -251,7 +246,7 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
             if mine[at.UNDOING] == 0:
                 mine[at.STATE] = at.COMMITTED
                 continue
-            then = refer_page(state, outbox, client, mine[at.UNDOING], 0)
+            then = refer_next(state, outbox, client)
             if then >= 0:
                 mine[at.STATE] = at.ABORTING if then == at.REFER else then
                 return
