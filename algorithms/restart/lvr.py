@@ -19,12 +19,13 @@ GUARDS |= {
     "duplicates": "of two frames with one page the older one is found",
     "buf-write-invalidates": "redo skips what an old copy on the SSD needs, since the disk has it (pitfall 4.1)",
     "cleaner-last": "the cleaner overwrites a newer page on disk before analysis is over (pitfall 4.2)",
+    "shutdown-ends": "a crash counts as a shutdown, after which frames are not verified",
     "complete-pass": "after a checkpoint hardly any frame counts as newer than the log's beginning (pitfall 4.3: slow, not wrong)",
 }
 
 
 def load(recovery: Recovery) -> Steps:
-    """Shallow verification by the entries alone, then deep verification, by the frames' pages."""
+    """Shallow verification by the entries alone, then deep verification by the frames' pages, after a shutdown when they are read."""
     boot = recovery.durable.boot
     yield Read(TABLE, range(recovery.frames))
     for frame in range(recovery.frames):
@@ -33,6 +34,9 @@ def load(recovery: Recovery) -> Steps:
             recovery.entries[frame] = entry
     recovery.phases.entries_loaded = recovery.frames
     recovery.index()
+    if boot.is_shut_down:
+        recovery.unverified |= recovery.entries.keys()
+        return
     frames = tuple(recovery.entries)
     yield Read(FRAMES, frames)
     for frame in frames:

@@ -290,6 +290,10 @@ class CompiledLoop:
             else:
                 raise FlashsimError(f"host side: it issued {self._outbox[0, 0]} requests at once, but said at most {self._side.most}")
 
+    def act_at(self, time: int) -> None:
+        """Let the host side act for itself at a time that is to come, or sooner."""
+        self._clock[_ACTS] = min(self._clock[_ACTS], time)
+
     def _make_room(self, engine: int) -> None:
         self._rows[engine, _ROOM] = self._engines[engine].room_for(self._side.longest)
         self._refresh(engine)

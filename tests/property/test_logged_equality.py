@@ -68,7 +68,7 @@ def full(specification: LoggedSpecification, run: PoolRun, problem: FlashsimErro
     return len(specification.log.records)
 
 
-def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: int = CRASHES) -> Durable | None:
+def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: int = CRASHES, shuts_down: int = 0) -> Durable | None:
     """Both do the same, and the same would survive, at some times up to a number of events; returns what does, unless the log is full."""
     env, asked = specification.env, specification.devices
     events, image = 0, None
@@ -90,6 +90,10 @@ def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: 
         counted = dict(zip(COUNTED[:-3], run.tables.series.sum(0).tolist(), strict=False))
         assert counted == {name: specification.counts[name] for name in counted}, (seed, part)
         image = compare(specification, run, (seed, part))
+        if part == shuts_down:
+            specification.shut_down()
+            run.shut_down()
+    assert run.is_down == specification.is_down, seed
     return image
 
 
@@ -111,7 +115,7 @@ def check_history(seed: int) -> int:
         engines = {purpose: StationEngine(each) for purpose, each in history.stations().items()}
         run = PoolRun(system, engines, history.stream(ended), request_rows=1 << 14, logging=logging, recovered=engine)
         specification = history.build(specified, ended)
-        image = check(specification, run, (seed, ended), crashes)
+        image = check(specification, run, (seed, ended), crashes, seed % CRASHES if crashes == CRASHES else 0)
         assert image is not None
         ended += specification.counts["transactions"]
         specified = restarted(specification.durable.copy(), logging, system)

@@ -209,6 +209,8 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
         if next_step == at.BEGIN:
             if not begin_next(sys, client):
                 mine[at.STATE] = at.GONE
+                if numbers[at.LOGGED]:
+                    at.log_of(sys.log[0])(state, outbox, at.LEFT, client, 0)
                 return
             mine[at.STATE] = at.REFER
         elif next_step in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):

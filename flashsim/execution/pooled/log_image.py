@@ -12,7 +12,7 @@ from flashsim.core.records import empty_table
 from flashsim.core.replacement import DIRTY as IS_DIRTY
 from flashsim.core.replacement import FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.log_kernels import enqueue, set_entry
+from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
 from flashsim.execution.pooled.logging_design import IN_A_SECTOR, length_of
 from flashsim.storage.extension import manager
@@ -63,7 +63,7 @@ class DurableImage(Durable):
 
     def __init__(self, log: LogTables) -> None:
         scalars = log.scalars
-        boot = Boot(int(scalars.boot_begin), int(scalars.boot_dirty), int(scalars.boot_transaction))
+        boot = Boot(int(scalars.boot_begin), int(scalars.boot_dirty), int(scalars.boot_transaction), bool(scalars.boot_last))
         super().__init__(0, boot=boot, first=int(scalars.kept))
         self.durable_end, self._chunk = int(scalars.end), int(scalars.chunk)
         self.records = log.records[scalars.kept - scalars.first : scalars.appended + 1 - scalars.first].copy()
@@ -150,7 +150,17 @@ def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> li
         elif who == at.THE_LOG:
             target, items = LOG, [(lsn, durable.record(lsn)) for lsn in range(int(scalars.end), int(scalars.behind))]
         elif who == at.BOOT_PAGE:
-            target, items = BOOT, [(0, Boot(int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction)))]
+            target, items = (
+                BOOT,
+                [
+                    (
+                        0,
+                        Boot(
+                            int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction), scalars.last == LAST_CHECKPOINT
+                        ),
+                    )
+                ],
+            )
         elif who == at.TABLE_SECTOR:
             first = page * IN_A_SECTOR
             target, items = TABLE, list(enumerate(_entries(log.frames[first : first + IN_A_SECTOR], "sent_", 0), first))
@@ -192,7 +202,7 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
     scalars.began = records.transaction.max(initial=0)
     payload = durable.payload[durable.payload[:, 0] < end]
     scalars.payload = len(payload)
-    scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction = durable.boot
+    scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction, scalars.boot_last = durable.boot
     log = with_room(log._replace(records=records, payload=payload))
     for page in recovered.pages:
         refer(tables.memory, tables.policy, page, 0)

@@ -20,6 +20,8 @@ from flashsim.storage.log.recovery import IN_LOG, IN_LOG_AT_ONCE, IN_TABLE
 
 #: How much sooner the flusher goes on while a checkpoint waits for it.
 HURRY = 8
+#: How far a shutdown is: wanted, in its last checkpoint, over.
+WANTED, LAST_CHECKPOINT, DOWN = range(1, 4)
 
 
 @inlined_kernel
@@ -246,7 +248,7 @@ def flush(state: State, outbox: Integers) -> None:
     scalars.hardened = scalars.appended
     for frame in range(first, behind):
         page, row, brings = sys.ext.frames[frame, ssd.PAGE], log.frames[frame], log.chunk[frame - first]
-        is_in_use = page > 0 and sys.ext.pages[page, ssd.STATUS] >> ssd.HOLD_SHIFT > 0
+        is_in_use = scalars.last < LAST_CHECKPOINT and page > 0 and sys.ext.pages[page, ssd.STATUS] >> ssd.HOLD_SHIFT > 0
         brings.state, brings.page, brings.lsn, brings.freed = row.state, row.page, row.lsn, 0 if is_in_use else frame + 1
     begins = first // IN_A_SECTOR
     write_table(state, outbox, at.TABLE_CHUNK, int(begins), int(-(-behind // IN_A_SECTOR) - begins))

@@ -8,7 +8,8 @@ own row of a page, so that a transaction can be undone beside others' changes of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import simpy
@@ -23,7 +24,7 @@ from flashsim.core.transactions import TransactionStream
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.log_writer import LogWriter, Waits
 from flashsim.execution.pooled.logging_design import IN_A_SECTOR, History, Logging, RunningTransaction
-from flashsim.execution.pooled.specification import PoolSpecification, Process
+from flashsim.execution.pooled.specification import CHECKPOINTER, PoolSpecification, Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import FRAME, HOLD_SHIFT, NEWER, PAGE, STATUS
@@ -87,6 +88,10 @@ class LoggedSpecification(PoolSpecification):
         self._waits = Waits()
         self.log = LogWriter(self._send_log if LOG in devices else None, room, self.durable, self._waits)
         self.table = FrameTable(self.env, logging, system.ssd, self.log, self._waits, self._send_sectors, self._is_in_use)
+        self._stream = self._until_stopped(self._stream)
+        self._stops = self._is_last = self._is_checkpointing = False
+        #: True after a shutdown: nothing changes any more what would survive.
+        self.is_down = False
         if recovered:
             self._restart(recovered)
         if logging.restart.flushes and system.ssd:
@@ -118,6 +123,30 @@ class LoggedSpecification(PoolSpecification):
         self._newest = {page: recovered.newest(page) for page in every}
         rows = ((page, row, value) for page, version in self._newest.items() for row, value in enumerate(version.rows) if value)
         self.history.committed = {(page, row): value for page, row, value in rows}
+
+    def _until_stopped(self, stream: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
+        for each in stream:
+            if self._stops:
+                return
+            yield each
+
+    def shut_down(self) -> None:
+        """Let clients begin no more transactions, and then a last checkpoint write all pages of memory."""
+        if not self._stops:
+            self._stops, self.env.cause = True, -1
+            self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if self._stops and self.is_idle and not self._is_checkpointing:
+            self.env.process(self._last_checkpoint())
+
+    def _last_checkpoint(self) -> Process:
+        self._is_checkpointing = True
+        yield delay(self.env, 0, CHECKPOINTER)
+        self._is_last = True
+        yield from self._checkpoint()
+        self._note(checkpoints=1)
+        self.is_down = True
 
     @property
     def is_idle(self) -> bool:
@@ -257,7 +286,7 @@ class LoggedSpecification(PoolSpecification):
 
     def _is_in_use(self, frame: int) -> bool:
         page = int(self.ext.frames[frame, PAGE])
-        return page > 0 and self.ext.pages[page, STATUS] >> HOLD_SHIFT > 0
+        return not self._is_last and page > 0 and self.ext.pages[page, STATUS] >> HOLD_SHIFT > 0
 
     # Pages of memory.
 
@@ -283,6 +312,7 @@ class LoggedSpecification(PoolSpecification):
     def _client(self, number: int) -> Process:
         yield from super()._client(number)
         self._gone += 1
+        self._end_if_idle()
 
     def _change(self, client: int, page: int) -> Process:
         """An update of the client's row; it waits until a changed entry of the frame table is hardened."""
@@ -352,11 +382,22 @@ class LoggedSpecification(PoolSpecification):
         is_on_ssd_alone = self.ext.pages[page, STATUS] & NEWER and not self.memory.dirty(page)
         return self.logging.has("ssd-in-checkpoints") or not is_on_ssd_alone
 
+    def _checkpointer(self) -> Process:
+        while True:
+            yield delay(self.env, self.system.checkpoint, CHECKPOINTER)
+            if self._is_checkpointing:
+                return
+            self._is_checkpointing = True
+            yield from self._checkpoint()
+            self._note(checkpoints=1)
+            self._is_checkpointing = False
+            self._end_if_idle()
+
     def _checkpoint(self) -> Process:
         """Write pages as the kind of checkpoint wants, and say from where recovery has to read (Do, 2012, figure 4.3)."""
         begin = self.log.append(Record(log.BEGIN_CHECKPOINT))
         yield from self._until_logged(begin)
-        if not self.logging.indirect:
+        if self._is_last or not self.logging.indirect:
             yield from super()._checkpoint()
         if self.logging.restart.flushes and self.system.ssd and self.logging.has("complete-pass"):
             last = self.table.complete_pass()
@@ -365,7 +406,7 @@ class LoggedSpecification(PoolSpecification):
             self.table.append_all()
         active = tuple((each.number, each.first, each.last) for each in self.transactions.values())
         self.log.append(Record(log.TRANSACTIONS, active=active))
-        boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1))
+        boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1), self._is_last)
         yield from self._until_logged(self.log.append(Record(log.END_CHECKPOINT)))
         write = Write(survives.BOOT, ((0, boot),))
         if LOG in self._numbers:

@@ -15,6 +15,9 @@ from flashsim.execution.pooled import pages as moves
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.log_kernels import (
+    DOWN,
+    LAST_CHECKPOINT,
+    WANTED,
     after,
     append,
     append_active,
@@ -231,18 +234,25 @@ def wait(state: State, outbox: Integers, lsn: int) -> int:
     return at.WAIT
 
 
+@inlined_kernel
+def is_to_end(log: of.LogTables) -> bool:
+    return log.scalars.last == WANTED and log.scalars.left == log.clients.shape[0]
+
+
 @lean_kernel
 def checkpoint(state: State, outbox: Integers, has_written: int) -> int:
     """Go on with a checkpoint (Do, 2012, figure 4.3): `GO_ON` when it is over, `WRITE_PAGES` while its pages are written."""
     sys, log = of.tables_of(state)
     scalars, numbers = log.scalars, sys.numbers
     if scalars.stage == _BEGIN:
+        if is_to_end(log):
+            scalars.last = LAST_CHECKPOINT
         scalars.stage, scalars.next_begin = _PAGES, append(sys, log, kinds.BEGIN_CHECKPOINT, 0, 0, 0, 0, 0, 0)
         numbers[at.CHECKPOINT_ROW] = 0
         if wait(state, outbox, int(scalars.next_begin)):
             return at.WAIT
     if scalars.stage == _PAGES:
-        if not has_written and not scalars.indirect:
+        if not has_written and (scalars.last == LAST_CHECKPOINT or not scalars.indirect):
             if numbers[at.CHECKPOINT_ROW] == 0:
                 numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
                 sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
@@ -272,7 +282,22 @@ def checkpoint(state: State, outbox: Integers, has_written: int) -> int:
     scalars.stage = _BEGIN
     scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction = scalars.next_begin, scalars.next_dirty, scalars.next_transaction
     scalars.kept = max(scalars.kept, min(scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction))
+    if scalars.last == LAST_CHECKPOINT:
+        scalars.boot_last, scalars.last = 1, DOWN
+        numbers[at.CHECKPOINT_EVERY] = NEVER - numbers[at.NOW]
+    elif is_to_end(log):
+        numbers[at.CHECKPOINT_EVERY] = 0
     return at.GO_ON
+
+
+@lean_kernel
+def leave(state: State) -> None:
+    """A client runs no more transactions; the last one's leaving begins a shutdown's checkpoint, if none is being taken."""
+    sys, log = of.tables_of(state)
+    log.scalars.left += 1
+    if is_to_end(log) and log.scalars.stage == _BEGIN:
+        sys.numbers[at.CHECKPOINTS_AT] = sys.numbers[at.NOW]
+        sys.causes[sys.numbers[at.CLIENTS] + sys.numbers[at.CLEANERS]] = sys.numbers[at.CAUSE]
 
 
 @lean_kernel
@@ -341,6 +366,8 @@ def log_part(state: State, outbox: Integers, what: int, first: int, second: int)
         clean(state, outbox, first)
     elif what == at.SERVED:
         enqueue(of.tables_of(state)[1], first)
+    elif what == at.LEFT:
+        leave(state)
     elif what == at.COMPENSATE:
         compensate(state, outbox, first, second)
     else:

@@ -16,6 +16,7 @@ from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.engine import act
 from flashsim.execution.pooled.log_image import DurableImage, image_of, resume
+from flashsim.execution.pooled.log_kernels import DOWN, WANTED
 from flashsim.execution.pooled.log_tables import STATE_TYPE as LOGGED_STATE
 from flashsim.execution.pooled.log_tables import LogTables, log_tables, needed_room, outstanding_sectors, with_room
 from flashsim.execution.pooled.logged_engine import log_part
@@ -152,6 +153,22 @@ class PoolRun:
             return (self.tables,)
         self.log = with_room(self.log)
         return self.tables, self.log
+
+    def shut_down(self) -> None:
+        """Let clients begin no more transactions, and then a last checkpoint write all pages of memory; of a run with a log."""
+        assert self.log is not None, "there is a log"
+        numbers, scalars = self.tables.numbers, self.log.scalars
+        numbers[at.TRANSACTIONS_HELD], numbers[at.ENDED], self._batches = numbers[at.TRANSACTION], 1, iter(())
+        scalars.last = max(scalars.last, WANTED)
+        if scalars.left == self.system.clients and not scalars.stage:  # nobody's leaving begins it
+            numbers[at.CHECKPOINTS_AT] = self.loop.now + 1
+            self.tables.causes[-3] = -1
+            self.loop.act_at(self.loop.now + 1)
+
+    @property
+    def is_down(self) -> bool:
+        """True if a shutdown is over."""
+        return self.log is not None and bool(self.log.scalars.last == DOWN)
 
     def image(self) -> tuple[DurableImage, list[Write]]:
         """What would survive a crash now, of a run with a log, and the writes that devices have not completed."""

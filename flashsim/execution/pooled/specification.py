@@ -24,7 +24,7 @@ from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, PlainPool
 
 Process = Generator[simpy.Event, Any, None]
 #: Priorities of events at one nanosecond, after SimPy's own two.
-_THINKERS, _CHECKPOINTER = 1 << 21, 1 << 40
+_THINKERS, CHECKPOINTER = 1 << 21, 1 << 40
 
 
 class PoolSpecification:
@@ -362,7 +362,7 @@ class PoolSpecification:
 
     def _checkpointer(self) -> Process:
         while True:
-            yield delay(self.env, self.system.checkpoint, _CHECKPOINTER)
+            yield delay(self.env, self.system.checkpoint, CHECKPOINTER)
             yield from self._checkpoint()
             self._note(checkpoints=1)
 

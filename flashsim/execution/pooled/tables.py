@@ -56,8 +56,8 @@ AT_TIME, OF_DEVICE, OPERATION, OFFSET, LENGTH, AFTER, COMPLETED = range(7)
 NO_TIME_PASSES, LOG_FULL, TOO_MANY_RECORDS = 1, 2, 3
 #: What the log's part is called for (`flashsim.execution.pooled.logged_engine`), by `ACT`'s signature with two numbers besides.
 (
-    WRITE_FRAME, PUT, WRITE_DISK, COMPLETION, WRITES_OVER, CLEANED, SERVED, CHANGE, END, UNDO_PAGE, COMPENSATE, CHECKPOINT, TIMER,
-) = range(13)  # fmt: skip
+    WRITE_FRAME, PUT, WRITE_DISK, COMPLETION, WRITES_OVER, CLEANED, SERVED, CHANGE, END, UNDO_PAGE, COMPENSATE, CHECKPOINT, TIMER, LEFT,
+) = range(14)  # fmt: skip
 #: Its answers on a client's end and a checkpoint's step.
 GO_ON, WAIT, UNDO, WRITE_PAGES = range(4)
 

@@ -112,11 +112,12 @@ LOST = Record(-1)
 
 
 class Boot(NamedTuple):
-    """The boot page, which a restart reads first: the last checkpoint, and the oldest records that recovery needs."""
+    """The boot page, which a restart reads first: the last checkpoint, whether a shutdown took it, and the oldest records needed."""
 
     begin: int = 1
     oldest_dirty: int = 1
     oldest_transaction: int = 1
+    is_shut_down: bool = False
 
     @property
     def truncation(self) -> int:

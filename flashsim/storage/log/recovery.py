@@ -92,6 +92,8 @@ class Recovery:
         self.durable, self.restart, self.frames, self.room, self.without = durable, restart, frames, memory, without
         self.entries: dict[int, Entry] = {}
         self.frame_of: dict[int, int] = {}
+        #: Frames that are held against their entries when they are first read.
+        self.unverified: set[int] = set()
         #: Pages that may be newer than on disk: the first record that the disk may lack, and the last one.
         self.dirty: dict[int, tuple[int, int]] = {}
         #: Transactions that neither committed nor ended: their last record.
@@ -117,6 +119,8 @@ class Recovery:
         """
         yield Read(BOOT, (0,))
         yield from self.restart.load(self)
+        if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
+            yield Write(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
         self.index()
         if not self.has("cleaner-last"):
             yield from self.clean()
@@ -204,7 +208,10 @@ class Recovery:
                 self.phases.pages_written += 1
                 yield from self._force()
                 yield Write(PAGES, ((leaving, version),))
-        frame = self.frame_of.get(page)
+        if (frame := self.frame_of.get(page)) in self.unverified:
+            self.unverified.discard(frame)
+            self.verify(frame)
+            frame = self.frame_of.get(page)
         if self.phase == "undo":
             self.phases.undo_reads += 1
         else:

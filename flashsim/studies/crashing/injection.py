@@ -134,13 +134,15 @@ class Injection:
         self.loses_ssd = loses_ssd
         self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
-    def points(self, system: LoggedSpecification) -> Iterator[tuple[int, list[str], Durable]]:
-        """Every event after which something else would survive than before."""
+    def points(self, system: LoggedSpecification, stops: int | None) -> Iterator[tuple[int, list[str], Durable]]:
+        """Every event after which something else would survive than before; a shutdown begins after so many transactions."""
         before = None
         for event in range(1, EVENTS + 1):
-            if system.env.peek() == NEVER or system.is_idle:
+            if system.env.peek() == NEVER or system.is_down or (system.is_idle and stops is None):
                 return
             system.env.step()
+            if stops is not None and (system.counts["transactions"] >= stops or system.is_idle):
+                system.shut_down()
             now = system.state_number
             if now != before:
                 for words, durable in _crashes(system, self.draw, self.outcomes):
@@ -151,14 +153,18 @@ class Injection:
             before = now
 
     def run(self) -> Violation | None:
-        """All of them, up to the first one that is violated; after one that is drawn the system goes on, and crashes again, and so on."""
+        """All of them, up to the first one that is violated; after one that is drawn the system goes on, and crashes again, and so on.
+
+        One history in three is shut down at first, and goes on from that.
+        """
         system, done, path = self.history.build(), 0, list[str]()
-        for _ in range(self.restarts + 1):
+        for restart in range(self.restarts + 1):
+            stops = len(self.history.transactions) // 2 if restart == 0 and self.history.seed % 3 == 2 else None
             kept = None
-            for number, (event, words, durable) in enumerate(self.points(system)):
+            for number, (event, words, durable) in enumerate(self.points(system, stops)):
                 nested = self.depth if self.draw.integers(_NESTED) == 0 else 0
                 log = tuple(f"{lsn}: {record}" for lsn, record in sorted(durable.log.items()))
-                if self.draw.integers(number + 1) == 0:
+                if self.draw.integers(number + 1) == 0 or system.is_down:
                     kept = event, durable.copy(), done + system.counts["transactions"]
                 if failure := self._recover(durable, system.history, nested):
                     return Violation(self.history, event, (*path, *words, *failure[0]), tuple(failure[1]), log)
