@@ -1,8 +1,9 @@
 """Contract of restart designs: what of the frame table is hardened, when, and what recovery makes of it.
 
 A member says which changes of a frame's entry it hardens and how (``HARDENS``), whether the whole table is written again and again
-(``FLUSHES``), and takes part in recovery: ``load`` fills in entries before analysis, and may yield writes; ``meet`` sees every record of
-analysis.  ``GUARDS`` names what it does against each way in which a copy on the SSD could be wrong, and what happens without.
+(``FLUSHES``), how many bytes an entry has (``ENTRY``), and takes part in recovery: ``load`` fills in entries before analysis, and may yield
+writes; ``meet`` sees every record of analysis.  ``GUARDS`` names what it does against each way in which a copy on the SSD could be wrong,
+and what happens without.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ class Restart(Protocol):
     TITLE: str
     HARDENS: Mapping[int, int] = {}
     FLUSHES: bool = False
+    ENTRY: int = 51
     GUARDS: Mapping[str, str] = {}
 
     @optional
@@ -58,7 +60,7 @@ def restart_design(name: str) -> RestartDesign:
         There is no such design or file.
     """
     member = RESTARTS.load(name)
-    return RestartDesign(name, dict(member.HARDENS), member.FLUSHES, member.load, member.meet, dict(member.GUARDS))
+    return RestartDesign(name, dict(member.HARDENS), member.FLUSHES, member.load, member.meet, dict(member.GUARDS), member.ENTRY)
 
 
 def check_guards(design: RestartDesign, names: Sequence[str]) -> None:

@@ -10,6 +10,8 @@ from flashsim.storage.log.recovery import Recovery, Steps
 
 TITLE = "LVR, lazy-verification restart"
 FLUSHES = True
+#: With the end of the log before it was written; the thesis's file is 2.2 times as long as MMR's (5.13 against 2.38 s to read, 4.4.2.2).
+ENTRY = 111
 GUARDS = LOG_BEFORE_SSD | BOTH_WRITES
 GUARDS |= {
     "page-id": "a frame whose page was replaced delivers another page (violation A)",

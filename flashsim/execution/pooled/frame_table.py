@@ -7,7 +7,7 @@ import simpy
 
 from flashsim.core.host_specification import delay
 from flashsim.execution.pooled.log_writer import LogWriter, Waits
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, Logging
+from flashsim.execution.pooled.logging_design import Logging
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Write
@@ -94,7 +94,7 @@ class FrameTable:
     def is_durable(self, hardening: Hardening) -> bool:
         """True if what a hardening says has happened."""
         return hardening.lsn < self.log.end and (
-            not hardening.write or self._sectors[hardening.frame // IN_A_SECTOR].ended >= hardening.write
+            not hardening.write or self._sectors[hardening.frame // self.restart.in_a_sector].ended >= hardening.write
         )
 
     def is_page_hardened(self, page: int) -> bool:
@@ -128,10 +128,10 @@ class FrameTable:
 
     def _write_entry(self, frame: int) -> Hardening:
         """Have the sector of an entry written, after a write of it that is outstanding."""
-        sector = self._sectors.setdefault(frame // IN_A_SECTOR, _Sector())
+        sector = self._sectors.setdefault(frame // self.restart.in_a_sector, _Sector())
         sector.wanted = sector.begun + 1
         if sector.begun == sector.ended:
-            self._write_sector(frame // IN_A_SECTOR, sector)
+            self._write_sector(frame // self.restart.in_a_sector, sector)
         return Hardening(frame=frame, write=sector.wanted)
 
     def _write_sector(self, number: int, sector: _Sector) -> None:
@@ -143,12 +143,12 @@ class FrameTable:
             if sector.wanted > sector.begun == sector.ended:
                 self._write_sector(number, sector)
 
-        frames = range(number * IN_A_SECTOR, min(self.frames, (number + 1) * IN_A_SECTOR))
+        frames = range(number * self.restart.in_a_sector, min(self.frames, (number + 1) * self.restart.in_a_sector))
         self._write([(frame, self.entry(frame)) for frame in frames], frames, written)
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
-        first = frames.start // IN_A_SECTOR
-        self._send(Write(survives.TABLE, tuple(items)), first, -(-frames.stop // IN_A_SECTOR) - first, written)
+        first = frames.start // self.restart.in_a_sector
+        self._send(Write(survives.TABLE, tuple(items)), first, -(-frames.stop // self.restart.in_a_sector) - first, written)
 
     def flush_after(self, pause: int) -> None:
         """Write the table chunk by chunk, again and again (Do, 2012, figure 4.6)."""

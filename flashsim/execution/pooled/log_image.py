@@ -14,7 +14,7 @@ from flashsim.core.replacement import FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, length_of
+from flashsim.execution.pooled.logging_design import length_of
 from flashsim.storage.extension import manager
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write
 from flashsim.storage.log.records import (
@@ -162,8 +162,8 @@ def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> li
                 ],
             )
         elif who == at.TABLE_SECTOR:
-            first = page * IN_A_SECTOR
-            target, items = TABLE, list(enumerate(_entries(log.frames[first : first + IN_A_SECTOR], "sent_", 0), first))
+            first = page * int(scalars.in_a_sector)
+            target, items = TABLE, list(enumerate(_entries(log.frames[first : first + int(scalars.in_a_sector)], "sent_", 0), first))
         elif who == at.TABLE_CHUNK:
             chunk = log.chunk[: len(log.frames) - scalars.flushed * scalars.chunk]
             taken = zip(chunk.freed.tolist(), _entries(chunk, "", int(scalars.hardened)), strict=True)

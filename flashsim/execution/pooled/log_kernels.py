@@ -11,7 +11,7 @@ from flashsim.core.state_table import State
 from flashsim.execution.pooled import log_tables as of
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, IN_A_SECTOR, LOG_BLOCK
+from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, LOG_BLOCK
 from flashsim.execution.pooled.logging_design import RECORD as RECORD_BYTES
 from flashsim.execution.pooled.requests import get_ready, note, send, take_slot
 from flashsim.storage.extension import state as ssd
@@ -190,10 +190,10 @@ def harden(state: State, outbox: Integers, how: int, kind: int, frame: int) -> t
     sys, log = of.tables_of(state)
     row = log.frames[frame]
     if how == IN_TABLE:
-        sector = log.sectors[frame // IN_A_SECTOR]
+        sector = log.sectors[frame // log.scalars.in_a_sector]
         sector.wanted = sector.begun + 1
         if sector.begun == sector.ended:
-            write_sector(state, outbox, frame // IN_A_SECTOR)
+            write_sector(state, outbox, frame // log.scalars.in_a_sector)
         row.write = sector.wanted
         return 0, int(row.write)
     if how in (IN_LOG, IN_LOG_AT_ONCE):
@@ -210,7 +210,7 @@ def write_sector(state: State, outbox: Integers, number: int) -> None:
     """Write the entries of a sector to the table's file."""
     log = of.tables_of(state)[1]
     log.sectors[number].begun += 1
-    for frame in range(number * IN_A_SECTOR, min(log.frames.shape[0], (number + 1) * IN_A_SECTOR)):
+    for frame in range(number * log.scalars.in_a_sector, min(log.frames.shape[0], (number + 1) * log.scalars.in_a_sector)):
         row = log.frames[frame]
         row.sent_state, row.sent_page, row.sent_lsn = row.state, row.page, row.lsn
     write_table(state, outbox, at.TABLE_SECTOR, number, 1)
@@ -228,7 +228,7 @@ def write_table(state: State, outbox: Integers, who: int, first: int, sectors: i
 @lean_kernel
 def sector_written(state: State, outbox: Integers, number: int) -> None:
     log = of.tables_of(state)[1]
-    for frame in range(number * IN_A_SECTOR, min(log.frames.shape[0], (number + 1) * IN_A_SECTOR)):
+    for frame in range(number * log.scalars.in_a_sector, min(log.frames.shape[0], (number + 1) * log.scalars.in_a_sector)):
         row = log.frames[frame]
         row.file_state, row.file_page, row.file_lsn, row.file_hardened = row.sent_state, row.sent_page, row.sent_lsn, 0
     sector = log.sectors[number]
@@ -250,8 +250,8 @@ def flush(state: State, outbox: Integers) -> None:
         page, row, brings = sys.ext.frames[frame, ssd.PAGE], log.frames[frame], log.chunk[frame - first]
         is_in_use = scalars.last < LAST_CHECKPOINT and page > 0 and sys.ext.pages[page, ssd.STATUS] >> ssd.HOLD_SHIFT > 0
         brings.state, brings.page, brings.lsn, brings.freed = row.state, row.page, row.lsn, 0 if is_in_use else frame + 1
-    begins = first // IN_A_SECTOR
-    write_table(state, outbox, at.TABLE_CHUNK, int(begins), int(-(-behind // IN_A_SECTOR) - begins))
+    begins = first // log.scalars.in_a_sector
+    write_table(state, outbox, at.TABLE_CHUNK, int(begins), int(-(-behind // log.scalars.in_a_sector) - begins))
 
 
 @lean_kernel

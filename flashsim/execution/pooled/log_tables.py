@@ -12,7 +12,7 @@ from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, emp
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, Integers
 from flashsim.core.state_table import state_of
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, Logging
+from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.execution.pooled.tables import TABLES_TYPE
 from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN
@@ -26,7 +26,7 @@ NOT = -1
 #: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients that have left, and how far a shutdown
 #: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
 SCALARS = record_dtype(
-    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place "
+    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place in_a_sector "
     "first appended end wanted behind place room bytes bytes_sent began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened flush_cause writer_cause payload waiting on_disk queued"
@@ -86,9 +86,9 @@ STATE_TYPE = types.Tuple((TABLES_TYPE, LOG_TABLES_TYPE))
 tables_of = state_of(STATE_TYPE)
 
 
-def outstanding_sectors(system: PoolSystem) -> int:
+def outstanding_sectors(system: PoolSystem, logging: Logging) -> int:
     """Requests for the log and the frame table that may be outstanding beside those of the system."""
-    return -(-system.ssd // IN_A_SECTOR) + 2
+    return -(-system.ssd // logging.restart.in_a_sector) + 2
 
 
 def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
@@ -99,14 +99,14 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, IN_LOG_AT_ONCE in hardens.values()
     scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
     scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size
-    scalars.room, scalars.place = room, SECTOR
+    scalars.room, scalars.place, scalars.in_a_sector = room, SECTOR, logging.restart.in_a_sector
     scalars.first = scalars.end = scalars.kept = 1
     scalars.boot_begin = scalars.boot_dirty = scalars.boot_transaction = 1
-    slots, records = system.most_requests + outstanding_sectors(system), 2 * (SLACK + frames)
+    slots, records = system.most_requests + outstanding_sectors(system, logging), 2 * (SLACK + frames)
     who = slots + system.clients + system.most_cleanings + 1
     return LogTables(
         scalars, empty_table(records, RECORD), empty_table(system.rows, PAGE), empty_table(frames, FRAME),
-        empty_table(outstanding_sectors(system), SECTOR_ROW), empty_table(who, NEED), empty_table(system.clients, CLIENT),
+        empty_table(outstanding_sectors(system, logging), SECTOR_ROW), empty_table(who, NEED), empty_table(system.clients, CLIENT),
         empty_table(logging.chunk, FRAME), np.zeros((slots, system.group), np.int64), np.zeros(who, np.int64),
         np.zeros((logging.batch, 2), np.int64), np.zeros((4 * system.rows if logging.indirect else 0, 2), np.int64),
         np.zeros((records, 5), np.int64),

@@ -23,7 +23,7 @@ from flashsim.core.request import SECTOR, WRITE
 from flashsim.core.transactions import TransactionStream
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.log_writer import LogWriter, Waits
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, History, Logging, RunningTransaction
+from flashsim.execution.pooled.logging_design import History, Logging, RunningTransaction
 from flashsim.execution.pooled.specification import CHECKPOINTER, PoolSpecification, Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.storage.extension import manager
@@ -68,7 +68,7 @@ class LoggedSpecification(PoolSpecification):
     ) -> None:
         super().__init__(system, devices, stream)
         self.logging, self.durable, self.history = logging, Durable(system.clients), History()
-        needed = system.ssd * system.page_size + -(-system.ssd // IN_A_SECTOR) * SECTOR
+        needed = system.ssd * system.page_size + -(-system.ssd // logging.restart.in_a_sector) * SECTOR
         if SSD in devices and (room := devices[SSD][1]) < needed:
             raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")
         #: Writes that devices have not completed, by number, and completed ones that a power cut takes from their write buffers.

@@ -36,7 +36,6 @@ from flashsim.execution.pooled.log_kernels import (
     want,
     write_records,
 )  # fmt: skip
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR
 from flashsim.execution.pooled.requests import note, send, take_slot
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
@@ -55,7 +54,7 @@ def write_frame(state: State, outbox: Integers, page: int, frame: int) -> None:
     slot = take_slot(sys, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
     need = log.needs[slot]
     row.to_frame, row.to_version = frame + 1, row.last
-    need.frame, need.version, need.sector = frame, row.last, frame // IN_A_SECTOR
+    need.frame, need.version, need.sector = frame, row.last, frame // log.scalars.in_a_sector
     need.lsn = want(state, outbox, int(row.last))
     if scalars.at_once:
         need.lsn = max(need.lsn, want(state, outbox, int(log.frames[frame].freed)))
@@ -147,7 +146,7 @@ def modify(state: State, outbox: Integers, page: int) -> None:
         set_entry(log, frame, kinds.FREE, 0, 0)
         log.frames[frame].freed = log.scalars.appended + 1
         row.lsn, row.write = harden(state, outbox, int(log.scalars.modified), kinds.SSD_PRE_WRITE_INVALIDATE, frame)
-        row.sector = frame // IN_A_SECTOR
+        row.sector = frame // log.scalars.in_a_sector
 
 
 @lean_kernel

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.request import SECTOR
 from flashsim.storage.log.records import Record
 from flashsim.storage.log.recovery import RestartDesign
 
@@ -45,9 +44,8 @@ class Logging:
         return guard not in self.without
 
 
-#: Bytes of a record without its entries, of an entry of the frame table, and of a transaction in a checkpoint's list of those that run.
+#: Bytes of a record without its entries, of an entry in it, and of a transaction in a checkpoint's list of those that run.
 RECORD, ENTRY, ACTIVE = 100, 51, 24
-IN_A_SECTOR = SECTOR // ENTRY
 #: Bytes of records that are written at once, as SQL Server's log blocks are: more only if one record alone is longer.
 LOG_BLOCK = 60 << 10
 

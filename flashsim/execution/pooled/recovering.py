@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.execution.pooled.logging_design import IN_A_SECTOR, length_of
+from flashsim.execution.pooled.logging_design import length_of
 from flashsim.execution.pooled.specification import Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
@@ -15,8 +15,8 @@ from flashsim.storage.log import durable as survives
 from flashsim.storage.log.durable import Read, Write
 from flashsim.storage.log.recovery import Recovery
 
-#: Bytes of a request that reads the log or the frame table.
-BLOCK = 1 << 16
+#: Bytes of a request that reads the log, the frame table or pages in a row, and how many such requests are outstanding at a time.
+BLOCK, AT_ONCE = 1 << 16, 64
 PHASES = ("load", "analysis", "redo", "undo")
 
 
@@ -29,8 +29,8 @@ def recover(
 ) -> dict[str, tuple[int, Work]]:
     """Let recovery run on idle devices; of each of `PHASES` its nanoseconds and its requests.
 
-    A read of several pages asks for all of them at once, one of the log or the frame table for block after block; a write ends before
-    recovery goes on.
+    A read of several pages asks for `AT_ONCE` runs of them at once, one of the log or the frame table for block after block; a write ends
+    before recovery goes on.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def recover(
             if step.target == survives.LOG:
                 records = (record for _, record in step.items) if isinstance(step, Write) else map(recovery.durable.log.__getitem__, keys)
                 logged = sum(map(length_of, records))
-            for purpose, places in _requests(system, step, keys, logged):
+            for purpose, places in _requests(system, step, keys, logged, recovery.restart.in_a_sector):
                 work, kind = works[recovery.phase], (purpose, operation, len(places))
                 work[kind] = work.get(kind, 0) + 1
                 yield env.all_of([asked.ask(numbers[purpose], operation, offset, length) for offset, length in places])
@@ -62,7 +62,21 @@ def recover(
     return {phase: (times[phase], works[phase]) for phase in PHASES}
 
 
-def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int], logged: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+def _runs(keys: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Keys in a row, at most so many together: the first, and how many."""
+    begin, count = keys[0], 1
+    for key in keys[1:]:
+        if key == begin + count and count < most:
+            count += 1
+        else:
+            yield begin, count
+            begin, count = key, 1
+    yield begin, count
+
+
+def _requests(
+    system: PoolSystem, step: Read | Write, keys: Sequence[int], logged: int, in_a_sector: int
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes.
 
     `logged`: bytes of its records.
@@ -72,11 +86,13 @@ def _requests(system: PoolSystem, step: Read | Write, keys: Sequence[int], logge
         return
     if step.target in (survives.PAGES, survives.FRAMES):
         purpose, first = (DISK, FIRST_PAGE) if step.target == survives.PAGES else (SSD, 0)
-        yield purpose, [((key - first) * size, size) for key in keys]
+        places = [((begin - first) * size, count * size) for begin, count in _runs(keys, max(1, BLOCK // size))]
+        for number in range(0, len(places), AT_ONCE):
+            yield purpose, places[number : number + AT_ONCE]
         return
     if step.target == survives.TABLE:
-        purpose, begin = SSD, system.ssd * size + keys[0] // IN_A_SECTOR * SECTOR
-        length = (keys[-1] // IN_A_SECTOR - keys[0] // IN_A_SECTOR + 1) * SECTOR
+        purpose, begin = SSD, system.ssd * size + keys[0] // in_a_sector * SECTOR
+        length = (keys[-1] // in_a_sector - keys[0] // in_a_sector + 1) * SECTOR
     else:
         is_boot = step.target == survives.BOOT
         purpose, begin, length = LOG, 0 if is_boot else SECTOR, SECTOR if is_boot else -(-logged // SECTOR) * SECTOR

@@ -73,7 +73,7 @@ class PoolRun:
         log = devices.get(LOG)
         room = log.capacity if log is not None and not isinstance(log, Striped) else 0
         request_rows = 2 * system.most_requests + _HANDED_OUT if record else request_rows
-        more = outstanding_sectors(system) if logging else 0
+        more = outstanding_sectors(system, logging) if logging else 0
         self.tables = at.tables(system, numbers, room, intervals, request_rows, len(stream.kinds), more)
         if record:
             self.tables.numbers[at.HAND_OUT_AT] = request_rows - system.most_requests

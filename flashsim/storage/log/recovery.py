@@ -6,14 +6,18 @@ made of memory is lost then, and it begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from flashsim.core.errors import FlashsimError
+from flashsim.core.request import SECTOR
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
 
+#: Pages that redo reads ahead, at most.
+AHEAD = 256
 #: Reads and writes, one after the other.
 Steps = Generator[Read | Write, None, None]
 
@@ -47,6 +51,8 @@ class RestartDesign:
         Lets a record of the log change entries in analysis.
     guards
         What goes wrong without each of its guards, by name.
+    entry
+        Bytes of an entry of the frame table.
     """
 
     name: str
@@ -55,6 +61,12 @@ class RestartDesign:
     load: Callable[[Recovery], Steps]
     meet: Callable[[Recovery, int, Record], None]
     guards: Mapping[str, str]
+    entry: int = 51
+
+    @property
+    def in_a_sector(self) -> int:
+        """Entries in a sector of the table's file."""
+        return SECTOR // self.entry
 
 
 @dataclass
@@ -196,11 +208,12 @@ class Recovery:
                     self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
             self.restart.meet(self, lsn, record)
 
-    def _read(self, page: int) -> Steps:
-        """Bring a page into memory."""
+    def _read(self, page: int, ahead: Iterable[int] = ()) -> Steps:
+        """Bring a page into memory, and some of those that will be needed next with it."""
         if page in self.pages:
             return
-        while len(self.pages) >= self.room:
+        wanted = [page, *islice((each for each in ahead if each not in self.pages and each != page), min(AHEAD, self.room // 4))]
+        while len(self.pages) + len(wanted) > max(self.room, len(wanted)):
             leaving = next(iter(self.pages))
             version = self.pages.pop(leaving)
             if leaving in self.changed:
@@ -208,16 +221,21 @@ class Recovery:
                 self.phases.pages_written += 1
                 yield from self._force()
                 yield Write(PAGES, ((leaving, version),))
-        if (frame := self.frame_of.get(page)) in self.unverified:
-            self.unverified.discard(frame)
-            self.verify(frame)
-            frame = self.frame_of.get(page)
+        frames: dict[int, int] = {}
+        for each in wanted:
+            if (frame := self.frame_of.get(each)) in self.unverified:
+                self.unverified.discard(frame)
+                self.verify(frame)
+            if (frame := self.frame_of.get(each)) is not None:
+                frames[each] = frame
         if self.phase == "undo":
-            self.phases.undo_reads += 1
+            self.phases.undo_reads += len(wanted)
         else:
-            self.phases.redo_reads += 1
-        yield Read(PAGES, (page,)) if frame is None else Read(FRAMES, (frame,))
-        self.pages[page] = self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
+            self.phases.redo_reads += len(wanted)
+        yield Read(FRAMES, tuple(sorted(frames.values())))
+        yield Read(PAGES, tuple(sorted(set(wanted) - set(frames))))
+        for each in wanted:
+            self.pages[each] = self.durable.in_frame(frames[each]) if each in frames else self.durable.on_disk(each)
 
     def verify(self, frame: int) -> bool:
         """Hold an entry against what the frame holds, and drop it if that is something else; True if it stands."""
@@ -246,10 +264,11 @@ class Recovery:
         """Do again what pages lack."""
         oldest = min((first for first, _ in self.dirty.values()), default=self.end)
         yield Read(LOG, range(oldest, self.end))
+        ahead = iter(sorted(self.dirty, key=self.dirty.__getitem__))
         for lsn, record in self._records(oldest):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
-            yield from self._read(record.page)
+            yield from self._read(record.page, ahead)
             version = self.pages[record.page]
             if version.page != record.page or version.is_torn:
                 raise RedoFailureError(f"record {lsn}: page {record.page} is torn, or another page stands in its place")

@@ -134,7 +134,7 @@ class Injection:
         self.loses_ssd = loses_ssd
         self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
-    def points(self, system: LoggedSpecification, stops: int | None) -> Iterator[tuple[int, list[str], Durable]]:
+    def points(self, system: LoggedSpecification, stops: int | None = None) -> Iterator[tuple[int, list[str], Durable]]:
         """Every event after which something else would survive than before; a shutdown begins after so many transactions."""
         before = None
         for event in range(1, EVENTS + 1):
