@@ -17,20 +17,23 @@ import pandas as pd
 
 from algorithms.extensions.base import DESIGNS, described_design, extension_design
 from algorithms.replacement.base import replacement_policy
+from algorithms.restart.base import restart_design
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.model import CompiledModel
 from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
+from flashsim.core.units import GIB, HOURS, KIB, MILLISECONDS, MINUTES, SECONDS, format_size
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
+from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import RATES, WORN, PoolDevice, flash_counts, pages_in_a_row, statistics
 from flashsim.ssd.precondition import Precondition
+from flashsim.storage.log.recovery import Recovery
 from traces.transactions import TransactionWorkload, scaled, workload
 
 #: Called after each interval with the number of intervals so far and the counts of each of them.
@@ -63,6 +66,10 @@ class PoolSetup:
         Multiplies pages, memory, the SSD, and all times but those of devices and clients.
     seed
         Seed of the workload.
+    restart
+        Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
+    hardening
+        More parameters of `flashsim.execution.pooled.logging_design.Logging`, by name.
     """
 
     workload: str
@@ -77,6 +84,8 @@ class PoolSetup:
     options: Mapping[str, int] = field(default_factory=dict)
     scale: float = 1.0
     seed: int = 0
+    restart: str = ""
+    hardening: Mapping[str, int] = field(default_factory=dict)
 
     def with_options(self, **options: int) -> PoolSetup:
         return replace(self, options={**self.options, **options})
@@ -128,12 +137,22 @@ class PoolSetup:
             **({"chunk": pages_in_a_row(devices_used, self.page_size)} | options),
         )
 
+    def logging(self, frames: int) -> Logging | None:
+        """The log of records and the restart design at the scale; the flusher writes an SSD's table in 128 parts (Do, 2012, 4.3.4.2)."""
+        if not self.restart:
+            return None
+        values = {"chunk": max(1, frames // 128)} | dict(self.hardening)
+        values["pause"] = round(values.get("pause", 500 * MILLISECONDS) * self.scale)
+        values["indirect"] = round(values.get("indirect", 0) * self.scale)
+        return Logging(restart_design(self.restart), **values)
+
     def build(
         self,
         states: Mapping[str, Precondition] | None = None,
         devices: Mapping[int, CompiledModel | Striped] | None = None,
         record: Recorder | None = None,
         stream: TransactionStream | None = None,
+        recovered: Recovery | None = None,
     ) -> SystemRun:
         """The system, its devices and its transactions before the first one.
 
@@ -147,6 +166,8 @@ class PoolSetup:
             See `flashsim.execution.pooled.run.PoolRun`.
         stream
             The transactions, where they are at hand.
+        recovered
+            See `flashsim.execution.pooled.run.PoolRun`.
         """
         stream, parts = stream or self.stream(), self.parts()
         plain = self.system(stream.pages)
@@ -159,7 +180,7 @@ class PoolSetup:
         if system.work and CPU not in drives:
             drives[CPU] = StationEngine(StationParameters(system.work, system.work))
         flash = parts["ssd"].preset.flash if system.ssd and parts["ssd"].is_flash else None
-        return SystemRun(self, system, drives, stream, flash.page_size if flash else 0, record)
+        return SystemRun(self, system, drives, stream, flash.page_size if flash else 0, record, recovered)
 
 
 class SystemRun(PoolRun):
@@ -183,8 +204,10 @@ class SystemRun(PoolRun):
         stream: TransactionStream,
         flash_page: int,
         record: Recorder | None,
+        recovered: Recovery | None,
     ) -> None:
-        super().__init__(system, devices, stream, setup.intervals + 1, record=record)
+        logging = setup.logging(system.ssd)
+        super().__init__(system, devices, stream, setup.intervals + 1, record=record, logging=logging, recovered=recovered)
         self.setup, self.devices, self.stream, self.flash_page = setup, devices, stream, flash_page
         self.start = time.process_time()
 

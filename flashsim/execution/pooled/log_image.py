@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +14,6 @@ from flashsim.core.replacement import FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
-from flashsim.execution.pooled.logging_design import length_of
 from flashsim.storage.extension import manager
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write
 from flashsim.storage.log.records import (
@@ -67,6 +66,7 @@ class DurableImage(Durable):
         super().__init__(0, boot=boot, first=int(scalars.kept))
         self.durable_end, self._chunk = int(scalars.end), int(scalars.chunk)
         self.records = log.records[scalars.kept - scalars.first : scalars.appended + 1 - scalars.first].copy()
+        self._bytes = int(scalars.bytes)
         self.payload = log.payload[: scalars.payload].copy()
         self._pages, self._frames = log.pages.disk.copy(), log.frames.copy()
         self.disk, self.ssd, self.table, self.log = map(_Rows, (self._version, self._content, self._entry, self.record))
@@ -85,18 +85,33 @@ class DurableImage(Durable):
     def record(self, lsn: int) -> Record | None:
         """A record, durable or in memory; None if it is truncated."""
         place = lsn - self.first
-        if not 0 <= place < len(self.records):
-            return None
-        kind, transaction, chain, page, previous, of, frame = (self.records[name][place].item() for name in _FIELDS)
-        record = Record(kind, transaction, chain, page, previous, lsn=of, frame=frame)
-        if kind not in (SSD_CHECKPOINT, SSD_POST_WRITE, TRANSACTIONS):
-            return record
+        return self._record(lsn, self.records[place].item()) if 0 <= place < len(self.records) else None
+
+    def _record(self, lsn: int, row: tuple[int, ...]) -> Record:
+        transaction, chain, page, previous, of, frame, _, kind, _ = row
+        if kind not in _WITH_ROWS:
+            return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame)
         rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
         if kind == TRANSACTIONS:
             return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
         by_frame = {each: Entry(*entry) for _, each, *entry in rows}
         count = min(self._chunk, len(self._frames) - frame) if kind == SSD_CHECKPOINT else 1
         return Record(kind, frame=frame, entries=tuple(by_frame.get(each, FREE_ENTRY) for each in range(frame, frame + count)))
+
+    def records_from(self, first: int, end: int) -> Iterator[tuple[int, Record]]:
+        """See `Durable.records_from`."""
+        for begin in range(first, min(end, self.durable_end), _BATCH):
+            rows = self.records[begin - self.first : min(begin + _BATCH, end, self.durable_end) - self.first].tolist()
+            yield from ((lsn, self._record(lsn, row)) for lsn, row in enumerate(rows, begin))
+        yield from ((lsn, self.log[lsn]) for lsn in range(max(first, self.durable_end), end))
+
+    def bytes_from(self, first: int, end: int) -> int:
+        """See `Durable.bytes_from`."""
+        if end > self.durable_end:
+            return super().bytes_from(first, end)
+        behind = end - self.first
+        ends = self.records.bytes[behind] if behind < len(self.records) else self._bytes
+        return int(ends - self.records.bytes[first - self.first]) if first < end else 0
 
     @property
     def end(self) -> int:
@@ -114,6 +129,8 @@ class DurableImage(Durable):
         return left
 
 
+#: Records with rows of payload, and how many records are made at a time.
+_WITH_ROWS, _BATCH = frozenset((SSD_CHECKPOINT, SSD_POST_WRITE, TRANSACTIONS)), 1 << 16
 _FIELDS = ("kind", "transaction", "chain", "page", "previous", "lsn", "frame")
 
 
@@ -192,11 +209,11 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
     records = empty_table(end - durable.first, RECORD)
     there = durable.records[: durable.durable_end - durable.first]
     records[: len(there)] = there
-    scalars.bytes = there.bytes[-1] + length_of(durable.record(durable.durable_end - 1)) if len(there) else 0
+    scalars.bytes = there.bytes[0] + durable.bytes_from(durable.first, durable.durable_end) if len(there) else 0
     for lsn in sorted(durable.log):  # what recovery has added: compensations and ends of transactions
         record, row = durable.log[lsn], records[lsn - durable.first]
         row.kind, row.transaction, row.chain, row.page, row.previous = attrgetter(*_FIELDS[:5])(record)
-        row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + length_of(record)
+        row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + record.length
     scalars.first = scalars.kept = durable.first
     scalars.appended, scalars.end = end - 1, end
     scalars.began = records.transaction.max(initial=0)

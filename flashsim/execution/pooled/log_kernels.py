@@ -11,8 +11,7 @@ from flashsim.core.state_table import State
 from flashsim.execution.pooled import log_tables as of
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, LOG_BLOCK
-from flashsim.execution.pooled.logging_design import RECORD as RECORD_BYTES
+from flashsim.execution.pooled.logging_design import LOG_BLOCK
 from flashsim.execution.pooled.requests import get_ready, note, send, take_slot
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.log import records as kinds
@@ -37,7 +36,7 @@ def append(
     record = log.records[place]
     record.kind, record.transaction, record.chain, record.page, record.previous = kind, transaction, chain, page, previous
     record.lsn, record.frame, record.state, record.bytes = lsn, frame, kinds.FREE, scalars.bytes
-    scalars.bytes += RECORD_BYTES
+    scalars.bytes += kinds.RECORD_BYTES
     scalars.appended += 1
     return int(scalars.appended)
 
@@ -47,7 +46,7 @@ def add_payload(sys: at.Tables, log: of.LogTables, length: int, first: int, seco
     """Let a row belong to the last record."""
     scalars = log.scalars
     scalars.bytes += length
-    if length == ENTRY and second == kinds.FREE:
+    if length == kinds.ENTRY_BYTES and second == kinds.FREE:
         return
     if scalars.payload >= log.payload.shape[0]:
         sys.numbers[at.BROKEN] = at.TOO_MANY_RECORDS
@@ -199,7 +198,7 @@ def harden(state: State, outbox: Integers, how: int, kind: int, frame: int) -> t
     if how in (IN_LOG, IN_LOG_AT_ONCE):
         lsn = append(sys, log, kind, 0, 0, 0, 0, 0, frame)
         if kind == kinds.SSD_POST_WRITE:
-            add_payload(sys, log, ENTRY, frame, int(row.state), int(row.page), int(row.lsn))
+            add_payload(sys, log, kinds.ENTRY_BYTES, frame, int(row.state), int(row.page), int(row.lsn))
         if how == IN_LOG_AT_ONCE:
             return want(state, outbox, lsn), 0
     return 0, 0
@@ -282,7 +281,7 @@ def append_all(state: State) -> None:
         append(sys, log, kinds.SSD_CHECKPOINT, 0, 0, 0, 0, 0, first)
         for frame in range(first, min(log.scalars.frames, first + log.scalars.chunk)):
             row = log.frames[frame]
-            add_payload(sys, log, ENTRY, frame, int(row.state), int(row.page), int(row.lsn))
+            add_payload(sys, log, kinds.ENTRY_BYTES, frame, int(row.state), int(row.page), int(row.lsn))
 
 
 @lean_kernel
@@ -294,7 +293,7 @@ def append_active(state: State) -> int:
     for client in range(log.clients.shape[0]):
         mine = log.clients[client]
         if mine.transaction:
-            add_payload(sys, log, ACTIVE, int(mine.transaction), int(mine.first), int(mine.last), 0)
+            add_payload(sys, log, kinds.ACTIVE_BYTES, int(mine.transaction), int(mine.first), int(mine.last), 0)
             oldest = min(oldest, mine.first)
     return int(oldest)
 
@@ -347,9 +346,6 @@ def reached_disk(state: State, page: int, version: int) -> None:
     log.on_disk[scalars.on_disk, 0], log.on_disk[scalars.on_disk, 1] = page, version
     scalars.on_disk += 1
     if scalars.on_disk == scalars.batch:
-        least = log.on_disk[0, 1]
         for place in range(scalars.batch):
-            least = min(least, log.on_disk[place, 1])
-        for place in range(scalars.batch):
-            append(sys, log, kinds.BUF_WRITE, 0, 0, log.on_disk[place, 0], 0, least, 0)
+            append(sys, log, kinds.BUF_WRITE, 0, 0, log.on_disk[place, 0], 0, log.on_disk[place, 1], 0)
         scalars.on_disk = 0

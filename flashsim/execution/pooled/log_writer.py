@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from flashsim.core.request import SECTOR
-from flashsim.execution.pooled.logging_design import LOG_BLOCK, length_of, log_full
+from flashsim.execution.pooled.logging_design import LOG_BLOCK, log_full
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import LOST, Record
@@ -71,7 +71,7 @@ class LogWriter:
     def append(self, record: Record) -> int:
         """Add a record to the end of the log in memory; returns its number."""
         self.records.append(record)
-        self._places.append(self._places[-1] + length_of(record))
+        self._places.append(self._places[-1] + record.length)
         return len(self.records)
 
     def want(self, lsn: int) -> int:

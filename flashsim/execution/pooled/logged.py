@@ -258,9 +258,8 @@ class LoggedSpecification(PoolSpecification):
         """Have it logged that a page is on disk, with others."""
         self._on_disk.append((page, lsn))
         if len(self._on_disk) >= self.logging.batch:
-            least = min(lsn for _, lsn in self._on_disk)
-            for each, _ in self._on_disk:
-                self.log.append(Record(log.BUF_WRITE, page=each, lsn=least))
+            for each, version in self._on_disk:
+                self.log.append(Record(log.BUF_WRITE, page=each, lsn=version))
             self._on_disk.clear()
 
     def _written(self, page: int, count: int, holds_frame: bool) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from flashsim.core.errors import FlashsimError
-from flashsim.storage.log.records import Record
 from flashsim.storage.log.recovery import RestartDesign
 
 
@@ -22,7 +21,8 @@ class Logging:
         Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
         pages.  0: none, and checkpoints write them.
     batch
-        Pages of a BUF_WRITE record.
+        Pages that BUF_WRITE records are made for at once.  Each says the version that is on disk: with the least of all 2,048, as the
+        thesis may be read (4.2.1.1), analysis could strike off no other page than that one.
     chunk
         Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
     pause
@@ -44,15 +44,8 @@ class Logging:
         return guard not in self.without
 
 
-#: Bytes of a record without its entries, of an entry in it, and of a transaction in a checkpoint's list of those that run.
-RECORD, ENTRY, ACTIVE = 100, 51, 24
 #: Bytes of records that are written at once, as SQL Server's log blocks are: more only if one record alone is longer.
 LOG_BLOCK = 60 << 10
-
-
-def length_of(record: Record) -> int:
-    """Bytes of a record."""
-    return RECORD + ENTRY * len(record.entries) + ACTIVE * len(record.active)
 
 
 def log_full(room: int, needed: int) -> FlashsimError:

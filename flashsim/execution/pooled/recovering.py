@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.execution.pooled.logging_design import length_of
 from flashsim.execution.pooled.specification import Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
@@ -47,8 +46,10 @@ def recover(
             operation, keys = (WRITE, tuple(key for key, _ in step.items)) if isinstance(step, Write) else (READ, step.keys)
             logged = 0
             if step.target == survives.LOG:
-                records = (record for _, record in step.items) if isinstance(step, Write) else map(recovery.durable.log.__getitem__, keys)
-                logged = sum(map(length_of, records))
+                if isinstance(step, Write):
+                    logged = sum(record.length for _, record in step.items)
+                else:
+                    logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if keys else 0
             for purpose, places in _requests(system, step, keys, logged, recovery.restart.in_a_sector):
                 work, kind = works[recovery.phase], (purpose, operation, len(places))
                 work[kind] = work.get(kind, 0) + 1

@@ -20,10 +20,11 @@ from flashsim.execution.pooled.log_kernels import DOWN, WANTED
 from flashsim.execution.pooled.log_tables import STATE_TYPE as LOGGED_STATE
 from flashsim.execution.pooled.log_tables import LogTables, log_tables, needed_room, outstanding_sectors, with_room
 from flashsim.execution.pooled.logged_engine import log_part
-from flashsim.execution.pooled.logging_design import ACTIVE, ENTRY, LOG_BLOCK, RECORD, Logging, log_full
+from flashsim.execution.pooled.logging_design import LOG_BLOCK, Logging, log_full
 from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.storage.log.durable import Write
+from flashsim.storage.log.records import ACTIVE_BYTES, ENTRY_BYTES, RECORD_BYTES
 from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import breach
 
@@ -85,7 +86,7 @@ class PoolRun:
         state_type = at.STATE_TYPE
         if logging:
             self.log, state_type = log_tables(system, logging, room), LOGGED_STATE
-            longest = max(longest, LOG_BLOCK, RECORD + ENTRY * logging.chunk, RECORD + ACTIVE * system.clients) + SECTOR
+            longest = max(longest, LOG_BLOCK, RECORD_BYTES + max(ENTRY_BYTES * logging.chunk, ACTIVE_BYTES * system.clients)) + SECTOR
             self.tables = self.tables._replace(log=called_at(log_part))
             self.tables.numbers[at.LOGGED] = 1
             self.log = resume(self.tables, self.log, recovered) if recovered else self.log

@@ -5,7 +5,7 @@ Writes reach it when devices complete them, in any order; one that was outstandi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -75,6 +75,14 @@ class Durable:
 
     def entry(self, frame: int) -> Entry:
         return self.table.get(frame, FREE_ENTRY)
+
+    def records_from(self, first: int, end: int) -> Iterator[tuple[int, Record]]:
+        """Records in order, with their numbers."""
+        return ((lsn, self.log[lsn]) for lsn in range(first, end))
+
+    def bytes_from(self, first: int, end: int) -> int:
+        """Bytes of records."""
+        return sum(self.log[lsn].length for lsn in range(first, end))
 
     def apply(self, write: Write) -> None:
         """Let a write have been done."""

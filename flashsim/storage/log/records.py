@@ -60,6 +60,10 @@ class Version(NamedTuple):
         return Version(self.page, lsn, (*self.rows[:row], value, *self.rows[row + 1 :]))
 
 
+#: Bytes of a record without its entries, of an entry in it, and of a transaction in a checkpoint's list of those that run.
+RECORD_BYTES, ENTRY_BYTES, ACTIVE_BYTES = 100, 51, 24
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of the log; which of the fields have a meaning depends on its kind.
@@ -92,6 +96,11 @@ class Record:
     frame: int = 0
     entries: tuple[Entry, ...] = ()
     active: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Bytes of the log."""
+        return RECORD_BYTES + ENTRY_BYTES * len(self.entries) + ACTIVE_BYTES * len(self.active)
 
     def __str__(self) -> str:
         words = [KINDS[self.kind]]

@@ -6,7 +6,7 @@ made of memory is lost then, and it begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -16,7 +16,7 @@ from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
 
-#: Pages that redo reads ahead, at most.
+#: Pages that redo reads together, and memory writes to make room, at most.
 AHEAD = 256
 #: Reads and writes, one after the other.
 Steps = Generator[Read | Write, None, None]
@@ -183,8 +183,7 @@ class Recovery:
     def _records(self, first: int) -> Iterator[tuple[int, Record]]:
         if first < self.durable.first:
             raise RedoFailureError(f"log: record {first} is needed, and the first one left is {self.durable.first}")
-        for lsn in range(first, self.end):
-            yield lsn, self.durable.log[lsn]
+        yield from self.durable.records_from(first, self.end)
 
     def analyse(self) -> Steps:
         """Find what the disk may lack, and which transactions did not end."""
@@ -208,34 +207,38 @@ class Recovery:
                     self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
             self.restart.meet(self, lsn, record)
 
-    def _read(self, page: int, ahead: Iterable[int] = ()) -> Steps:
-        """Bring a page into memory, and some of those that will be needed next with it."""
-        if page in self.pages:
+    def _read(self, pages: Sequence[int]) -> Steps:
+        """Bring pages into memory together."""
+        wanted = [page for page in pages if page not in self.pages]
+        if not wanted:
             return
-        wanted = [page, *islice((each for each in ahead if each not in self.pages and each != page), min(AHEAD, self.room // 4))]
-        while len(self.pages) + len(wanted) > max(self.room, len(wanted)):
-            leaving = next(iter(self.pages))
-            version = self.pages.pop(leaving)
-            if leaving in self.changed:
-                self.changed.discard(leaving)
-                self.phases.pages_written += 1
-                yield from self._force()
-                yield Write(PAGES, ((leaving, version),))
+        if len(self.pages) + len(wanted) > self.room:
+            yield from self._evict(max(len(wanted), min(AHEAD, self.room // 8)))
         frames: dict[int, int] = {}
-        for each in wanted:
-            if (frame := self.frame_of.get(each)) in self.unverified:
+        for page in wanted:
+            if (frame := self.frame_of.get(page)) in self.unverified:
                 self.unverified.discard(frame)
                 self.verify(frame)
-            if (frame := self.frame_of.get(each)) is not None:
-                frames[each] = frame
+            if (frame := self.frame_of.get(page)) is not None:
+                frames[page] = frame
         if self.phase == "undo":
             self.phases.undo_reads += len(wanted)
         else:
             self.phases.redo_reads += len(wanted)
         yield Read(FRAMES, tuple(sorted(frames.values())))
         yield Read(PAGES, tuple(sorted(set(wanted) - set(frames))))
-        for each in wanted:
-            self.pages[each] = self.durable.in_frame(frames[each]) if each in frames else self.durable.on_disk(each)
+        for page in wanted:
+            self.pages[page] = self.durable.in_frame(frames[page]) if page in frames else self.durable.on_disk(page)
+
+    def _evict(self, count: int) -> Steps:
+        """Let the pages leave memory that were used least recently."""
+        leaving = {page: self.pages.pop(page) for page in list(islice(self.pages, count))}
+        changed = sorted(self.changed & leaving.keys())
+        if changed:
+            self.changed.difference_update(changed)
+            self.phases.pages_written += len(changed)
+            yield from self._force()
+            yield Write(PAGES, tuple((page, leaving[page]) for page in changed))
 
     def verify(self, frame: int) -> bool:
         """Hold an entry against what the frame holds, and drop it if that is something else; True if it stands."""
@@ -264,11 +267,25 @@ class Recovery:
         """Do again what pages lack."""
         oldest = min((first for first, _ in self.dirty.values()), default=self.end)
         yield Read(LOG, range(oldest, self.end))
-        ahead = iter(sorted(self.dirty, key=self.dirty.__getitem__))
+        window, missing = list[tuple[int, Record]](), dict[int, None]()
         for lsn, record in self._records(oldest):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
-            yield from self._read(record.page, ahead)
+            window.append((lsn, record))
+            if record.page in self.pages:
+                self.pages[record.page] = self.pages.pop(record.page)  # it is needed: others leave memory first
+            else:
+                missing[record.page] = None
+            if len(missing) >= max(1, min(AHEAD, self.room // 4)):
+                yield from self._redo(window, list(missing))
+                window, missing = [], {}
+        yield from self._redo(window, list(missing))
+
+    def _redo(self, window: Sequence[tuple[int, Record]], missing: Sequence[int]) -> Steps:
+        """Do some records again, whose pages are read together."""
+        yield from self._read(missing)
+        for lsn, record in window:
+            yield from self._read([record.page])
             version = self.pages[record.page]
             if version.page != record.page or version.is_torn:
                 raise RedoFailureError(f"record {lsn}: page {record.page} is torn, or another page stands in its place")
@@ -301,7 +318,7 @@ class Recovery:
                 raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated")
             following = record.chain
             if record.kind == log.UPDATE:
-                yield from self._read(record.page)
+                yield from self._read([record.page])
                 page = self.pages[record.page]
                 compensation = Record(
                     log.COMPENSATION, transaction, record.chain, record.page, page.lsn, record.row, record.after, record.before

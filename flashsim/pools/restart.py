@@ -1,0 +1,115 @@
+"""The peak-to-peak interval of a system of pools: a shutdown or a crash, recovery, and the time until clients do as much as before.
+
+Source: Do, 2012, section 4.1 and figure 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.units import SECONDS
+from flashsim.execution.compiled_loop import Striped
+from flashsim.execution.pooled.recovering import recover
+from flashsim.execution.pooled.system import PURPOSES
+from flashsim.pools.setup import PoolResult, PoolSetup, SystemRun
+from flashsim.storage.log.recovery import Recovery
+
+#: How a system ends.
+SHUTDOWN, CRASH = ENDS = ("shutdown", "crash")
+#: Steps of an interval in which a shutdown's end is looked for.
+_STEPS = 60
+
+
+@dataclass(frozen=True)
+class PeakToPeak:
+    """A restart; times are seconds of the whole system, to which those of the scaled one are multiplied.
+
+    Parameters
+    ----------
+    before, after
+        Counts of each interval before the end and after recovery.
+    shutdown
+        Seconds of the shutdown, 0 after a crash.
+    phases
+        Seconds of recovery by phase.
+    records, log_bytes
+        Records that survived, and their bytes, of the whole system.
+    warm
+        Share of the SSD's frames that are in use after recovery.
+    work
+        Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
+    """
+
+    before: PoolResult
+    after: PoolResult
+    shutdown: float
+    phases: Mapping[str, float]
+    records: float
+    log_bytes: float
+    warm: float
+    work: Mapping[str, int]
+    scale: float
+
+    def peak(self, intervals: int) -> float:
+        """Transactions a second over so many intervals before the end."""
+        return self.before.rate("transactions", slice(-intervals, None))
+
+    def ramp_up(self, peak: float, share: float, smoothed: int) -> float:
+        """Seconds after recovery until the mean over some intervals is at a share of a peak; infinite if it never is."""
+        rates = np.convolve(self.after.counts["transactions"] / self.after.seconds, np.full(smoothed, 1 / smoothed), "valid")
+        above = np.flatnonzero(rates >= share * peak)
+        return float((above[0] + smoothed) * self.after.seconds / self.scale) if len(above) else float("inf")
+
+    @property
+    def recovery(self) -> float:
+        """Seconds of recovery."""
+        return sum(self.phases.values())
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> PeakToPeak:
+        """A restart from the dictionary of `run_restart`."""
+        return cls(**dict(record) | {"before": PoolResult.of(record["before"]), "after": PoolResult.of(record["after"])})
+
+
+def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, Any]:
+    """Run a system with a log to its end, recover, and run it on for so many intervals; JSON-ready, see `PeakToPeak`."""
+    whole = PoolSetup(**setup)
+    run = whole.build()
+    before, took = run.result(), 0
+    if ends == SHUTDOWN:
+        step = run.system.interval // _STEPS
+        run.shut_down()
+        while not run.is_down:
+            took += step
+            run.run(whole.intervals * run.system.interval + took)
+    durable, _ = run.image()
+    recovery = Recovery(durable, run.setup.logging(run.system.ssd).restart, run.system.ssd, run.system.memory)
+    phases = recover(recovery, run.system, _devices(whole, run))
+    survived = len(durable.records)
+    log_bytes = int(run.log.scalars.bytes - run.log.records[run.log.scalars.kept - run.log.scalars.first].bytes)
+    following = replace(whole, time=after * whole.interval, seed=whole.seed + 1).build(recovered=recovery)
+    return {
+        "before": before.as_dict(),
+        "after": following.result().as_dict(),
+        "shutdown": took / SECONDS / whole.scale,
+        "phases": {phase: time / SECONDS / whole.scale for phase, (time, _) in phases.items()},
+        "records": survived / whole.scale,
+        "log_bytes": log_bytes / whole.scale,
+        "warm": len(recovery.entries) / run.system.ssd,
+        "work": vars(recovery.phases),
+        "scale": whole.scale,
+    }
+
+
+def _devices(whole: PoolSetup, run: SystemRun) -> dict[int, tuple[Sequence[Any], int]]:
+    """Devices of recovery, idle and as new."""
+    devices = {}
+    for name, part in whole.parts().items():
+        if name != "ssd" or run.system.ssd:
+            made = part.make(run.system.page_size)
+            devices[PURPOSES.index(name)] = (made.drives, made.stripe) if isinstance(made, Striped) else ([made], made.capacity)
+    return devices
