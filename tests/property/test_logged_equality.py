@@ -16,6 +16,7 @@ from flashsim.core.request import SECTOR
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
+from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
@@ -109,12 +110,14 @@ def check_history(seed: int) -> int:
     name = RESTARTS.names()[seed // 6 % len(RESTARTS.names())]
     history = drawn_history(seed, name)
     system, logging = history.parts()
+    logging = replace(logging, flush_writes=1 + seed % 3)
     specified = engine = None
     ended = 0
     for crashes in (1, 1, CRASHES):
         engines = {purpose: StationEngine(each) for purpose, each in history.stations().items()}
         run = PoolRun(system, engines, history.stream(ended), request_rows=1 << 14, logging=logging, recovered=engine)
-        specification = history.build(specified, ended)
+        devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in history.stations().items()}
+        specification = LoggedSpecification(system, devices, history.stream(ended), logging, specified)
         image = check(specification, run, (seed, ended), crashes, seed % CRASHES if crashes == CRASHES else 0)
         assert image is not None
         ended += specification.counts["transactions"]
@@ -136,7 +139,7 @@ def check_system(seed: int) -> None:
         seed += 10_000
     logging = Logging(
         restart_design(str(draw.choice(RESTARTS.names()))), int(draw.choice([0, 20])), int(draw.choice([0, 3000, 100_000])),
-        int(draw.integers(1, 20)), int(draw.integers(1, 30)), int(2 ** draw.uniform(3, 20)),
+        int(draw.integers(1, 20)), int(draw.integers(1, 30)), int(2 ** draw.uniform(3, 20)), int(draw.integers(1, 4)),
     )  # fmt: skip
     stream = Drawn(system.pages, seed)
     specification = LoggedSpecification(system, specified, stream, logging)

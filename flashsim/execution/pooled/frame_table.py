@@ -136,15 +136,22 @@ class FrameTable:
 
     def _write_sector(self, number: int, sector: _Sector) -> None:
         sector.begun += 1
+        left = self.logging.flush_writes
+        frames = range(number * self.restart.in_a_sector, min(self.frames, (number + 1) * self.restart.in_a_sector))
+        items = [(frame, self.entry(frame)) for frame in frames]
 
         def written() -> None:
+            nonlocal left
+            left -= 1
+            if left:
+                self._write(items, frames, written)
+                return
             sector.ended += 1
             self._waits.check()
             if sector.wanted > sector.begun == sector.ended:
                 self._write_sector(number, sector)
 
-        frames = range(number * self.restart.in_a_sector, min(self.frames, (number + 1) * self.restart.in_a_sector))
-        self._write([(frame, self.entry(frame)) for frame in frames], frames, written)
+        self._write(items, frames, written)
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
         first = frames.start // self.restart.in_a_sector

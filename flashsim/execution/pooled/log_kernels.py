@@ -209,6 +209,7 @@ def write_sector(state: State, outbox: Integers, number: int) -> None:
     """Write the entries of a sector to the table's file."""
     log = of.tables_of(state)[1]
     log.sectors[number].begun += 1
+    log.sectors[number].left = log.scalars.flush_writes
     for frame in range(number * log.scalars.in_a_sector, min(log.frames.shape[0], (number + 1) * log.scalars.in_a_sector)):
         row = log.frames[frame]
         row.sent_state, row.sent_page, row.sent_lsn = row.state, row.page, row.lsn
@@ -231,6 +232,10 @@ def sector_written(state: State, outbox: Integers, number: int) -> None:
         row = log.frames[frame]
         row.file_state, row.file_page, row.file_lsn, row.file_hardened = row.sent_state, row.sent_page, row.sent_lsn, 0
     sector = log.sectors[number]
+    sector.left -= 1
+    if sector.left:
+        write_table(state, outbox, at.TABLE_SECTOR, number, 1)
+        return
     sector.ended += 1
     check(state, outbox)
     if sector.wanted > sector.begun and sector.begun == sector.ended:

@@ -26,7 +26,7 @@ NOT = -1
 #: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients that have left, and how far a shutdown
 #: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
 SCALARS = record_dtype(
-    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place in_a_sector "
+    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place in_a_sector flush_writes "
     "first appended end wanted behind place room bytes bytes_sent began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened flush_cause writer_cause payload waiting on_disk queued"
@@ -43,8 +43,8 @@ PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn 
 FRAME = record_dtype(
     int64="page lsn freed write sent_page sent_lsn file_page file_lsn file_hardened holds version", int8="state sent_state file_state"
 )
-#: A sector of the table: writes that began, the last one that is wanted, and writes that ended.
-SECTOR_ROW = record_dtype(int64="begun wanted ended")
+#: A sector of the table: flushes that began, the last one that is wanted, flushes that ended, and writes left of the one under way.
+SECTOR_ROW = record_dtype(int64="begun wanted ended left")
 #: A request, or whoever else waits: the record and the sector's write that it needs, and of a frame's write the frame and the version.
 NEED = record_dtype(int64="lsn sector write frame version")
 #: A client's transaction, 0 for none, its first and last record, and the record that is to be undone next.
@@ -98,6 +98,7 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
         scalars[name] = hardens.get(change, NOT)
     scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, IN_LOG_AT_ONCE in hardens.values()
     scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
+    scalars.flush_writes = logging.flush_writes
     scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size
     scalars.room, scalars.place, scalars.in_a_sector = room, SECTOR, logging.restart.in_a_sector
     scalars.first = scalars.end = scalars.kept = 1

@@ -27,6 +27,8 @@ class Logging:
         Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
     pause
         Nanoseconds between two chunks of the flusher.
+    flush_writes
+        Writes of the SSD that a flush of an entry takes, one after the other.
     without
         Guards that are switched off.
     """
@@ -37,6 +39,7 @@ class Logging:
     batch: int = 2048
     chunk: int = 64
     pause: int = 500_000_000
+    flush_writes: int = 1
     without: Collection[str] = ()
 
     def has(self, guard: str) -> bool:
@@ -44,8 +47,9 @@ class Logging:
         return guard not in self.without
 
 
-#: Bytes of records that are written at once, as SQL Server's log blocks are: more only if one record alone is longer.
-LOG_BLOCK = 60 << 10
+#: Bytes of records that are written at once, as many as SQL Server 2012 has outstanding in blocks of 60 KB: more only if one record alone is
+#: longer.  With one block of 60 KB at a time a disk writes 10 MB/s, and commits wait for what LBR's checkpoints write.
+LOG_BLOCK = 3840 << 10
 
 
 def log_full(room: int, needed: int) -> FlashsimError:

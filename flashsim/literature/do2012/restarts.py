@@ -1,0 +1,263 @@
+"""Chapter 4 with TPC-C and TPC-E: throughput with a restart design, peak-to-peak intervals, and what guards prevent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from flashsim.core.units import HOURS, MINUTES
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Table
+from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, dual_write
+from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
+from flashsim.pools.setup import PoolSetup
+from flashsim.studies.crashing.injection import exhaustive
+from flashsim.studies.judging.cells import difference, number, ratio, saving, statement
+
+BENCHMARKS, POLICIES, RESTARTS = ("TPC-C", "TPC-E"), ("dw", "lc"), ("none", "mmr", "lbr", "lvr")
+#: The log's disk is one of eighteen in table 4.3 with requests in a row; the SSD reads on at 396 MB/s, as 140 GB in 380 s need (4.4.3.2).
+_DEVICES = {"log": "rates:read=10458,write=165,further=10458", "ssd": "rates:further=50700"}
+#: Hours before the end; intervals of a minute whose mean is the peak, that a ramp-up is looked for in, and over which it is smoothed.
+_TIME, _LAST, _AFTER, _SMOOTHED, _SHARE = 5 * HOURS, 60, 120, 5, 0.95
+#: Writes of the SSD that MMR's flush of an entry takes, by the published busy times; and a variant.
+_WRITES, _ONE_WRITE = 2, "one SSD write a flush"
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A run of a restart design on the machine of chapter 4, how it ends, and how many writes a flush takes."""
+
+    benchmark: str
+    policy: str
+    restart: str
+    ends: str = SHUTDOWN
+    flush_writes: int = _WRITES
+
+    def setup(self) -> PoolSetup:
+        """The system: LC's dirty fraction is 20 % (4.4.1)."""
+        plain = dual_write(self.benchmark, expands=True).with_options(dirty_limit=20)
+        devices, hardening = {**plain.devices, **_DEVICES}, {"flush_writes": self.flush_writes}
+        return replace(plain, design=self.policy, restart=self.restart, time=_TIME, interval=MINUTES, devices=devices, hardening=hardening)
+
+    def job(self, settings: Settings) -> Job:
+        """The run."""
+        writes = "" if self.flush_writes == _WRITES else f", {_ONE_WRITE}"
+        label = f"{self.benchmark}, {DESIGNS[self.policy]} with {self.restart}, {self.ends}{writes}"
+        return Job.of(run_restart, label, setup=at_scale(self.setup(), settings.scale * SHARE, settings), ends=self.ends, after=_AFTER)
+
+
+class Restarts:
+    """Results by run."""
+
+    def __init__(self, results: Results) -> None:
+        self._runs = Runs(results)
+
+    def of(self, run: Restart) -> PeakToPeak | None:
+        """A restart; None where it was not asked for."""
+        output = self._runs.get(run)
+        return PeakToPeak.of(output) if output else None
+
+    def peak(self, run: Restart) -> float | None:
+        """Transactions a second in the last hour before the end."""
+        return None if (result := self.of(run)) is None else result.peak(_LAST)
+
+    def kept(self, run: Restart) -> float | None:
+        """Percent of the throughput without a restart design."""
+        share = ratio(self.peak(run), self.peak(replace(run, restart="none", flush_writes=_WRITES)))
+        return None if share is None else 100 * share
+
+    def lost(self, run: Restart) -> float | None:
+        """Percent below the throughput without a restart design."""
+        return saving(self.peak(run), self.peak(replace(run, restart="none")))
+
+    def ramp_up(self, run: Restart) -> float | None:
+        """Seconds after recovery until throughput is at 95 % of the peak before, at most as long as is looked."""
+        if (result := self.of(run)) is None:
+            return None
+        return min(result.ramp_up(result.peak(_LAST), _SHARE, _SMOOTHED), _AFTER * MINUTES / 1e9)
+
+    def interval(self, run: Restart) -> float | None:
+        """Seconds from peak to peak."""
+        result, ramp_up = self.of(run), self.ramp_up(run)
+        return None if result is None or ramp_up is None else result.shutdown + result.recovery + ramp_up
+
+    def speedup(self, run: Restart) -> float | None:
+        """Times that the interval without a restart design is as long."""
+        return ratio(self.interval(replace(run, restart="none")), self.interval(run))
+
+
+def _throughput(claim: Claim, runs: Restarts) -> list[Cell]:
+    points = claim.limits["points"]
+    mmr, lbr, ungrouped = claim.published.values()
+    cells = []
+    for policy, published, loses in zip(POLICIES, mmr, lbr, strict=True):
+        name, run = DESIGNS[policy], Restart("TPC-C", policy, "mmr")
+        cells.append(replace(difference(f"MMR keeps, {name}, %", published, runs.kept(run), points), row="MMR keeps"))
+        one = difference(f"MMR keeps, {name}, %", published, runs.kept(replace(run, flush_writes=1)), points)
+        cells.append(replace(one, variant=_ONE_WRITE, row="MMR keeps"))
+        cells.append(difference(f"LBR loses, {name}, %", loses, runs.lost(Restart("TPC-C", policy, "lbr")), points))
+        less = [runs.lost(Restart("TPC-C", policy, "lvr"))]
+        cells.append(
+            statement(
+                f"LVR loses, {name}, %", f"less than {claim.limits['lvr']:g}", less, lambda lost: lost < claim.limits["lvr"], 0, digits=1
+            )
+        )
+    lost = runs.lost(Restart("TPC-C", "lc", "lbr"))
+    return [*cells, difference("LBR loses without group writing, %", ungrouped[0], lost, points)]
+
+
+def _no_loss(claim: Claim, runs: Restarts) -> list[Cell]:
+    most = claim.limits["percent"]
+    return [
+        statement(
+            f"{DESIGNS[policy]} with {restart.upper()} loses, %", f"less than {most:g}", [runs.lost(Restart("TPC-E", policy, restart))],
+            lambda lost: lost < most, 0, digits=1,
+        )
+        for policy, restart in product(POLICIES, RESTARTS[1:])
+    ]  # fmt: skip
+
+
+def _peaks_c(claim: Claim, runs: Restarts) -> list[Cell]:
+    limit, (dw, lc_mmr, lc_others) = claim.limits["each"], claim.published["shutdown, DW, LC with MMR, LC with LBR and LVR"]
+    cells = []
+    for policy, restart in product(POLICIES, RESTARTS[1:]):
+        published = dw if policy == "dw" else lc_mmr if restart == "mmr" else lc_others
+        name, run = f"{DESIGNS[policy]} with {restart.upper()}", Restart("TPC-C", policy, restart)
+        cells.append(number(f"shutdown, {name}", published, runs.speedup(run), limit, row="shutdown"))
+        gain = [runs.speedup(replace(run, ends=CRASH))]
+        words, least, most = "1.3 to 1.8, within 30 %, and above 1", max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
+        cells.append(statement(f"crash, {name}", words, gain, lambda value, least=least, most=most: least < value <= most))
+    return cells
+
+
+def _peaks_e(claim: Claim, runs: Restarts) -> list[Cell]:
+    limit, cells = claim.limits["each"], list[Cell]()
+    shutdown, mmr, lvr = claim.published.values()
+    for number_of, policy in enumerate(POLICIES):
+        for restart in RESTARTS[1:]:
+            gain = runs.speedup(Restart("TPC-E", policy, restart))
+            cells.append(number(f"shutdown, {DESIGNS[policy]} with {restart.upper()}", shutdown[number_of], gain, limit, row="shutdown"))
+        gains = [runs.speedup(Restart("TPC-E", policy, restart, CRASH)) for restart in RESTARTS[1:]]
+        for name, published, gain in (("MMR", mmr, gains[0]), ("LVR", lvr, gains[2])):
+            cells.append(number(f"crash, {DESIGNS[policy]} with {name}", published[number_of], gain, limit, row=f"crash, {name}"))
+        order = statement(f"crash, {DESIGNS[policy]}, MMR, LBR and LVR", "falling", gains, lambda mmr, lbr, lvr: mmr > lbr > lvr)
+        cells.append(order)
+    return cells
+
+
+_JUDGES = {"fig4.10": _throughput, "fig4.13": _no_loss, "fig4.11-12": _peaks_c, "fig4.14-15": _peaks_e}
+#: Benchmark and ends of a claim's runs.
+_RUNS = {"fig4.10": ("TPC-C", ENDS[:1]), "fig4.13": ("TPC-E", ENDS[:1]), "fig4.11-12": ("TPC-C", ENDS), "fig4.14-15": ("TPC-E", ENDS)}
+
+
+class _Restarts(Exhibit):
+    """Restart designs with DW and LC: throughput before the end, shutdown, recovery and ramp-up."""
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        runs = {
+            Restart(benchmark, policy, restart, end): None
+            for claim, (benchmark, ends) in _RUNS.items()
+            if claim in claims
+            for end, policy, restart in product(ends, POLICIES, RESTARTS)
+        }
+        one = [Restart("TPC-C", policy, "mmr", flush_writes=1) for policy in POLICIES if "fig4.10" in claims]
+        return [run.job(settings) for run in [*runs, *one]]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        return _JUDGES[claim.id](claim, Restarts(results))
+
+    def sections(self, results: Results) -> list[Section]:
+        """Seconds of shutdown, recovery by phase, and ramp-up."""
+        runs, rows = Restarts(results), list[list[Entry]]()
+        for benchmark, ends, policy, restart in product(BENCHMARKS, ENDS, POLICIES, RESTARTS):
+            run = Restart(benchmark, policy, restart, ends)
+            if (result := runs.of(run)) is not None:
+                parts = [result.shutdown, *result.phases.values(), runs.ramp_up(run), runs.interval(run), runs.speedup(run)]
+                names = [benchmark, ends, DESIGNS[policy], "SSDBP" if restart == "none" else restart.upper()]
+                rows.append([*names, runs.peak(run), *parts, result.log_bytes / 1e9, 100 * result.warm])
+        header = ["benchmark", "after a", "design", "restart", "transactions/s", "shutdown, s", "load, s", "analysis, s", "redo, s"]
+        header += ["undo, s", "ramp-up, s", "peak to peak, s", "speedup", "log, GB", "warm frames, %"]
+        text = (
+            "Seconds of the whole system, from runs at a share of its size. Throughput is that of the hour before the end; a ramp-up ends "
+            "when the mean over five minutes is at 95 % of it, or after two hours."
+        )
+        return [Section("Restart designs (figures 4.10 to 4.15)", text, [Table(header, rows, "restarts", 1)], on_terminal=True)]
+
+
+#: Guards that prevent each violation and pitfall (4.3), and the restart design that has them.
+_GUARDS = {
+    "violation A": ("lvr", ("page-id",)),
+    "violations B and C": ("lvr", ("page-lsn",)),
+    "violation D": ("lvr", ("truncation", "complete-pass")),
+    "violation D, MMR": ("mmr", ("harden-before-write",)),
+    "pitfall 4.1": ("lvr", ("buf-write-invalidates",)),
+    "pitfall 4.2": ("lvr", ("cleaner-last",)),
+}
+_SLOW, _SLOW_GUARD = "pitfall 4.3", "complete-pass"
+_MOST, _KEPT = 400, 24
+
+
+def search(restart: str, without: list[str], seed: int, most: int) -> dict[str, Any]:
+    """Crash drawn histories without guards until one fails, and that one with them; JSON-ready."""
+    for history in range(most):
+        if exhaustive(restart, 1, seed + history, without, limit=0).violations:
+            return {"histories": history + 1, "fails": 1, "fails_with": len(exhaustive(restart, 1, seed + history, limit=0).violations)}
+    return {"histories": most, "fails": 0, "fails_with": 0}
+
+
+def kept_frames(without: list[str], seed: int, histories: int) -> dict[str, Any]:
+    """Frames that recoveries of LVR found warm at a crash point, in the mean over all of some histories; JSON-ready."""
+    report = exhaustive("lvr", histories, seed, without)
+    return {"kept": report.kept / report.points, "violations": len(report.violations)}
+
+
+def _search(name: str, settings: Settings) -> Job:
+    restart, without = _GUARDS[name]
+    return Job.of(
+        search,
+        f"{name}, {restart} without {', '.join(without)}",
+        restart=restart,
+        without=list(without),
+        seed=settings.seed * 10_000,
+        most=_MOST,
+    )
+
+
+def _kept(without: list[str], settings: Settings) -> Job:
+    label = f"{_SLOW}, lvr {'without ' + without[0] if without else 'as it is'}"
+    return Job.of(kept_frames, label, without=without, seed=settings.seed * 10_000, histories=_KEPT)
+
+
+class _Pitfalls(Exhibit):
+    """Crashes after every event of drawn histories, without a guard and with it."""
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        if "pitfalls" not in claims:
+            return []
+        return [*(_search(name, settings) for name in _GUARDS), *(_kept(without, settings) for without in ([], [_SLOW_GUARD]))]
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        cells = []
+        for name in _GUARDS:
+            output = results.get(_search(name, results.settings)) or {}
+            values = [output.get("fails"), output.get("fails_with")]
+            cells.append(statement(name, "fails without, not with", values, lambda off, on: off == 1 and on == 0, (0, 0), digits=0))
+        kept = [(results.get(_kept(without, results.settings)) or {}).get("kept") for without in ([], [_SLOW_GUARD])]
+        share = claim.limits["kept"]
+        return [
+            *cells,
+            statement(_SLOW, f"frames kept without below {share:g} of those with", kept, lambda on, off: off < share * on, (1, 1)),
+        ]
+
+    def sections(self, results: Results) -> list[Section]:
+        """Histories until one failed."""
+        rows: list[list[Entry]] = []
+        for name, (restart, without) in _GUARDS.items():
+            if output := results.get(_search(name, results.settings)):
+                rows.append([name, restart, ", ".join(without), output["histories"], "yes" if output["fails"] else "no"])
+        table = Table(["", "restart", "without", "histories", "one fails"], rows, "pitfalls")
+        return [Section("Violations and pitfalls (section 4.3)", "", [table], on_terminal=True)] if rows else []
+
+
+EXHIBITS: Mapping[str, Exhibit] = {"restart-designs": _Restarts(), "pitfalls": _Pitfalls()}
