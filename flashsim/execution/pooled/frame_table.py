@@ -82,6 +82,11 @@ class FrameTable:
     def entry(self, frame: int) -> Entry:
         return self.entries.get(frame, FREE_ENTRY)
 
+    @property
+    def frames_in_use(self) -> list[int]:
+        """Frames whose entry has a page."""
+        return [frame for frame, entry in self.entries.items() if entry.state != FREE]
+
     def set(self, frame: int, entry: Entry) -> None:
         """Change a frame's entry."""
         page = self.entry(frame).page
