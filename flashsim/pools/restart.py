@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.recovering import recover
@@ -79,6 +80,8 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
     """Run a system with a log to its end, recover, and run it on for so many intervals; JSON-ready, see `PeakToPeak`."""
     whole = PoolSetup(**setup)
     run = whole.build()
+    if (logging := whole.logging(run.system.ssd)) is None:
+        raise InvalidParameterError("restart", "none", "a log of records needs a restart design")
     before, took = run.result(), 0
     if ends == SHUTDOWN:
         step = run.system.interval // _STEPS
@@ -87,18 +90,16 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
             took += step
             run.run(whole.intervals * run.system.interval + took)
     durable, _ = run.image()
-    recovery = Recovery(durable, run.setup.logging(run.system.ssd).restart, run.system.ssd, run.system.memory)
+    recovery = Recovery(durable, logging.restart, run.system.ssd, run.system.memory)
     phases = recover(recovery, run.system, _devices(whole, run))
-    survived = len(durable.records)
-    log_bytes = int(run.log.scalars.bytes - run.log.records[run.log.scalars.kept - run.log.scalars.first].bytes)
     following = replace(whole, time=after * whole.interval, seed=whole.seed + 1).build(recovered=recovery)
     return {
         "before": before.as_dict(),
         "after": following.result().as_dict(),
         "shutdown": took / SECONDS / whole.scale,
         "phases": {phase: time / SECONDS / whole.scale for phase, (time, _) in phases.items()},
-        "records": survived / whole.scale,
-        "log_bytes": log_bytes / whole.scale,
+        "records": (durable.durable_end - durable.first) / whole.scale,
+        "log_bytes": durable.bytes_from(durable.first, durable.durable_end) / whole.scale,
         "warm": len(recovery.entries) / run.system.ssd,
         "work": vars(recovery.phases),
         "scale": whole.scale,

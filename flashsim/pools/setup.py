@@ -141,7 +141,7 @@ class PoolSetup:
         """The log of records and the restart design at the scale; the flusher writes an SSD's table in 128 parts (Do, 2012, 4.3.4.2)."""
         if not self.restart:
             return None
-        values = {"chunk": max(1, frames // 128)} | dict(self.hardening)
+        values: dict[str, Any] = {"chunk": max(1, frames // 128)} | dict(self.hardening)
         values["pause"] = round(values.get("pause", 500 * MILLISECONDS) * self.scale)
         values["indirect"] = round(values.get("indirect", 0) * self.scale)
         return Logging(restart_design(self.restart), **values)

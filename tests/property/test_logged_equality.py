@@ -55,7 +55,7 @@ def compare(specification: LoggedSpecification, run: PoolRun, where: Any) -> Dur
     assert np.count_nonzero([image.on_disk(page + FIRST_PAGE).lsn for page in range(pages)]) == len(durable.disk), where
     assert [image.entry(frame) for frame in range(frames)] == [durable.entry(frame) for frame in range(frames)], where
     assert (image.boot, image.first, image.end) == (durable.boot, durable.first, durable.end), where
-    expected = [plain(write) for write in specification.outstanding.values()]
+    expected = [plain(write) for write in specification.writes.outstanding.values()]
     assert sorted(map(plain, outstanding), key=repr) == sorted(expected, key=repr), where
     records = specification.log.records[durable.first - 1 :]
     assert [image.record(lsn) for lsn in range(durable.first, durable.first + len(records))] == list(map(without_contents, records)), where

@@ -200,6 +200,48 @@ def refer_next(state: State, outbox: Integers, client: int) -> int:
 
 
 @lean_kernel
+def leave(state: State, outbox: Integers, client: int) -> None:
+    """A client runs no more transactions."""
+    sys = at.tables_of(state)[0]
+    sys.clients[client, at.STATE] = at.GONE
+    if sys.numbers[at.LOGGED]:
+        at.log_of(sys.log[0])(state, outbox, at.LEFT, client, 0)
+
+
+@lean_kernel
+def undo_next(state: State, outbox: Integers, client: int) -> bool:
+    """Undo the last update of a transaction that is left; True if the client must wait for its page."""
+    sys = at.tables_of(state)[0]
+    mine = sys.clients[client]
+    mine[at.UNDOING] = at.log_of(sys.log[0])(state, outbox, at.UNDO_PAGE, client, 0)
+    if mine[at.UNDOING] == 0:
+        mine[at.STATE] = at.COMMITTED
+        return False
+    then = refer_next(state, outbox, client)
+    if then >= 0:
+        mine[at.STATE] = at.ABORTING if then == at.REFER else then
+        return True
+    at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
+    return False
+
+
+@inlined_kernel
+def end_transaction(state: State, outbox: Integers, client: int) -> bool:
+    """Commit a transaction, or begin to undo it; True if the client must wait."""
+    sys = at.tables_of(state)[0]
+    mine, numbers = sys.clients[client], sys.numbers
+    if numbers[at.LOGGED]:
+        then = at.log_of(sys.log[0])(state, outbox, at.END, client, 0)
+        if then == at.UNDO:
+            mine[at.STATE] = at.ABORTING
+        return then == at.WAIT
+    if numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
+        commit(state, outbox, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
+        return True
+    return False
+
+
+@lean_kernel
 def go_on(state: State, outbox: Integers, client: int) -> None:
     """Let a client do what it does until it must wait."""
     sys = at.tables_of(state)[0]
@@ -208,9 +250,7 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
         next_step = mine[at.STATE]
         if next_step == at.BEGIN:
             if not begin_next(sys, client):
-                mine[at.STATE] = at.GONE
-                if numbers[at.LOGGED]:
-                    at.log_of(sys.log[0])(state, outbox, at.LEFT, client, 0)
+                leave(state, outbox, client)
                 return
             mine[at.STATE] = at.REFER
         elif next_step in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
@@ -244,25 +284,11 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
             if finish_reference(state, outbox, client, sys.references[row, work.FIRST] + FIRST_PAGE, marks):
                 return
         elif next_step == at.ABORTING:
-            mine[at.UNDOING] = at.log_of(sys.log[0])(state, outbox, at.UNDO_PAGE, client, 0)
-            if mine[at.UNDOING] == 0:
-                mine[at.STATE] = at.COMMITTED
-                continue
-            then = refer_next(state, outbox, client)
-            if then >= 0:
-                mine[at.STATE] = at.ABORTING if then == at.REFER else then
+            if undo_next(state, outbox, client):
                 return
-            at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
         elif next_step == at.WORKED:
             mine[at.STATE] = at.COMMITTED
-            if numbers[at.LOGGED]:
-                then = at.log_of(sys.log[0])(state, outbox, at.END, client, 0)
-                if then == at.UNDO:
-                    mine[at.STATE] = at.ABORTING
-                elif then == at.WAIT:
-                    return
-            elif numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
-                commit(state, outbox, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
+            if end_transaction(state, outbox, client):
                 return
         else:
             note(sys, counted.TRANSACTIONS)

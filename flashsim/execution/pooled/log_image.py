@@ -142,7 +142,7 @@ def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Writ
 
 def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Entry]:
     columns = (rows[f"{before}{name}"].tolist() for name in ("state", "page", "lsn"))
-    return [Entry(*row, hardened) for row in zip(*columns, strict=True)]
+    return [Entry(state, page, lsn, hardened) for state, page, lsn in zip(*columns, strict=True)]
 
 
 def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> list[Write]:

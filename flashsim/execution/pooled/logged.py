@@ -7,11 +7,9 @@ own row of a page, so that a transaction can be undone beside others' changes of
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import simpy
 
 from flashsim.core.draws import mixed
@@ -21,6 +19,7 @@ from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE
 from flashsim.core.transactions import TransactionStream
+from flashsim.execution.pooled.durable_writes import DurableWrites
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.log_writer import LogWriter, Waits
 from flashsim.execution.pooled.logging_design import History, Logging, RunningTransaction
@@ -36,8 +35,6 @@ from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, REPLACED, WRI
 
 #: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
 _WRITER = (1 << 40) + 2
-#: Pages that devices' volatile write buffers hold, where writes do not force them out.
-_BUFFERED = 6
 
 
 class LoggedSpecification(PoolSpecification):
@@ -71,17 +68,14 @@ class LoggedSpecification(PoolSpecification):
         needed = system.ssd * system.page_size + -(-system.ssd // logging.restart.in_a_sector) * SECTOR
         if SSD in devices and (room := devices[SSD][1]) < needed:
             raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")
-        #: Writes that devices have not completed, by number, and completed ones that a power cut takes from their write buffers.
-        self.outstanding: dict[int, Write] = {}
-        self._buffered: deque[Write] = deque()
-        self._media = self.durable if logging.has("force-unit-access") else self.durable.copy()
+        self.writes = DurableWrites(self.durable, is_forced=logging.has("force-unit-access"))
         self.contents: dict[int, Version] = {}
         #: The newest version of each page, which a page that is created anew goes on from.
         self._newest: dict[int, Version] = {}
         #: Records of changes that the disk lacks, by page.
         self.changes: dict[int, list[int]] = {}
         self.transactions: dict[int, RunningTransaction] = {}
-        self._began = self._values = self._writes = self._acknowledged = self._gone = 0
+        self._began = self._values = self._acknowledged = self._gone = 0
         self._to_frame: dict[int, tuple[int, Version]] = {}
         self._on_disk: list[tuple[int, int]] = []
         room = devices[LOG][1] if LOG in devices else 0
@@ -102,7 +96,7 @@ class LoggedSpecification(PoolSpecification):
     def _restart(self, recovered: Recovery) -> None:
         """Go on from what recovery has made: pages in memory, frames of the SSD, and the log."""
         durable = self.durable = recovered.durable
-        self._media = durable if self.logging.has("force-unit-access") else durable.copy()
+        self.writes = DurableWrites(durable, self.writes.is_forced)
         self.log.resume(durable)
         self._began = max((record.transaction for record in durable.log.values()), default=0)
         self._values = recovered.newest_value()
@@ -156,35 +150,13 @@ class LoggedSpecification(PoolSpecification):
     @property
     def state_number(self) -> tuple[int, int, int]:
         """A number that changes whenever something else would survive a crash, or a client knows more."""
-        return self._writes, len(self.outstanding), self._acknowledged
-
-    def crash(self, draw: np.random.Generator | None) -> Durable:
-        """What survives a crash now; without `draw` none of the outstanding writes does."""
-        return self._media.crash([*self._buffered, *self.outstanding.values()], draw)
+        return self.writes.count, len(self.writes.outstanding), self._acknowledged
 
     # Writes, what waits for what, and what has become of them.
 
     def _send(self, write: Write, purpose: int, place: tuple[int, int], then: Callable[[], object], event: simpy.Event) -> None:
-        """Make a write of a device at a place of so many bytes; it is durable when it completes, before anybody hears of that."""
-        number, self._writes = self._writes, self._writes + 1
-        self.outstanding[number] = write
-
-        def completed(_: simpy.Event) -> None:
-            self.durable.apply(self.outstanding.pop(number))
-            if self._media is not self.durable:
-                self._buffer(write)
-            then()
-
-        assert event.callbacks is not None
-        event.callbacks.insert(0, completed)
+        self.writes.begin(write, then, event)
         self.devices.ask(self._numbers[purpose], WRITE, *place, event)
-
-    def _buffer(self, write: Write) -> None:
-        """Keep a page's write in a device's volatile buffer until others have driven it out; the log and the tables are written through."""
-        if write.target in (survives.PAGES, survives.FRAMES):
-            self._buffered.append(write)
-            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(survives.LOG, ())
-        self._media.apply(write)
 
     def _send_log(self, write: Write, offset: int, length: int, written: Callable[[], None]) -> None:
         self._note(log_writes=1)
@@ -414,8 +386,7 @@ class LoggedSpecification(PoolSpecification):
             yield written
         else:
             self.durable.apply(write)
-        self.durable.truncate(boot.truncation)
-        self._media.truncate(boot.truncation)
+        self.writes.truncate(boot.truncation)
 
     def _background_writer(self) -> Process:
         """Write the page of memory that has been dirty longest, again and again."""

@@ -105,10 +105,10 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
 
 def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable]]:
     """What may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
-    outstanding = list(system.outstanding.values())
+    outstanding = list(system.writes.outstanding.values())
     for number in range(outcomes if outstanding else 1):
         words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
-        yield words, system.crash(draw if number else None)
+        yield words, system.writes.crash(draw if number else None)
 
 
 class Injection:

@@ -125,8 +125,8 @@ def crash(
         count += 1
     if at is not None and (count == 0 or count == events):
         raise InvalidParameterError("at", format_duration(at), f"the history is over at {format_duration(int(system.env.now))}")
-    outstanding = tuple(map(str, system.outstanding.values()))
-    survived = system.crash(generator(seed, "crash"))
+    outstanding = tuple(map(str, system.writes.outstanding.values()))
+    survived = system.writes.crash(generator(seed, "crash"))
     recovery = Recovery(survived.copy(), restart_design(restart), history.frames, MEMORY, history.without)
     stations = history.stations()
     devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in stations.items()}

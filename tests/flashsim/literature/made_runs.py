@@ -58,10 +58,12 @@ def _digest(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[st
 
 
 def _pool(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str, Any]:
-    def counts(name: str) -> list[int]:
-        return [round(1e9 * number(*map(str, setup.values()), name))] * _INTERVALS
+    place = [str(value) for name, value in setup.items() if value or name not in ("restart", "hardening")]
 
-    waste = round(6e7 * number(*map(str, setup.values()))) if setup["design"] == "tac" else 0
+    def counts(name: str) -> list[int]:
+        return [round(1e9 * number(*place, name))] * _INTERVALS
+
+    waste = round(6e7 * number(*place)) if setup["design"] == "tac" else 0
     every = {name: counts(name) for name in COUNTED} | {"ssd_invalid": [waste] * _INTERVALS}
     rest = {"devices": {}, "cpu_s": 0.0, "ended": True, "figures": {}, "requests": 0}
     return {"counts": every, "by_kind": {}, "interval": 10**9, "ssd": 10**9, **rest}
@@ -69,6 +71,18 @@ def _pool(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str,
 
 def _tests(number: Number, setup: dict[str, Any]) -> dict[str, Any]:
     return {"figures": {name: number(*map(str, setup.values()), name) for name in ("power", "throughput", "QphH")}}
+
+
+def _restart(number: Number, setup: dict[str, Any], ends: str, **parameters: Any) -> dict[str, Any]:
+    place = (*map(str, setup.values()), ends)
+    before, after = (_pool(number, setup | {"part": part, "ends": ends}) for part in ("before", "after"))
+    phases = {phase: number(*place, phase) for phase in ("load", "analysis", "redo", "undo")}
+    rest = {"records": 1.0, "log_bytes": 1.0, "warm": 1.0, "work": {}, "scale": 1.0}
+    return {"before": before, "after": after, "shutdown": number(*place), "phases": phases, **rest}
+
+
+def _guard(number: Number, restart: str, without: list[str], **parameters: Any) -> dict[str, Any]:
+    return {"histories": 1, "fails": number(restart, *without), "fails_with": number(restart)}
 
 
 _MADE: dict[str, Callable[..., Any]] = {
@@ -81,6 +95,9 @@ _MADE: dict[str, Callable[..., Any]] = {
     "pools.setup:run_pool": _pool,
     "do2012.simulations:run_on_drives": _pool,
     "do2012.simulations:run_tests": _tests,
+    "pools.restart:run_restart": _restart,
+    "crashing.guards:search": _guard,
+    "crashing.guards:frames_kept": lambda number, without, **parameters: {"kept": number(*without)},
 }
 
 
