@@ -115,7 +115,7 @@ class FrameTable:
 
     def is_reusable(self, frame: int) -> Callable[[], bool]:
         """Whether that its page left a frame is hardened, so that the frame may be overwritten."""
-        by_log = self.log.want(self._freed.get(frame, 0)) if IN_LOG_AT_ONCE in self.restart.hardens.values() else 0
+        by_log = self.log.want(self._freed.get(frame, 0)) if self.restart.logs_at_once else 0
         written = self._written.get(frame, Hardening())
         return lambda: by_log < self.log.end and self.is_durable(written)
 

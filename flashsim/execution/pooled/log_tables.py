@@ -15,7 +15,7 @@ from flashsim.core.state_table import state_of
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.execution.pooled.tables import TABLES_TYPE
-from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, MODIFIED, REPLACED, WRITTEN
+from flashsim.storage.log.recovery import CLEANED, MODIFIED, REPLACED, WRITTEN
 
 #: How a change is hardened that is not.
 NOT = -1
@@ -26,8 +26,8 @@ NOT = -1
 #: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients that have left, and how far a shutdown
 #: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
 SCALARS = record_dtype(
-    int64="replaced written modified cleaned flushes at_once aborts indirect batch chunk pause frames table_place in_a_sector flush_writes "
-    "first appended end wanted behind place room bytes bytes_sent began kept "
+    int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
+    "flush_writes first appended end wanted behind place room bytes bytes_sent began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened flush_cause writer_cause payload waiting on_disk queued"
 )
@@ -96,7 +96,8 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     scalars, hardens, frames = empty_record(SCALARS), logging.restart.hardens, system.ssd
     for name, change in (("replaced", REPLACED), ("written", WRITTEN), ("modified", MODIFIED), ("cleaned", CLEANED)):
         scalars[name] = hardens.get(change, NOT)
-    scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, IN_LOG_AT_ONCE in hardens.values()
+    scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, logging.restart.logs_at_once
+    scalars.logs_table = logging.restart.logs_table
     scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
     scalars.flush_writes = logging.flush_writes
     scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size

@@ -31,7 +31,7 @@ from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
-from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, REPLACED, WRITTEN, Recovery
+from flashsim.storage.log.recovery import CLEANED, REPLACED, WRITTEN, Recovery
 
 #: Priority of the background writer's event at one nanosecond: behind the flusher of the frame table.
 _WRITER = (1 << 40) + 2
@@ -373,7 +373,7 @@ class LoggedSpecification(PoolSpecification):
         if self.logging.restart.flushes and self.system.ssd and self.logging.has("complete-pass"):
             last = self.table.complete_pass()
             yield from self._until(lambda: self.table.passes >= last)
-        if IN_LOG_AT_ONCE in self.logging.restart.hardens.values():
+        if self.logging.restart.logs_table:
             self.table.append_all()
         active = tuple((each.number, each.first, each.last) for each in self.transactions.values())
         self.log.append(Record(log.TRANSACTIONS, active=active))

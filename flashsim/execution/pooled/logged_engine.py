@@ -262,7 +262,7 @@ def checkpoint(state: State, outbox: Integers, has_written: int) -> int:
         if wait(state, outbox, 0):
             return at.WAIT
     if scalars.stage == _PASS:
-        if scalars.at_once:
+        if scalars.logs_table:
             append_all(state)
         scalars.next_transaction = append_active(state)
         oldest = scalars.appended + 1

@@ -64,6 +64,16 @@ class RestartDesign:
     entry: int = 51
 
     @property
+    def logs_at_once(self) -> bool:
+        """Whether frames wait for records of the log before they are overwritten."""
+        return IN_LOG_AT_ONCE in self.hardens.values()
+
+    @property
+    def logs_table(self) -> bool:
+        """Whether checkpoints write the frame table into the log."""
+        return self.logs_at_once and not self.flushes
+
+    @property
     def in_a_sector(self) -> int:
         """Entries in a sector of the table's file."""
         return SECTOR // self.entry
@@ -116,6 +126,11 @@ class Recovery:
         self._tail: list[Record] = []
         self.phases, self.phase = Phases(), "load"
         self.end = durable.end
+
+    @property
+    def first_scanned(self) -> int:
+        """The first record that analysis reads."""
+        return max(1, min(self.durable.boot.oldest_dirty, self.durable.boot.begin))
 
     def has(self, guard: str) -> bool:
         """True if a guard is on."""
@@ -187,10 +202,8 @@ class Recovery:
 
     def analyse(self) -> Steps:
         """Find what the disk may lack, and which transactions did not end."""
-        boot = self.durable.boot
-        first = max(1, min(boot.oldest_dirty, boot.begin))
-        yield Read(LOG, range(first, self.end))
-        for lsn, record in self._records(first):
+        yield Read(LOG, range(self.first_scanned, self.end))
+        for lsn, record in self._records(self.first_scanned):
             self.phases.records_scanned += 1
             match record.kind:
                 case log.BEGIN:
