@@ -164,6 +164,8 @@ _RUNS = {
 class _Restarts(Exhibit):
     """Restart designs with DW and LC: throughput before the end, shutdown, recovery and ramp-up."""
 
+    title, name, shown = "Restart designs (figures 4.10 to 4.15)", "restarts", RESTARTS
+
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         runs = {
             Restart(benchmark, policy, restart, end): None
@@ -180,7 +182,7 @@ class _Restarts(Exhibit):
     def sections(self, results: Results) -> list[Section]:
         """Seconds of shutdown, recovery by phase, and ramp-up."""
         runs, rows = Restarts(results), list[list[Entry]]()
-        for benchmark, ends, policy, restart in product(BENCHMARKS, ENDS, POLICIES, RESTARTS):
+        for benchmark, ends, policy, restart in product(BENCHMARKS, ENDS, POLICIES, self.shown):
             run = Restart(benchmark, policy, restart, ends)
             if (result := runs.of(run)) is not None:
                 parts = [result.shutdown, *result.phases.values(), runs.ramp_up(run), runs.interval(run), runs.speedup(run)]
@@ -192,7 +194,17 @@ class _Restarts(Exhibit):
             "Seconds of the whole system, from runs at a share of its size. Throughput is that of the hour before the end; a ramp-up ends "
             "when the mean over five minutes is at 95 % of it, or after two hours."
         )
-        return [Section("Restart designs (figures 4.10 to 4.15)", text, [Table(header, rows, "restarts", 1)], on_terminal=True)]
+        return [Section(self.title, text, [Table(header, rows, self.name, 1)], on_terminal=True)] if rows else []
+
+
+class _Own(_Restarts):
+    """LRR (`algorithms.restart.lrr`) beside LVR: which axis it is better on, and that it is worse on none."""
+
+    title, name, shown = "A design of our own beside LVR", "own-restart", ("lvr", "lrr")
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        parts = product(BENCHMARKS, POLICIES, self.shown, ENDS)
+        return [Restart(*part).job(settings) for part in parts]
 
 
 #: Guards that prevent each violation and pitfall (4.3), and the restart design that has them.
@@ -256,4 +268,4 @@ class _Pitfalls(Exhibit):
         return [Section("Violations and pitfalls (section 4.3)", "", [table], on_terminal=True)] if rows else []
 
 
-EXHIBITS: Mapping[str, Exhibit] = {"restart-designs": _Restarts(), "pitfalls": _Pitfalls()}
+EXHIBITS: Mapping[str, Exhibit] = {"restart-designs": _Restarts(), "own-restart": _Own(), "pitfalls": _Pitfalls()}

@@ -1,0 +1,56 @@
+"""A system of pools that is shut down or crashes, recovers and runs on: what is warm, what takes time, and when the peak is back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import HOURS
+from flashsim.literature.do2012.restarts import Restart
+from flashsim.pools.restart import CRASH, SHUTDOWN, PeakToPeak, run_restart
+from flashsim.pools.setup import PoolResult, PoolSetup
+
+
+def restart(design: str, ends: str, policy: str = "dw") -> PeakToPeak:
+    setup = replace(Restart("TPC-C", policy, design).setup(), scale=0.002, time=HOURS)
+    return PeakToPeak.of(run_restart(vars(setup), ends, 20))
+
+
+def test_a_shutdown_leaves_nothing_to_do_and_the_ssd_warm() -> None:
+    cold, warm = restart("none", SHUTDOWN), restart("lvr", SHUTDOWN)
+    assert cold.shutdown > 60 and warm.shutdown > 60
+    assert (cold.warm, warm.warm > 0.9) == (0.0, True)
+    for each in (cold, warm):
+        assert each.work["redo_reads"] == each.work["records_redone"] == each.work["frames_verified"] == 0
+    first = slice(0, 10)
+    assert warm.after.rate("ssd_reads", first) > 5 * cold.after.rate("ssd_reads", first)
+    assert warm.after.rate("transactions", first) > cold.after.rate("transactions", first)
+
+
+def test_a_crash_is_followed_by_redo_and_verification() -> None:
+    verified, logged = restart("lvr", CRASH, "lc"), restart("lrr", CRASH, "lc")
+    assert verified.shutdown == logged.shutdown == 0.0
+    assert verified.work["frames_verified"] > 0 == logged.work["frames_verified"]
+    assert verified.phases["load"] > 10 * logged.phases["load"]
+    for each in (verified, logged):
+        assert each.warm > 0.9 and each.work["redo_reads"] > 0 and each.phases["redo"] > 0
+        assert each.log_bytes > 100 * each.records > 0
+    assert verified.recovery == pytest.approx(sum(verified.phases.values()))
+
+
+def test_the_peak_is_back_with_the_first_mean_that_is_near_it() -> None:
+    rest = PoolResult({"transactions": np.array([10, 10, 10, 10])}, 10**9, 1)
+    after = PoolResult({"transactions": np.array([0, 4, 9, 11, 10, 2])}, 10**9, 1)
+    one = PeakToPeak(rest, after, 0.0, {}, 0.0, 0.0, 0.0, {}, scale=0.5)
+    assert one.peak(4) == 10.0
+    assert one.ramp_up(10.0, 0.95, 2) == 8.0  # the third and fourth of six, and times are those of the whole system
+    assert one.ramp_up(10.0, 2.0, 2) == float("inf")
+
+
+def test_a_restart_needs_a_design() -> None:
+    setup = replace(PoolSetup("tpc-c:warehouses=2000", "dw", scale=0.002), time=HOURS)
+    with pytest.raises(InvalidParameterError, match="restart: none, but a log of records needs a restart design"):
+        run_restart(vars(setup), CRASH, 1)
