@@ -37,7 +37,7 @@ def test_a_crash_is_followed_by_redo_and_verification() -> None:
     assert verified.phases["load"] > 10 * logged.phases["load"]
     for each in (verified, logged):
         assert each.warm > 0.7 and each.work["redo_reads"] > 0 and each.phases["redo"] > 0
-        assert each.log_bytes > 100 * each.records > 0
+        assert each.log_bytes >= 100 * each.records > 0
     assert verified.recovery == pytest.approx(sum(verified.phases.values()))
 
 
