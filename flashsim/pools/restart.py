@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import SECONDS
+from flashsim.core.units import MICROSECONDS, MINUTES, SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.recovering import recover
 from flashsim.execution.pooled.system import PURPOSES
@@ -70,10 +71,47 @@ class PeakToPeak:
         """Seconds of recovery."""
         return sum(self.phases.values())
 
+    def frame(self, before: int) -> pd.DataFrame:
+        """A row an interval: minutes after the end of so many before it, none while nothing is served, and those after; transactions/s."""
+        every, begin = self.before.seconds / self.scale, self.shutdown + self.recovery
+        seconds = [
+            *(np.arange(-before, 0) + 0.5) * every,
+            0.0,
+            begin,
+            *begin + (np.arange(len(self.after.counts["transactions"])) + 0.5) * every,
+        ]
+        counts = [self.before.counts["transactions"][-before:], np.zeros(2), self.after.counts["transactions"]]
+        return pd.DataFrame(
+            {"minutes": np.array(seconds) * SECONDS / MINUTES, "transactions/s": np.concatenate(counts) / self.before.seconds}
+        )
+
+    def trace(self, peak: float, share: float, smoothed: int) -> dict[str, Any]:
+        """The interval in Chrome's trace-event format, which Perfetto opens: its parts one after the other, and throughput as a counter.
+
+        Parameters are those of `ramp_up`.
+        """
+        parts, begin, events = {"shutdown": self.shutdown, **self.phases}, 0.0, list[dict[str, Any]]()
+        parts["ramp-up"] = min(
+            self.ramp_up(peak, share, smoothed), len(self.after.counts["transactions"]) * self.after.seconds / self.scale
+        )
+        for name, seconds in parts.items():
+            if seconds:
+                events.append({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": _us(begin), "dur": _us(seconds)})
+            begin += seconds
+        for minutes, rate in self.frame(len(self.before.counts["transactions"])).to_numpy().tolist():
+            at = _us(minutes * MINUTES / SECONDS)
+            events.append({"ph": "C", "pid": 1, "name": "transactions/s", "ts": at, "args": {"rate": rate}})
+        least = min(event["ts"] for event in events)
+        return {"displayTimeUnit": "ms", "traceEvents": [event | {"ts": event["ts"] - least} for event in events]}
+
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> PeakToPeak:
         """A restart from the dictionary of `run_restart`."""
         return cls(**dict(record) | {"before": PoolResult.of(record["before"]), "after": PoolResult.of(record["after"])})
+
+
+def _us(seconds: float) -> float:
+    return seconds * SECONDS / MICROSECONDS
 
 
 def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
+
+import pandas as pd
 
 from flashsim.core.units import GIB, HOURS, MINUTES, SECONDS
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Table
@@ -13,6 +16,7 @@ from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restar
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.crashing.guards import frames_kept, search
 from flashsim.studies.judging.cells import difference, falling, number, ratio, saving, statement
+from flashsim.studies.presentation.plots import series_over
 
 BENCHMARKS, POLICIES, RESTARTS = ("TPC-C", "TPC-E"), ("dw", "lc"), ("none", "mmr", "lbr", "lvr")
 #: The log's disk is one of eighteen in table 4.3 with requests in a row; the SSD reads on at 396 MB/s, as 140 GB in 380 s need (4.4.3.2).
@@ -181,7 +185,19 @@ class _Table(Exhibit):
             "Seconds of the whole system, from runs at a share of its size. Throughput is that of the hour before the end; a ramp-up ends "
             "when the mean over five minutes is at 95 % of it, or after two hours."
         )
-        return [Section(self.title, text, [Table(header, rows, self.name, 1)], on_terminal=True)] if rows else []
+        pictures = {f"{self.name}-{benchmark.lower()}": picture for benchmark in BENCHMARKS if (picture := self._picture(runs, benchmark))}
+        return [Section(self.title, text, [Table(header, rows, self.name, 1)], pictures, on_terminal=True)] if rows else []
+
+    def _picture(self, runs: Restarts, benchmark: str) -> Any:
+        """Throughput from the last half hour before the end on."""
+        frames = [
+            result.frame(30).assign(panel=f"{benchmark}, {DESIGNS[policy]}, {ends}", restart=restart)
+            for policy, ends, restart in product(POLICIES, ENDS, self.shown)
+            if (result := runs.of(Restart(benchmark, policy, restart, ends))) is not None
+        ]
+        return (
+            series_over(pd.concat(frames), "minutes", "transactions/s", "restart", ["panel"], "minutes after the end") if frames else None
+        )
 
 
 class _Restarts(_Table):

@@ -50,6 +50,18 @@ def test_the_peak_is_back_with_the_first_mean_that_is_near_it() -> None:
     assert one.ramp_up(10.0, 2.0, 2) == float("inf")
 
 
+def test_a_timeline_has_the_parts_of_the_interval_and_the_throughput() -> None:
+    before = PoolResult({"transactions": np.array([10, 10])}, 10**9, 1)
+    after = PoolResult({"transactions": np.array([0, 10, 10])}, 10**9, 1)
+    one = PeakToPeak(before, after, 4.0, {"load": 1.0, "analysis": 0.0, "redo": 3.0, "undo": 0.0}, 0.0, 0.0, 0.0, {}, scale=0.5)
+    assert (one.frame(2)["minutes"] * 60).tolist() == pytest.approx([-3, -1, 0, 8, 9, 11, 13])
+    assert one.frame(2)["transactions/s"].tolist() == [10, 10, 0, 0, 0, 10, 10]
+    events = one.trace(10.0, 0.95, 1)["traceEvents"]
+    parts = [(event["name"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert parts == [("shutdown", 3e6, 4e6), ("load", 7e6, 1e6), ("redo", 8e6, 3e6), ("ramp-up", 11e6, 4e6)]
+    assert [event["args"]["rate"] for event in events if event["ph"] == "C"] == [10, 10, 0, 0, 0, 10, 10]
+
+
 def test_a_restart_needs_a_design() -> None:
     setup = replace(PoolSetup("tpc-c:warehouses=2000", "dw", scale=0.002), time=HOURS)
     with pytest.raises(InvalidParameterError, match="restart: none, but a log of records needs a restart design"):
