@@ -120,7 +120,7 @@ def is_durable(state: State, who: int) -> bool:
         return True
     if who < sys.numbers[at.CLIENTS]:
         need = log.needs[sys.slots.shape[0] + who]
-        return need.lsn < scalars.end and is_page_hardened(log, log.clients[who].page)
+        return need.lsn < scalars.end and is_page_hardened(log, log.transactions[who].page)
     return scalars.lsn < scalars.end and scalars.passes >= scalars.awaited
 
 
@@ -295,8 +295,8 @@ def append_active(state: State) -> int:
     sys, log = of.tables_of(state)
     append(sys, log, kinds.TRANSACTIONS, 0, 0, 0, 0, 0, 0)
     oldest = log.scalars.appended + 1
-    for client in range(log.clients.shape[0]):
-        mine = log.clients[client]
+    for client in range(log.transactions.shape[0]):
+        mine = log.transactions[client]
         if mine.transaction:
             add_payload(sys, log, kinds.ACTIVE_BYTES, int(mine.transaction), int(mine.first), int(mine.last), 0)
             oldest = min(oldest, mine.first)

@@ -65,7 +65,7 @@ class LogTables(NamedTuple):
     sectors: RecordArray
     #: By slot of a request, then by number of who goes on.
     needs: RecordArray
-    clients: RecordArray
+    transactions: RecordArray
     #: Entries that the flusher's outstanding write brings; `freed` is a frame's number.
     chunk: RecordArray
     #: Versions of the pages of a write to disk, shape (slots, group).

@@ -162,7 +162,7 @@ def changed(log: of.LogTables, page: int, lsn: int) -> None:
 def change(state: State, outbox: Integers, client: int, page: int) -> int:
     """An update of the client's row; the client waits until a changed entry of the frame table is hardened."""
     sys, log = of.tables_of(state)
-    mine, scalars = log.clients[client], log.scalars
+    mine, scalars = log.transactions[client], log.scalars
     if mine.transaction == 0:
         scalars.began += 1
         mine.transaction = scalars.began
@@ -181,7 +181,7 @@ def change(state: State, outbox: Integers, client: int, page: int) -> int:
 def end(state: State, outbox: Integers, client: int) -> int:
     """Commit, or undo all updates."""
     sys, log = of.tables_of(state)
-    mine = log.clients[client]
+    mine = log.transactions[client]
     if mine.transaction == 0:
         return at.GO_ON
     if mixed(int(mine.transaction)) % 100 < log.scalars.aborts:
@@ -200,7 +200,7 @@ def end(state: State, outbox: Integers, client: int) -> int:
 def undo_page(state: State, client: int) -> int:
     """The page of the update that a transaction undoes next; 0 if none is left, and the transaction has ended."""
     sys, log = of.tables_of(state)
-    mine = log.clients[client]
+    mine = log.transactions[client]
     record = log.records[mine.undo - log.scalars.first]
     if record.kind == kinds.UPDATE:
         return int(record.page)
@@ -213,7 +213,7 @@ def undo_page(state: State, client: int) -> int:
 @lean_kernel
 def compensate(state: State, outbox: Integers, client: int, page: int) -> None:
     sys, log = of.tables_of(state)
-    mine = log.clients[client]
+    mine = log.transactions[client]
     following = log.records[mine.undo - log.scalars.first].chain
     modify(state, outbox, page)
     mine.last = append(sys, log, kinds.COMPENSATION, int(mine.transaction), int(following), page, int(log.pages[page].last), 0, 0)
@@ -235,7 +235,7 @@ def wait(state: State, outbox: Integers, lsn: int) -> int:
 
 @inlined_kernel
 def is_to_end(log: of.LogTables) -> bool:
-    return log.scalars.last == WANTED and log.scalars.left == log.clients.shape[0]
+    return log.scalars.last == WANTED and log.scalars.left == log.transactions.shape[0]
 
 
 @lean_kernel

@@ -168,7 +168,8 @@ _RUNS = {
 class _Table(Exhibit):
     """Restart designs with DW and LC: throughput before the end, shutdown, recovery and ramp-up."""
 
-    title, name, shown = "Restart designs (figures 4.10 to 4.15)", "restarts", RESTARTS
+    title, name = "Restart designs (figures 4.10 to 4.15)", "restarts"
+    shown: tuple[str, ...] = RESTARTS
 
     def sections(self, results: Results) -> list[Section]:
         """Seconds of shutdown, recovery by phase, and ramp-up."""
@@ -220,7 +221,8 @@ class _Restarts(_Table):
 class _Own(_Table):
     """LRR (`algorithms.restart.lrr`) beside LVR: which axis it is better on, and that it is worse on none."""
 
-    title, name, shown = "A design of our own beside LVR", "own-restart", ("lvr", "lrr")
+    title, name = "A design of our own beside LVR", "own-restart"
+    shown = ("lvr", "lrr")
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         parts = product(BENCHMARKS, POLICIES, self.shown, ENDS)

@@ -63,6 +63,7 @@ COMMANDS = (
     "pool run",
     "pool worth",
     "pool crash",
+    "pool restart",
     "validate",
     "validate hdd",
     "validate joins",

@@ -1,0 +1,170 @@
+"""``flashsim pool restart`` and ``fs.restart``: a pool with a log is shut down or crashes, recovers, and comes back to its peak."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import GIB, format_duration
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
+from flashsim.operations.operation import operation, switches
+from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
+from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
+from flashsim.pools.setup import PoolSetup
+from flashsim.studies.designs.session import design_names, parse_percent
+from flashsim.studies.presentation.plots import series_over
+from flashsim.studies.presentation.terminal import Explanation, Part
+
+#: Intervals of a run, and the last of them, whose mean is the peak; share of it that ends a ramp-up, and the intervals of that mean.
+_INTERVALS, _LAST, _SHARE, _SMOOTHED = 100, 20, 0.95, 5
+_EXPLAINED = (
+    "A ramp-up ends when the mean over {smoothed} intervals is at {share:.0%} of the peak, that of the last fifth of the time before the "
+    "end; - says that it is not, in as long a time."
+)
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Peak-to-peak intervals by design of the extension and restart design."""
+
+    ends: str
+    time: int
+    runs: Mapping[tuple[str, str], PeakToPeak]
+
+    def title(self) -> str:
+        """The study in a line."""
+        return f"A {self.ends} after {format_duration(self.time)}, recovery, and the way back to the peak"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a run: seconds of the whole system."""
+        rows = []
+        for (design, restart), each in self.runs.items():
+            peak = each.peak(_LAST)
+            ramp_up = each.ramp_up(peak, _SHARE, _SMOOTHED)
+            rows.append(
+                {"design": design, "restart": restart, "transactions_s": peak, "shutdown_s": each.shutdown}
+                | {f"{phase}_s": seconds for phase, seconds in each.phases.items()}
+                | {"ramp_up_s": ramp_up, "peak_to_peak_s": each.shutdown + each.recovery + ramp_up}
+                | {"log_gib": each.log_bytes / GIB, "warm_frames": each.warm}
+            )
+        return rows
+
+
+class RestartOutcome(Outcome):
+    """Restarts of designs."""
+
+    SWEPT = ("summary", "series")
+
+    def series(self) -> pd.DataFrame:
+        """A row a run and interval: minutes after the end, and transactions a second."""
+        frames = [each.frame(_INTERVALS).assign(design=design, restart=restart) for (design, restart), each in self.result.runs.items()]
+        return pd.concat(frames, ignore_index=True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        finite = self.summary().replace(float("inf"), None)
+        return {"ends": self.result.ends, "rows": finite.astype(object).where(finite.notna(), None).to_dict("records")}
+
+    def printout(self) -> Iterator[Part]:
+        """Seconds of each part."""
+        yield from (self.title, "", self.summary().replace(float("inf"), float("nan")), "")
+        yield Explanation(_EXPLAINED.format(smoothed=_SMOOTHED, share=_SHARE))
+
+    def _draw(self) -> Figure:
+        return series_over(self.series(), "minutes", "transactions/s", "restart", ["design"], f"minutes after the {self.result.ends}")
+
+
+def _write_timeline(outcome: RestartOutcome, target: Path, path: Path) -> None:
+    if len(outcome.result.runs) > 1:
+        raise InvalidParameterError("timeline", str(path), "it shows one design and one restart design")
+    (run,) = outcome.result.runs.values()
+    target.write_text(json.dumps(run.trace(run.peak(_LAST), _SHARE, _SMOOTHED)))
+
+
+_TIMELINE = OutputFile("--timeline", "FILE.json", "Write a timeline that Perfetto opens (trace-event format).", _write_timeline, (".json",))
+RestartOutcome.FILES = (TABLE, PICTURE, _TIMELINE)
+
+
+@operation
+def restart(
+    workload: Annotated[str, Name("Transactions: {workloads}.", "WORKLOAD", completes=("workloads",), argument=True, reads=True)],
+    *,
+    memory: Annotated[Any, Size("The memory pool.")],
+    ssd: Annotated[Any, Size("The SSD's frames.")],
+    design: Annotated[Any, Names("The pool's extension: {designs}. Several may be given.", "DESIGN", completes=("designs",))] = "dw",
+    restart: Annotated[
+        Any, Names("Restart designs: {restarts}; or a Python file. Several may be given.", "NAME|FILE.py", completes=("restarts",))
+    ] = "none,lvr",
+    end: Annotated[str, Field(f"How it ends: {' or '.join(ENDS)}.", "HOW", fields.choice(*ENDS))] = CRASH,
+    time: Annotated[Any, Duration("Virtual time before the end, and at most after recovery.")] = "10min",
+    disk: Annotated[str, Field("The disks, as in `pool run`.", "DEVICE", fields.text)] = "rates",
+    ssd_device: Annotated[str, Field("The SSD, as in `pool run`.", "DEVICE", fields.text)] = "rates:further=50700",
+    log: Annotated[str, Field("The log's device.", "DEVICE", fields.text)] = "rates:read=10458,write=165,further=10458",
+    policy: Annotated[str, Name("Which page leaves memory: {policies}.", "POLICY", completes=("policies",))] = "lru-k",
+    dirty_limit: Annotated[
+        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit")
+    ] = "20%",
+    checkpoint: Annotated[Any, Duration("Between two checkpoints, which are fuzzy.", switch="checkpoint")] = "1min",
+    clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
+    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
+    scale: Annotated[
+        float,
+        Number(
+            "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
+            "F",
+            parse=fields.number("it must be above 0 and at most 1"),
+        ),
+    ] = 1.0,
+    seed: fields.Seed = 0,
+) -> RestartOutcome:
+    """Shut a pool with a log down, or crash it, recover, and tell how long it takes until clients do as much as before.
+
+    Records of a log, versions of pages and the frame table of the SSD are simulated; recovery reads and writes the same devices. Times are
+    those of the whole system.
+
+    Examples::
+
+        flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s --plot restart.svg
+        flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s --restart mmr --end shutdown
+        flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s --restart lrr --timeline restart.json
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.restart("tpc-c:warehouses=1", memory="20MB", ssd="64MB", time="10s", checkpoint="2s")
+    >>> none, lvr = result.summary().warm_frames
+    >>> none, bool(lvr > 0.2)
+    (0.0, True)
+    """
+    runs: dict[tuple[str, str], PeakToPeak] = {}
+    parts: Sequence[tuple[str, str]] = list(product(design_names(design), (name for each in restart for name in each.split(","))))
+    with activity("restarts") as progress:
+        for number, (extension, name) in enumerate(parts):
+            progress(number, len(parts), f"{extension} with {name}")
+            setup = PoolSetup(
+                workload,
+                extension,
+                memory,
+                ssd,
+                time,
+                max(1, time // _INTERVALS),
+                {"disk": disk, "ssd": ssd_device, "log": log},
+                policy,
+                page_size,
+                switches() | {"sharp": 0},
+                scale,
+                seed,
+                name,
+            )
+            runs[extension, name] = PeakToPeak.of(run_restart(vars(setup), end, _INTERVALS))
+    return RestartOutcome(Restarts(end, time, runs))
