@@ -302,6 +302,8 @@ def drive(
                 break
             answered = reply(request, backend, results)
         backend.phase_ends()
+        if isinstance(backend, FileAccess):
+            backend.finish()
         return backend.runs
     finally:
         stop(algorithm)

@@ -99,9 +99,7 @@ def simulate(
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
-    backend = SimulatedBackend(load(files, machines, placement), ColumnContent(), machines, trim=trim)
-    drive(algorithm, backend, results)
-    return backend.finish()
+    return drive(algorithm, SimulatedBackend(load(files, machines, placement), ColumnContent(), machines, trim=trim), results)
 
 
 def run_strands(

@@ -89,6 +89,9 @@ class FileAccess(ABC):
         self.content = content
         self.trim = trim
 
+    def finish(self) -> None:  # noqa: B027 - most backends gather nothing
+        """The algorithm has ended: have done what was gathered."""
+
     @abstractmethod
     def issue(self, groups: Sequence[Group]) -> None:
         """Take requests, in order; several groups, of different devices, go at once."""

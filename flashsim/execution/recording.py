@@ -85,9 +85,7 @@ class Recording:
 
 def simulate_again(recording: Recording, files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> list[Run]:
     """Run recorded requests on simulated machines, as `flashsim.execution.drivers.simulate` runs the algorithm."""
-    backend = SimulatedBackend(load(files, machines, placement), _NoContent(), machines)
-    drive(recording.again(files), backend, None, _answer)
-    return backend.finish()
+    return drive(recording.again(files), SimulatedBackend(load(files, machines, placement), _NoContent(), machines), None, _answer)
 
 
 def _answer(request: Request, backend: Any, results: ResultRows | None) -> Answer:

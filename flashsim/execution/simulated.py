@@ -73,12 +73,11 @@ class SimulatedBackend(FileAccess):
         for user in self._user.values():
             user.since = 0
 
-    def finish(self) -> list[Run]:
-        """Let the last requests complete and the last CPU time pass; returns the costs on each machine."""
+    def finish(self) -> None:
+        """Let the last requests complete and the last CPU time pass."""
         self._serve()
         for machine in self.machines:
             machine.now += self._user[id(machine.cpu)].since
-        return self.runs
 
     def issue(self, groups: Sequence[Group]) -> None:
         """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
