@@ -41,7 +41,7 @@ def test_no_crash_loses_or_resurrects_data(name: str) -> None:
     assert (report.kept > 0) == (name != "none")
 
 
-@pytest.mark.parametrize(("seed", "extension"), [(7, "dw"), (49, "lc")])
+@pytest.mark.parametrize(("seed", "extension"), [(7, "dw"), (49, "lc"), (3014, "dw")])
 @pytest.mark.parametrize("name", NAMES)
 def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
     """Mutants that the first histories let pass, such as checkpoints that forget pages newer on the SSD after a restart."""

@@ -182,9 +182,9 @@ class FrameTable:
             self._waits.check()
         self.flush_after(max(1, self.logging.pause // (_HURRY if self._awaited > self.passes else 1)))
 
-    def complete_pass(self) -> int:
-        """The pass, by number, that begins from now on, first of all."""
-        self._awaited = self.passes + (2 if self._chunk else 1)
+    def complete_pass(self, is_last: bool) -> int:
+        """The pass, by number, that begins from now on, first of all; a shutdown's may count on no chunk that is being written."""
+        self._awaited = self.passes + (2 if self._chunk or is_last else 1)
         return self._awaited
 
     def append_all(self) -> None:

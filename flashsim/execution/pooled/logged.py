@@ -371,7 +371,7 @@ class LoggedSpecification(PoolSpecification):
         if self._is_last or not self.logging.indirect:
             yield from super()._checkpoint()
         if self.logging.restart.flushes and self.system.ssd and self.logging.has("complete-pass"):
-            last = self.table.complete_pass()
+            last = self.table.complete_pass(self._is_last)
             yield from self._until(lambda: self.table.passes >= last)
         if self.logging.restart.logs_table:
             self.table.append_all()

@@ -258,7 +258,7 @@ def checkpoint(state: State, outbox: Integers, has_written: int) -> int:
             return at.WRITE_PAGES
         scalars.stage = _PASS
         if scalars.flushes:
-            scalars.awaited = scalars.passes + (2 if scalars.flushed else 1)
+            scalars.awaited = scalars.passes + (2 if scalars.flushed or scalars.last == LAST_CHECKPOINT else 1)
         if wait(state, outbox, 0):
             return at.WAIT
     if scalars.stage == _PASS:
