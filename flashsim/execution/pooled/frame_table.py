@@ -7,7 +7,7 @@ import simpy
 
 from flashsim.core.host_specification import delay
 from flashsim.execution.pooled.log_writer import LogWriter, Waits
-from flashsim.execution.pooled.logging_design import Logging
+from flashsim.execution.pooled.logging_design import HURRY, Logging
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Write
@@ -20,8 +20,6 @@ SendSectors = Callable[[Write, int, int, Callable[[], object]], object]
 _KINDS = {REPLACED: log.SSD_PRE_WRITE_INVALIDATE, WRITTEN: log.SSD_POST_WRITE, CLEANED: log.SSD_LAZY_CLEANED}
 #: Priority of the flusher's event at one nanosecond (`flashsim.execution.pooled.specification`): behind the checkpointer.
 _FLUSHER = (1 << 40) + 1
-#: How much sooner the flusher goes on while a checkpoint waits for it.
-_HURRY = 8
 
 
 class Hardening(NamedTuple):
@@ -180,7 +178,7 @@ class FrameTable:
         if self._chunk * self.logging.chunk >= self.frames:
             self._chunk, self.passes = 0, self.passes + 1
             self._waits.check()
-        self.flush_after(max(1, self.logging.pause // (_HURRY if self._awaited > self.passes else 1)))
+        self.flush_after(max(1, self.logging.pause // (HURRY if self._awaited > self.passes else 1)))
 
     def complete_pass(self, is_last: bool) -> int:
         """The pass, by number, that begins from now on, first of all; a shutdown's may count on no chunk that is being written."""

@@ -135,7 +135,7 @@ _FIELDS = ("kind", "transaction", "chain", "page", "previous", "lsn", "frame")
 
 
 def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Write]]:
-    """What is durable now, and the writes that devices have not completed."""
+    """The durable state at this moment, and the writes that devices have not completed."""
     durable = DurableImage(log)
     return durable, _outstanding(tables, log, durable)
 

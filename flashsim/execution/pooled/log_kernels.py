@@ -11,14 +11,12 @@ from flashsim.core.state_table import State
 from flashsim.execution.pooled import log_tables as of
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.logging_design import LOG_BLOCK
+from flashsim.execution.pooled.logging_design import HURRY, LOG_BLOCK
 from flashsim.execution.pooled.requests import get_ready, note, send, take_slot
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.log import records as kinds
 from flashsim.storage.log.recovery import IN_LOG, IN_LOG_AT_ONCE, IN_TABLE
 
-#: How much sooner the flusher goes on while a checkpoint waits for it.
-HURRY = 8
 #: How far a shutdown is: wanted, in its last checkpoint, over.
 WANTED, LAST_CHECKPOINT, DOWN = range(1, 4)
 

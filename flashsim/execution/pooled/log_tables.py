@@ -22,14 +22,14 @@ NOT = -1
 
 #: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened.  Of the log, the first record in the table, the
 #: last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is outstanding), the
-#: place of the next write, bytes of all records, and of those that writes began with.  Of the boot page what is durable and what its write
+#: place of the next write, and bytes of all records.  Of the boot page what is durable and what its write
 #: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients that have left, and how far a shutdown
 #: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
-    "flush_writes first appended end wanted behind place room bytes bytes_sent began kept "
+    "flush_writes first appended end wanted behind place room bytes began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
-    "flushed passes hardened flush_cause writer_cause payload waiting on_disk queued"
+    "flushed passes hardened payload waiting on_disk queued"
 )
 #: A record, whose number is that of the table's first and its place there; `bytes` of the log come before it.  `lsn` is that of a
 #: BUF_WRITE or of an entry; `state` that of an entry.

@@ -47,6 +47,8 @@ class Logging:
         return guard not in self.without
 
 
+#: How much sooner the flusher of the frame table goes on while a checkpoint waits for it.
+HURRY = 8
 #: Bytes of records that are written at once, as many as SQL Server 2012 has outstanding in blocks of 60 KB; a longer record is written
 #: alone.  With one block of 60 KB at a time a disk writes 10 MB/s, and commits wait for what LBR's checkpoints write.
 LOG_BLOCK = 3840 << 10
