@@ -1,0 +1,54 @@
+"""Work of a program inside a drive, as the drive sees it: extents to read, time of a core on each, and bytes of results."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import SECTOR, Integers
+
+
+class Steps(NamedTuple):
+    """Extents in the order in which a program reads them, shape (n,) each."""
+
+    #: Where each extent begins on the drive, bytes.
+    offsets: Integers
+    #: Bytes of each extent, multiples of the sector.
+    lengths: Integers
+    #: Time of one core on each extent, ns.
+    work: Integers
+    #: Bytes of results that each extent adds.
+    results: Integers
+
+
+class Task(NamedTuple):
+    """Steps of a program on one drive, and its demands on that drive."""
+
+    steps: Steps
+    #: Bytes of the drive's memory for the program's own tables, beside extents and results.
+    memory: int = 0
+    #: Most cores at work on it at once.
+    threads: int = 1
+    #: Bytes of parameters that the host sends with OPEN: the program's arguments, a hash table, a Bloom filter.
+    parameters: int = SECTOR
+    #: Row of the steps at which the program fails; -1 if it does not.
+    failure: int = -1
+
+
+def check(task: Task, capacity: int) -> None:
+    """Refuse steps that no drive of that many bytes can carry out."""
+    columns = [np.asarray(column) for column in task.steps]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+        raise InvalidParameterError("steps", f"columns of {[len(column) for column in columns]} rows", "all need as many rows")
+    offsets, lengths, *others = columns
+    wrong = (offsets < 0) | (lengths <= 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        bound = f"it must lie within the drive's {capacity} B, in sectors of {SECTOR} B"
+        raise InvalidParameterError("steps", f"row {row}: {lengths[row]} B at {offsets[row]}", bound)
+    for name, column in zip(("work", "results"), others, strict=True):
+        if np.any(column < 0):
+            raise InvalidParameterError("steps", f"{name} {int(column.min())} in row {int(np.argmin(column))}", "it must be at least 0")
+    for name, value, least in (("memory", task.memory, 0), ("threads", task.threads, 1), ("parameters", task.parameters, 0)):
+        if value < least:
+            raise InvalidParameterError(name, value, f"it must be at least {least}")
