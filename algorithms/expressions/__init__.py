@@ -1,0 +1,1 @@
+"""Expressions over columns of rows, with SQL's three truth values."""

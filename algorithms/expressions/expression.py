@@ -1,0 +1,265 @@
+"""Expressions over batches of rows: columns, literals and functions of them, NULL as SQL has it.
+
+A type is that of an expression's values over no rows, so that no rule of types stands twice.  NaN equals itself and is larger than any
+number, as in DuckDB and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from algorithms.expressions.floats import has_nan, nearest, order_keys
+from flashsim.core.errors import SchemaError, in_one_line
+
+#: Arrow's arrays and single values.
+Values = Any
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of a column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """The same value for every row."""
+
+    value: pa.Scalar
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of other expressions, by its name in `FUNCTIONS`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Column | Literal | Call
+
+
+def columns_of(expression: Expression) -> Iterator[str]:
+    """Names of the columns that an expression reads."""
+    if isinstance(expression, Column):
+        yield expression.name
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from columns_of(argument)
+
+
+def calls_of(expression: Expression) -> int:
+    """Number of functions that an expression computes a row."""
+    return 1 + sum(map(calls_of, expression.arguments)) if isinstance(expression, Call) else 0
+
+
+def text_of(expression: Expression) -> str:
+    """An expression as people read it.
+
+    Examples
+    --------
+    >>> text_of(Call("<", (Column("t.a"), Literal(pa.scalar(3)))))
+    '(t.a < 3)'
+    """
+    if isinstance(expression, Column):
+        return expression.name
+    if isinstance(expression, Literal):
+        return "NULL" if expression.value.as_py() is None else str(expression.value)
+    texts = [text_of(argument) for argument in expression.arguments]
+    if (len(texts) == 2 and not expression.function.isidentifier()) or expression.function in ("and", "or", "like"):
+        return f"({f' {expression.function} '.join(texts)})"
+    return f"{expression.function}({', '.join(texts)})"
+
+
+def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.Array:
+    """The values of an expression for the rows of a batch, shape (rows,).
+
+    Raises
+    ------
+    SchemaError
+        A column does not exist, types cannot be combined, or a result is beyond its type.
+    """
+    values = _values(expression, batch)
+    return pa.repeat(values, batch.num_rows) if isinstance(values, pa.Scalar) else values
+
+
+def type_of(expression: Expression, schema: pa.Schema) -> pa.DataType:
+    """The type of an expression's values over rows of a schema."""
+    return evaluate(expression, pa.RecordBatch.from_pylist([], schema)).type
+
+
+def _values(expression: Expression, batch: pa.RecordBatch) -> Values:
+    if isinstance(expression, Column):
+        return batch.column(expression.name)
+    if isinstance(expression, Literal):
+        return expression.value
+    arguments = [_values(argument, batch) for argument in expression.arguments]
+    try:
+        return FUNCTIONS[expression.function](*arguments)
+    except pa.ArrowException as problem:
+        types = ", ".join(str(argument.type) for argument in arguments)
+        raise SchemaError(f"query: {text_of(expression)} of {types}: {in_one_line(problem)}") from None
+
+
+def aligned(left: Values, right: Values) -> tuple[Values, Values]:
+    """Two operands in a type that holds both: a number of the other's kind, or a literal text as the date or time that it spells."""
+    a, b = left.type, right.type
+    if a == b:
+        return left, right
+    if pa.types.is_null(a) or pa.types.is_null(b):
+        return (left.cast(b), right) if pa.types.is_null(a) else (left, right.cast(a))
+    if pa.types.is_temporal(a) and pa.types.is_temporal(b):
+        unit = pa.timestamp("us")
+        return left.cast(unit), right.cast(unit)
+    for text, other in ((left, b), (right, a)):
+        if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and pa.types.is_temporal(other):
+            spelled = text.cast(pa.string()).cast(other)
+            return (spelled, right) if text is left else (left, spelled)
+    if pa.types.is_floating(a) or pa.types.is_floating(b):
+        floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
+        kind = max(floats, key=lambda each: each.bit_width)
+        return _number(left, kind), _number(right, kind)
+    if pa.types.is_decimal(a) or pa.types.is_decimal(b) or pa.types.is_uint64(a) or pa.types.is_uint64(b):
+        return _decimals(left, right)
+    return _number(left, pa.int64()), _number(right, pa.int64())
+
+
+def _number(values: Values, kind: pa.DataType) -> Values:
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
+        raise pa.ArrowTypeError(f"{values.type} is no number")
+    if values.type == kind or not pa.types.is_floating(kind):
+        return values if values.type == kind else values.cast(kind)
+    return (nearest(values) if pa.types.is_decimal(values.type) else values).cast(kind, safe=False)
+
+
+def _decimal(values: Values) -> Values:
+    return values if pa.types.is_decimal(values.type) else _number(values, pa.decimal128(20 if pa.types.is_uint64(values.type) else 19, 0))
+
+
+def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
+    """Exact decimals of one type."""
+    left, right = _decimal(left), _decimal(right)
+    scale = max(left.type.scale, right.type.scale)
+    digits = max(each.type.precision - each.type.scale for each in (left, right)) + scale
+    kind = pa.decimal128(digits, scale) if digits <= _MOST_DIGITS else pa.decimal256(digits, scale)
+    return left.cast(kind), right.cast(kind)
+
+
+def _compared(function: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+    def compare(left: Values, right: Values) -> Values:
+        left, right = aligned(left, right)
+        if pa.types.is_floating(left.type) and (has_nan(left) or has_nan(right)):
+            return function(order_keys(left), order_keys(right))
+        return function(left, right)
+
+    return compare
+
+
+def _arithmetic(function: Callable[[Values, Values], Values], product: bool = False) -> Callable[[Values, Values], Values]:
+    """Arithmetic of integers, refused where it overflows, of exact decimals, or of floating-point numbers."""
+
+    def compute(left: Values, right: Values) -> Values:
+        if product and _exact(left, right):
+            a, b = _decimal(left), _decimal(right)
+            wide = a.type.precision + b.type.precision + 1
+        else:
+            a, b = aligned(left, right)
+            if pa.types.is_integer(a.type):
+                return function(a.cast(pa.int64()), b.cast(pa.int64()))
+            wide = max(a.type.precision, b.type.precision) + 1 if pa.types.is_decimal(a.type) else 0
+            if not wide and not pa.types.is_floating(a.type):
+                raise pa.ArrowTypeError("numbers are needed")
+        if wide > _MOST_DIGITS:
+            a, b = (each.cast(pa.decimal256(each.type.precision, each.type.scale)) for each in (a, b))
+        values = function(a, b)
+        return values.cast(pa.decimal128(_MOST_DIGITS, values.type.scale)) if wide > _MOST_DIGITS else values
+
+    return compute
+
+
+def _exact(left: Values, right: Values) -> bool:
+    """True if one is a decimal and the other no floating-point number."""
+    kinds = left.type, right.type
+    return any(map(pa.types.is_decimal, kinds)) and all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds)
+
+
+def _divided(left: Values, right: Values) -> Values:
+    return pc.divide(_number(left, pa.float64()), _number(right, pa.float64()))
+
+
+def _unified(values: list[Values]) -> list[Values]:
+    """Values in one type."""
+    first = values[0]
+    for each in values[1:]:
+        first = aligned(first, each)[0]
+    return [aligned(each, first)[0] for each in values]
+
+
+def _case(*arguments: Values) -> Values:
+    """Conditions and values in turn, and the value otherwise."""
+    values = _unified(list(arguments[1::2]) + [arguments[-1]])
+    chosen = values.pop()
+    for condition, value in zip(reversed(arguments[:-1:2]), reversed(values), strict=True):
+        chosen = pc.if_else(pc.fill_null(condition, False), value, chosen)
+    return chosen
+
+
+def _negated(values: Values) -> Values:
+    return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(values)
+
+
+def _like(values: Values, pattern: Values) -> Values:
+    if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
+        raise pa.ArrowTypeError("a pattern is a literal text")
+    return pc.match_like(values, pattern.as_py())
+
+
+def _of_text(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
+    return lambda values: function(values.cast(pa.large_string()) if pa.types.is_null(values.type) else values)
+
+
+def _is_null(values: Values) -> Values:
+    return pc.is_null(values)
+
+
+#: Functions of expressions, by name.
+FUNCTIONS: dict[str, Callable[..., Values]] = {
+    "=": _compared(pc.equal),
+    "<>": _compared(pc.not_equal),
+    "<": _compared(pc.less),
+    "<=": _compared(pc.less_equal),
+    ">": _compared(pc.greater),
+    ">=": _compared(pc.greater_equal),
+    "and": lambda left, right: pc.and_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
+    "or": lambda left, right: pc.or_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
+    "not": lambda values: pc.invert(values.cast(pa.bool_())),
+    "is null": _is_null,
+    "+": _arithmetic(pc.add_checked),
+    "-": _arithmetic(pc.subtract_checked),
+    "*": _arithmetic(pc.multiply_checked, product=True),
+    "/": _divided,
+    "negate": _negated,
+    "like": _like,
+    "case": _case,
+    "coalesce": lambda *values: pc.coalesce(*_unified(list(values))),
+    "abs": pc.abs_checked,
+    "lower": _of_text(pc.utf8_lower),
+    "upper": _of_text(pc.utf8_upper),
+    "length": _of_text(lambda values: pc.utf8_length(values).cast(pa.int64())),
+    "year": pc.year,
+    "month": pc.month,
+    "day": pc.day,
+    "double": lambda values: _number(values, pa.float64()),
+}
+
+
+def true_rows(predicate: Expression, batch: pa.RecordBatch) -> pa.Array:
+    """Rows for which a predicate is true, and neither false nor unknown."""
+    return pc.fill_null(evaluate(predicate, batch).cast(pa.bool_()), False)

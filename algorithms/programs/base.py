@@ -1,0 +1,102 @@
+"""Contract of query programs: a program is one operator, which takes batches of rows and hands rows on.
+
+A member's ``start`` makes an `Operator` for rows of a schema.  The same operator runs on the host and inside a drive; it counts its work by
+kind (`flashsim.execution.requests.Work`), which the place prices.  Of an operator that ends a drive's part, `whole` makes one result of the
+parts of several drives, on the host.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.members import Family
+from flashsim.core.units import MIB
+
+
+class Operator:
+    """An operator at work; a subclass defines `step`, and those of the others that it needs.
+
+    Parameters
+    ----------
+    schema
+        Columns of the rows that it hands on.
+    """
+
+    #: Largest memory so far, bytes.
+    memory = 0
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.work: Counter[str] = Counter()
+
+    def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Take a batch; hand on rows, or None."""
+        raise NotImplementedError
+
+    def finish(self) -> pa.RecordBatch | None:
+        """Hand on the rows that are left after the last batch."""
+        return None
+
+    def whole(self) -> Operator | None:
+        """The operator that makes one result of parts, wherever these come from; None: they are the result, one after another."""
+        return None
+
+    def use(self, memory: int, room: int) -> None:
+        """Note memory in use, bytes, of which there is so much room."""
+        self.memory = max(self.memory, memory)
+        if memory > room:
+            raise InvalidParameterError("memory", f"{room} B", f"the program needs {memory} B for its table")
+
+    def empty(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([], self.schema)
+
+
+class Program(Protocol):
+    """A member's module."""
+
+    TITLE: str
+    #: True if rows are handed on after the last batch: inside a drive, nothing follows it.
+    BLOCKING: bool = False
+    #: Makes an `Operator`, given the schema of the rows that it takes, and its parameters by name: of a member's own kinds where a query
+    #: gives them, and texts where a user does.
+    start: Callable[..., Operator]
+
+
+PROGRAMS = Family("algorithms.programs", "query program", Program)
+#: Memory of a program without a bound of its own, bytes.
+ROOM = 256 * MIB
+
+
+def through(operators: list[Operator], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of batches behind operators; those that the last batch leaves follow at the end."""
+    for batch in batches:
+        if (rows := pushed(operators, batch)) is not None:
+            yield rows
+    yield from finished(operators)
+
+
+def pushed(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
+    """A batch behind operators; None if nothing is handed on."""
+    for operator in operators:
+        if batch is None:
+            return None
+        batch = operator.step(batch)
+    return batch
+
+
+def finished(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
+    """The rows that operators have left, first those of the first."""
+    for place, operator in enumerate(operators):
+        if (rows := operator.finish()) is not None and (rest := pushed(operators[place + 1 :], rows)) is not None:
+            yield rest
+
+
+def one_batch(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches as one."""
+    table = pa.Table.from_batches(list(batches), schema).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema)

@@ -1,0 +1,84 @@
+"""Plans of queries: a scan of a table, and programs behind it, each of which may first need another plan's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+import pyarrow as pa
+
+from algorithms.programs.base import PROGRAMS, Operator
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A program in a plan.
+
+    Parameters
+    ----------
+    program
+        A member of `algorithms.programs`, or the path of a Python file.
+    parameters
+        What the member's ``start`` takes.
+    build
+        A plan whose rows are the program's parameter ``build``, as one batch.
+    text
+        The stage as EXPLAIN shows it.
+    """
+
+    program: str
+    parameters: Mapping[str, Any]
+    text: str
+    build: Plan | None = None
+
+    def start(self, schema: pa.Schema, build: pa.RecordBatch | None = None, room: int | None = None) -> Operator:
+        """The operator for rows of a schema.
+
+        Parameters
+        ----------
+        room
+            Bytes of memory for its table; the program's own bound without it.
+        """
+        more = {} if build is None else {"build": build}
+        if room is not None and "room" not in self.parameters and self.bounded:
+            more["room"] = room
+        return PROGRAMS.load(self.program).start(schema, **self.parameters, **more)
+
+    @property
+    def blocking(self) -> bool:
+        """True if the program hands rows on after the last batch."""
+        return PROGRAMS.load(self.program).BLOCKING
+
+    @property
+    def bounded(self) -> bool:
+        """True if the program takes a bound of its memory."""
+        return "room" in signature(PROGRAMS.load(self.program).start).parameters
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scan of some columns of a table, and stages.
+
+    Parameters
+    ----------
+    table, alias
+        The table, and its name in the query: the scan calls a column ``alias.column``.
+    columns
+        Those that are read, in the table's order.
+    """
+
+    table: str
+    alias: str
+    columns: tuple[str, ...]
+    stages: list[Stage] = field(default_factory=list)
+
+    def scanned(self, schema: pa.Schema) -> pa.Schema:
+        """Schema of the rows that the scan hands on, given the table's."""
+        return pa.schema([(f"{self.alias}.{name}", schema.field(name).type) for name in self.columns])
+
+    @property
+    def most_pushed(self) -> int:
+        """Number of stages that may run inside a drive: up to the first that hands rows on at the end."""
+        return next((number + 1 for number, stage in enumerate(self.stages) if stage.blocking), len(self.stages))

@@ -1,0 +1,148 @@
+"""Expressions of SQL as `algorithms.expressions` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.optimizer.simplify import simplify
+
+from algorithms.expressions.expression import Call, Expression, Literal
+from flashsim.core.errors import FlashsimError, in_one_line
+
+LANGUAGE = (
+    "SELECT of columns, expressions and aggregates FROM a table, [SEMI] JOIN ... ON equality, WHERE (also IN (SELECT column ...)), "
+    "GROUP BY, HAVING, ORDER BY, LIMIT"
+)
+#: Classes of functions with as many arguments as the class has, by their names here.
+_CALLS: dict[type[exp.Expression], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.Not: "not",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Neg: "negate",
+    exp.Abs: "abs",
+    exp.Lower: "lower",
+    exp.Upper: "upper",
+    exp.Length: "length",
+    exp.Year: "year",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.Like: "like",
+}
+_PARTS = ("year", "month", "day")
+
+Resolve = Callable[[exp.Expression], Expression | None]
+
+
+def unsupported(node: exp.Expression) -> FlashsimError:
+    """The error for what is outside the language."""
+    return FlashsimError(f"query: {node.sql(dialect='duckdb')!r} is not supported; supported: {LANGUAGE}")
+
+
+def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
+    """An expression.
+
+    Parameters
+    ----------
+    resolve
+        Gives the expression of a node that stands for a column, or for something computed before; None for others.
+    """
+    known = resolve(node)
+    if known is not None:
+        return known
+    if isinstance(node, exp.Paren):
+        return scalar(node.this, resolve)
+    if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
+        node = simplify(node.copy(), dialect="duckdb")  # a date
+    if (literal := _literal(node)) is not None:
+        return Literal(literal)
+    if isinstance(node, exp.Is):
+        if not isinstance(node.expression, exp.Null):
+            raise unsupported(node)
+        return Call("is null", (scalar(node.this, resolve),))
+    if isinstance(node, exp.Between):
+        low, high = (
+            Call(name, (scalar(node.this, resolve), scalar(node.args[arg], resolve))) for name, arg in ((">=", "low"), ("<=", "high"))
+        )
+        return Call("and", (low, high))
+    if isinstance(node, exp.In) and node.expressions:
+        return _any([Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
+    if isinstance(node, exp.Case):
+        whens = [(_condition(node, each), each.args["true"]) for each in node.args["ifs"]]
+        parts = [scalar(part, resolve) for when in whens for part in when]
+        return Call("case", (*parts, scalar(node.args.get("default") or exp.Null(), resolve)))
+    if isinstance(node, exp.Coalesce):
+        return Call("coalesce", tuple(scalar(each, resolve) for each in (node.this, *node.expressions)))
+    if isinstance(node, exp.Extract) and node.this.name.lower() in _PARTS:
+        return Call(node.this.name.lower(), (scalar(node.expression, resolve),))
+    if isinstance(node, exp.Cast) and node.to.is_type(exp.DataType.Type.DOUBLE):
+        return Call("double", (scalar(node.this, resolve),))
+    function = _CALLS.get(type(node))
+    if function is None:
+        raise unsupported(node)
+    return Call(function, tuple(scalar(each, resolve) for each in (node.args.get("this"), node.args.get("expression")) if each is not None))
+
+
+def _any(calls: list[Expression]) -> Expression:
+    """Halves joined by or, so that a long list is no deep tree."""
+    half = len(calls) // 2
+    return calls[0] if len(calls) == 1 else Call("or", (_any(calls[:half]), _any(calls[half:])))
+
+
+def _condition(case: exp.Case, when: exp.If) -> exp.Expression:
+    return exp.EQ(this=case.this, expression=when.this) if case.this else when.this
+
+
+def _literal(node: exp.Expression) -> pa.Scalar | None:
+    if isinstance(node, exp.Null):
+        return pa.scalar(None)
+    if isinstance(node, exp.Boolean):
+        return pa.scalar(bool(node.this))
+    if isinstance(node, exp.Literal):
+        return pa.scalar(node.this, pa.large_string()) if node.is_string else _number(node.this)
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
+        names = exp.DataType.Type
+        kinds = {names.DATE: pa.date32(), names.TIMESTAMP: pa.timestamp("us"), names.TIMESTAMPNTZ: pa.timestamp("us")}
+        if (kind := kinds.get(node.to.this)) is not None:
+            try:
+                return pa.scalar(node.this.this, pa.string()).cast(kind)
+            except pa.ArrowException as problem:
+                raise FlashsimError(f"query: {node.sql(dialect='duckdb')}: {in_one_line(problem)}") from None
+    return None
+
+
+def _number(text: str) -> pa.Scalar:
+    if "e" in text.lower():
+        return pa.scalar(float(text))
+    if "." not in text and int(text) < 1 << 63:
+        return pa.scalar(int(text), pa.int64())
+    value = Decimal(text)
+    _, digits, exponent = value.as_tuple()
+    return pa.scalar(value, pa.decimal128(max(len(digits), -int(exponent)), -int(exponent)))
+
+
+def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
+    """Conditions that all must hold."""
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        return conjuncts(node.this)
+    return [*conjuncts(node.this), *conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
+
+
+def conjunction(conditions: list[Expression]) -> Expression:
+    """Conditions as one."""
+    first, *rest = conditions
+    return Call("and", (first, conjunction(rest))) if rest else first

@@ -1,0 +1,284 @@
+"""SQL queries as plans: parsed by sqlglot in DuckDB's dialect, of a subset that `LANGUAGE` names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from algorithms.expressions.expression import Column, Expression, columns_of, text_of
+from algorithms.programs.aggregation import Aggregate
+from algorithms.programs.top_k import Order
+from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
+from flashsim.studies.smart.plan import Plan, Stage
+from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjunction, conjuncts, scalar, unsupported
+
+_AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
+_CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "kind", "hint"}
+
+
+def plan_of(query: str, schemas: Mapping[str, pa.Schema]) -> Plan:
+    """The plan of a query.
+
+    Parameters
+    ----------
+    schemas
+        Columns of each table, by the names that queries use.
+
+    Raises
+    ------
+    FlashsimError
+        The query is no SQL, or outside the language.
+    UnknownNameError, SchemaError
+        A table or column does not exist, or types do not fit.
+    """
+    try:
+        statements = [each for each in sqlglot.parse(query, dialect="duckdb") if each is not None]
+    except SqlglotError as problem:
+        reason = str(problem).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
+        raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
+        raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
+    return _Binder(schemas).bind(statements[0])
+
+
+@dataclass
+class _Table:
+    """A table in a FROM clause."""
+
+    name: str
+    alias: str
+    schema: pa.Schema
+    used: set[str] = field(default_factory=set)
+    conditions: list[Expression] = field(default_factory=list)
+
+
+class _Binder:
+    """Names and types of one SELECT."""
+
+    def __init__(self, schemas: Mapping[str, pa.Schema]) -> None:
+        self._schemas = schemas
+        self._tables: dict[str, _Table] = {}
+        self._stages: list[Stage] = []
+
+    def bind(self, select: exp.Select) -> Plan:
+        for clause, value in select.args.items():
+            if value and clause not in _CLAUSES:
+                raise unsupported(value[0] if isinstance(value, list) else value) if not isinstance(value, bool) else unsupported(select)
+        source = select.args.get("from_") or select.args.get("from")
+        if source is None:
+            raise FlashsimError(f"query: it reads no table; supported: {LANGUAGE}")
+        first = self._add(source.this)
+        where = select.args.get("where")
+        conditions = conjuncts(where.this) if where else []
+        self._joins(select, conditions)
+        rest = [each for each in conditions if not self._pushed(each)]
+        self._select(rest)
+        self._outputs(select)
+        stages = [*_selections(first), *self._stages]
+        return Plan(first.name, first.alias, self._columns(first), stages)
+
+    def _columns(self, table: _Table) -> tuple[str, ...]:
+        """Columns that are read: the narrowest one, where only rows are counted."""
+        return tuple(name for name in table.schema.names if name in table.used) or (table.schema.names[0],)
+
+    def _add(self, node: exp.Expression) -> _Table:
+        if not isinstance(node, exp.Table):
+            raise unsupported(node)
+        schema = self._schemas.get(node.name) or {name.lower(): each for name, each in self._schemas.items()}.get(node.name.lower())
+        if schema is None:
+            raise UnknownNameError("table", node.name, self._schemas)
+        name = next(name for name, each in self._schemas.items() if each is schema)
+        table = _Table(name, node.alias_or_name, schema)
+        if table.alias in self._tables:
+            raise SchemaError(f"query: two tables are named {table.alias}; give one another name with AS")
+        self._tables[table.alias] = table
+        return table
+
+    def _column(self, node: exp.Column) -> Column:
+        """A column of one of the tables."""
+        if node.table:
+            tables = [each for each in self._tables.values() if each.alias.lower() == node.table.lower()]
+            if not tables:
+                raise UnknownNameError("table", node.table, self._tables)
+        else:
+            tables = list(self._tables.values())
+        places = [(each, name) for each in tables for name in each.schema.names if name.lower() == node.name.lower()]
+        if not places:
+            raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
+        if len(places) > 1:
+            raise SchemaError(
+                f"query: column {node.name} is in {' and '.join(each.alias for each, _ in places)}; put a table's name before it"
+            )
+        table, name = places[0]
+        table.used.add(name)
+        return Column(f"{table.alias}.{name}")
+
+    def _resolve(self, node: exp.Expression) -> Expression | None:
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        if isinstance(node, tuple(_AGGREGATES)):
+            raise FlashsimError(f"query: {node.sql(dialect='duckdb')} stands where rows are not aggregated yet")
+        return None
+
+    def _pushed(self, node: exp.Expression) -> bool:
+        """Put a condition behind the scan of the only table that it reads, or carry a semi-join out; False if it must wait for joins."""
+        if isinstance(node, exp.In) and node.args.get("query"):
+            self._semi_join(node)
+            return True
+        condition = scalar(node, self._resolve)
+        aliases = {name.split(".")[0] for name in columns_of(condition)}
+        first = next(iter(self._tables))
+        if len(aliases) > 1 or (aliases and not aliases <= {first}):
+            return self._of_build(aliases, condition)
+        self._tables[first].conditions.append(condition)
+        return True
+
+    def _of_build(self, aliases: set[str], condition: Expression) -> bool:
+        return False
+
+    def _joins(self, select: exp.Select, conditions: list[exp.Expression]) -> None:
+        for join in select.args.get("joins") or []:
+            raise unsupported(join)
+
+    def _semi_join(self, node: exp.In) -> None:
+        raise unsupported(node)
+
+    def _select(self, conditions: list[exp.Expression]) -> None:
+        """A selection by conditions of several tables."""
+        bound = [scalar(each, self._resolve) for each in conditions]
+        if bound:
+            self._stages.append(_selection(bound))
+
+    def _outputs(self, select: exp.Select) -> None:
+        """Aggregation, what is computed of its result, and the order."""
+        items = [item for each in select.expressions for item in self._expanded(each)]
+        group = select.args.get("group")
+        orders = select.args["order"].expressions if select.args.get("order") else []
+        having = select.args.get("having")
+        names = _unique([each.alias_or_name or each.sql(dialect="duckdb") for each in items])
+        nodes = [each.this if isinstance(each, exp.Alias) else each for each in items]
+        order_nodes = [_ordered_by(each.this, nodes, names) for each in orders]
+        every = [*nodes, *order_nodes, *([having.this] if having else [])]
+        resolve: Resolve = self._resolve
+        if group or having or any(each.find(*_AGGREGATES) for each in every):
+            resolve = self._aggregate(group.expressions if group else [], every, nodes, names)
+            if having:
+                self._stages.append(_selection([scalar(having.this, resolve)]))
+        columns = {name: scalar(node, resolve) for name, node in zip(names, nodes, strict=True)}
+        hidden = {f"order.{number}": scalar(node, resolve) for number, node in enumerate(order_nodes)}
+        text = ", ".join(f"{text_of(each)} AS {name}" for name, each in columns.items())
+        self._stages.append(Stage("projection", {"columns": columns | hidden}, text))
+        if select.args.get("distinct"):
+            if orders and not {each.sql() for each in order_nodes} <= {each.sql() for each in nodes}:
+                raise FlashsimError("query: ORDER BY of SELECT DISTINCT must name columns of the result")
+            self._stages.append(Stage("aggregation", {"keys": [*names, *hidden], "aggregates": []}, f"distinct {', '.join(names)}"))
+        self._order(select, orders, len(columns))
+
+    def _order(self, select: exp.Select, nodes: list[exp.Expression], columns: int) -> None:
+        limit, skip = (_whole_number(select.args.get(name)) for name in ("limit", "offset"))
+        if not nodes and limit is None and skip is None:
+            return
+        orders = [
+            Order(f"order.{number}", bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for number, each in enumerate(nodes)
+        ]
+        text = f"{', '.join(each.sql(dialect='duckdb') for each in nodes) or 'any order'}{'' if limit is None else f', {limit} rows'}"
+        self._stages.append(Stage("top-k", {"orders": orders, "limit": limit, "skip": skip or 0, "columns": columns}, text))
+
+    def _expanded(self, node: exp.Expression) -> list[exp.Expression]:
+        """The columns that a star stands for; any other expression as it is."""
+        star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+        if not star:
+            return [node]
+        tables = [each for each in self._tables.values() if not isinstance(node, exp.Column) or each.alias == node.table]
+        return [exp.column(name, table=each.alias) for each in tables for name in each.schema.names]
+
+    def _aggregate(
+        self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
+    ) -> Resolve:
+        """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
+        groups = [_ordered_by(each, nodes, names) for each in groups]
+        keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
+        columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
+        aggregates: dict[str, Aggregate] = {}
+        for node in (found for each in every for found in each.find_all(*_AGGREGATES)):
+            if node.sql() not in aggregates:
+                aggregates[node.sql()] = self._bound_aggregate(node, len(aggregates), columns)
+
+        def resolve(node: exp.Expression) -> Expression | None:
+            if node.sql() in keys:
+                return Column(keys[node.sql()])
+            if node.sql() in aggregates:
+                return Column(aggregates[node.sql()].name)
+            if isinstance(node, exp.Column):
+                same = [name for each, name in zip(groups, keys.values(), strict=True) if isinstance(each, exp.Column)]
+                for each, name in zip([each for each in groups if isinstance(each, exp.Column)], same, strict=True):
+                    if self._column(each) == self._column(node):
+                        return Column(name)
+                raise SchemaError(f"query: column {node.name} stands neither in GROUP BY nor in an aggregate")
+            return None
+
+        if not columns:  # rows are counted, and nothing of them is needed
+            table = next(iter(self._tables.values()))
+            columns = {"any": Column(f"{table.alias}.{self._columns(table)[0]}")}
+        self._stages.append(Stage("projection", {"columns": columns}, ", ".join(f"{text_of(each)}" for each in columns.values())))
+        text = ", ".join([*(each.sql(dialect="duckdb") for each in groups), *aggregates])
+        self._stages.append(Stage("aggregation", {"keys": list(keys.values()), "aggregates": list(aggregates.values())}, text))
+        return resolve
+
+    def _bound_aggregate(self, node: exp.Expression, number: int, columns: dict[str, Expression]) -> Aggregate:
+        function, name = _AGGREGATES[type(node)], f"aggregate.{number}"
+        if isinstance(node.this, exp.Distinct) or node.expressions:
+            raise unsupported(node)
+        if isinstance(node.this, exp.Star) or node.this is None:
+            return Aggregate(function, None, name)
+        argument = scalar(node.this, self._resolve)
+        column = next((known for known, each in columns.items() if each == argument), f"argument.{number}")
+        columns[column] = argument
+        return Aggregate(function, column, name)
+
+
+def _selections(table: _Table) -> list[Stage]:
+    return [_selection(table.conditions)] if table.conditions else []
+
+
+def _selection(conditions: list[Expression]) -> Stage:
+    predicate = conjunction(conditions)
+    return Stage("selection", {"predicate": predicate}, text_of(predicate))
+
+
+def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
+    """What ORDER BY or GROUP BY names: a column of the result by its place or name, or an expression."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        if not 1 <= int(node.this) <= len(nodes):
+            raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
+        return nodes[int(node.this) - 1]
+    if isinstance(node, exp.Column) and not node.table:
+        lower = [name.lower() for name in names]
+        if node.name.lower() in lower:
+            return nodes[lower.index(node.name.lower())]
+    return node
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names of the result's columns, those that repeat with a number."""
+    unique: list[str] = []
+    for name in names:
+        number = 0
+        while (f"{name}_{number}" if number else name) in unique:
+            number += 1
+        unique.append(f"{name}_{number}" if number else name)
+    return unique
+
+
+def _whole_number(clause: exp.Expression | None) -> int | None:
+    if clause is None:
+        return None
+    node = clause.args.get("expression") or clause.this
+    if not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()):
+        raise unsupported(clause)
+    return int(node.this)

@@ -1,0 +1,102 @@
+"""Tables on pages, whose bytes are encoded and decoded: what a scan reads, in extents over one drive or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from algorithms.programs.base import Operator
+from flashsim.core.errors import SchemaError
+from flashsim.core.request import Integers
+from flashsim.core.units import MIB
+from flashsim.execution.requests import Work
+from flashsim.storage.columns import joined
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.relation import Records, Relation
+
+#: Bytes of an extent: what a scan takes at a time.
+EXTENT = 4 * MIB
+#: Kinds of a scan's work beside pages and tuples: a value that is taken from a row, and one that is taken from a column.
+ROW_VALUE, COLUMN_VALUE = "row_value", "column_value"
+
+
+@dataclass
+class Table:
+    """A table on pages of one format.
+
+    Parameters
+    ----------
+    name
+        What queries call it.
+    """
+
+    name: str
+    file: HeapFile
+    records: Records
+
+    @classmethod
+    def of(cls, name: str, records: Records, page_size: int, page_format: str) -> Table:
+        """Lay the rows of a source out on pages."""
+        for column, attribute in zip(records.names, records.attributes(), strict=True):
+            if pa.types.is_union(attribute.kind) or pa.types.is_duration(attribute.kind):
+                raise SchemaError(f"table {name}: column {column} is of type {attribute.kind}, of which queries know nothing")
+        codes = np.broadcast_to(np.int32(0), records.rows)
+        return cls(name, heap_file(Relation(name, records.names[0], codes, records), page_size, page_format=page_format), records)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types."""
+        return pa.schema([(each.name, each.kind) for each in self.records.attributes()])
+
+    @property
+    def by_column(self) -> bool:
+        return self.file.layout.keeps_columns_apart
+
+    def extents(self, size: int = EXTENT) -> Integers:
+        """The first page of each extent, and the number of pages, shape (extents + 1,)."""
+        step = max(1, size // self.file.page_size)
+        return np.append(np.arange(0, self.file.pages, step), self.file.pages)
+
+    def pages(self, begin: int, end: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+        """The bytes of some pages, shape (pages, page size)."""
+        return self.file.layout.encode(self.file.run(begin, end), np.arange(begin, end))
+
+
+class Scan(Operator):
+    """Rows of pages, of some columns; it takes ranges of pages instead of batches."""
+
+    def __init__(self, table: Table, columns: tuple[str, ...], schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self._table, self._columns = table, columns
+
+    def read(self, begin: int, end: int) -> pa.RecordBatch:
+        """The rows of pages `begin` to `end`, without the last."""
+        values = self._table.file.layout.decode_values(self._table.pages(begin, end), self._columns)
+        self.work[Work.PAGE] += end - begin
+        self.work[COLUMN_VALUE if self._table.by_column else ROW_VALUE] += values.num_rows * len(self._columns)
+        if not self._table.by_column:
+            self.work[Work.READ_TUPLE] += values.num_rows
+        arrays = [restored(joined(column), kind.type) for column, kind in zip(values.columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values in their column's type, where pages store another (`flashsim.storage.columns.stored_column`)."""
+    if values.type == kind:
+        return values
+    if pa.types.is_union(values.type) or pa.types.is_null(values.type):
+        return pa.array(values.to_pylist()).cast(pa.large_string()).cast(kind) if pa.types.is_union(values.type) else values.cast(kind)
+    if pa.types.is_decimal(kind) or pa.types.is_temporal(kind):
+        return values.cast(pa.string()).cast(kind)
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int8()).cast(kind)
+    return values.cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def parts_of(extents: Integers, drives: int) -> Iterator[Integers]:
+    """Numbers of the extents of each drive, over which a table is striped."""
+    for drive in range(drives):
+        yield np.arange(drive, len(extents) - 1, drives)

@@ -1,0 +1,55 @@
+"""Queries on pages return what DuckDB returns: drawn ones, on every page format, wherever operators run and over several drives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+
+import duckdb
+import pytest
+
+from flashsim.storage.source.base import TableRecords
+from flashsim.studies.smart.running import run
+from flashsim.studies.smart.sql import plan_of
+from flashsim.studies.smart.tables import Table
+from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
+
+FORMATS = ("sqlite", "postgresql", "pax")
+QUERIES = 500
+
+
+@cache
+def stored(page_format: str) -> dict[str, Table]:
+    return {name: Table.of(name, TableRecords(name, table), 8192, page_format) for name, table in TABLES.items()}
+
+
+@cache
+def oracle() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    for name, table in TABLES.items():
+        connection.register(name, table)
+    return connection
+
+
+def placements(page_format: str, query: str) -> Iterator[tuple[int, int]]:
+    """Stages that may run in a drive, and drives."""
+    plan = plan_of(query, {name: table.schema for name, table in stored(page_format).items()})
+    for stages in range(plan.most_pushed + 1):
+        for drives in (1, 3):
+            yield stages, drives
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_drawn_queries(part: int) -> None:
+    rng = random.Random(part)
+    for number in range(QUERIES // 10):
+        query = drawn_query(rng)
+        expected = oracle().sql(query).fetchall()
+        page_format = FORMATS[number % len(FORMATS)]
+        tables = stored(page_format)
+        plan = plan_of(query, {name: table.schema for name, table in tables.items()})
+        for stages, drives in placements(page_format, query):
+            rows = run(plan, tables, stages, drives, room=rng.choice((None, None, 2000))).rows
+            problem = same_rows(query, rows, expected)
+            assert not problem, f"{query}\n{page_format}, {stages} stages on {drives} drives: {problem}"
