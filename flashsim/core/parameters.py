@@ -49,7 +49,8 @@ def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
 
 
 def rate(meaning: str, default: int | None = None) -> Any:
-    return _field(meaning, int, default, 1, _parse_rate, lambda value: f"{format_size(value)}/s")
+    least = 1 if default is None else min(default, 1)
+    return _field(meaning, int, default, least, _parse_rate, lambda value: f"{format_size(value)}/s")
 
 
 def text(meaning: str, default: str | None = None) -> Any:

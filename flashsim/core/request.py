@@ -13,8 +13,9 @@ import numpy.typing as npt
 READ, WRITE, TRIM, FLUSH = 0, 1, 2, 3
 OPERATIONS = ("read", "write", "trim", "flush")
 
-#: A request's flag.
-FORCE_UNIT_ACCESS = 1
+#: A request's flags.  Only a flash drive with a bus of its memory takes the last two (`flashsim.ssd.parameters.SsdParameters.bus_rate`):
+#: INTERNAL reads and writes flash for a program inside the drive, not over the host link; IN_MEMORY is for the drive's memory, not flash.
+FORCE_UNIT_ACCESS, INTERNAL, IN_MEMORY = 1, 2, 4
 
 #: The logical sector: offsets and lengths are multiples of it.
 SECTOR = 512

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-# Kinds.  A move is a copy of a page within a die, a fetch reads the page that a partial write completes, a transfer is of a channel or of
-# the host link, and a command is the controller's share of a host command.
-READ, PROGRAM, ERASE, MOVE, FETCH, TRANSFER, COMMAND = range(7)
-KINDS = ("read", "program", "erase", "move", "fetch", "transfer", "command")
+# Kinds.  A move is a copy of a page within a die, a fetch reads the page that a partial write completes, a transfer is of a channel, of
+# the host link or of the memory's bus, a command is the controller's share of a host command, and a step is a core's of a program inside.
+READ, PROGRAM, ERASE, MOVE, FETCH, TRANSFER, COMMAND, STEP = range(8)
+KINDS = ("read", "program", "erase", "move", "fetch", "transfer", "command", "step")
 
 # Causes: the host, garbage collection, merges of blocks and their logs, translation pages, and wear levelling.
 HOST, GC, MERGE, MAP, WEAR = range(5)
@@ -19,7 +19,7 @@ CAUSES = ("host", "gc", "merge", "map", "wear")
 
 SPAN = np.dtype(
     [
-        ("server", np.int32),  # the dies, then the channels, then the link, then the controller
+        ("server", np.int32),  # the dies, the channels, the link, the controller; then the memory's bus and the cores
         ("kind", np.int8),
         ("cause", np.int8),
         ("request", np.int64),  # id of the host request, -1 for none

@@ -13,8 +13,8 @@
     idle = { value = "60mW", source = "data sheet" }
 
 `[cited]` (optional) names figures that the drive shows when it is measured, and what it lasts (`flashsim.device.figures`), `[energy]`
-(optional, of an SSD) what it takes in energy (`flashsim.ssd.energy`), `[array]` (optional, of a disk) how many of them make one device
-(`flashsim.device.striped`).
+(optional, of an SSD) what it takes in energy (`flashsim.ssd.energy`), `[inside]` (optional, of an SSD) what runs programs in it
+(`flashsim.device.smart.inside`), `[array]` (optional, of a disk) how many of them make one device (`flashsim.device.striped`).
 """
 
 import dataclasses
@@ -27,6 +27,8 @@ from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
 from flashsim.device.figures import CitedFigures, Nominal, nominal_of
+from flashsim.device.smart import inside as insides
+from flashsim.device.smart.inside import Inside
 from flashsim.device.station import StationParameters
 from flashsim.device.striped import Striping
 from flashsim.hdd.diskspecs import drive as diskspecs
@@ -61,6 +63,8 @@ class Preset:
     notes: tuple[str, ...] = ()
     array: Striping | None = None
     array_sources: dict[str, str] = field(default_factory=dict)
+    inside: Inside | None = None
+    inside_sources: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.array:
@@ -127,13 +131,14 @@ def load(name: str) -> Preset:
 
 def from_document(document: dict[str, Any], path: Path) -> Preset:
     """The preset that the content of a TOML file describes; errors name it as `path`."""
-    titles = ("parameters", "cited", "energy", "array")
+    titles = ("parameters", "cited", "energy", "array", "inside")
     sections = {title: _section(document, title, path) if title in document or title == "parameters" else {} for title in titles}
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
-    if sections["energy"] and kind != "ssd":
-        raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")
+    for title in ("energy", "inside"):
+        if sections[title] and kind != "ssd":
+            raise DamagedFileError(f"device preset: {path} has [{title}], but a drive of kind {kind} has none")
     if sections["array"] and kind != "hdd":
         raise DamagedFileError(f"device preset: {path} has [array], but only disks are striped")
     values = {title: {name: entry["value"] for name, entry in section.items()} for title, section in sections.items()}
@@ -144,12 +149,18 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         cited = build(CitedFigures, values["cited"])
         energy = build(EnergyFigures, values["energy"]) if "energy" in document else None
         array = build(Striping, values["array"]) if sections["array"] else None
+        inside = build(Inside, values["inside"]) if "inside" in document else None
+        if inside and isinstance(parameters, SsdParameters):
+            insides.check(inside, parameters)
     except FlashsimError as problem:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
     title, name = _text(document, "title", "", path), _text(document, "name", path.stem, path)
     own, *others = (sources[section] for section in titles)
-    return Preset(name, kind, title, parameters, own, cited, others[0], energy, others[1], array=array, array_sources=others[2])
+    return Preset(
+        name, kind, title, parameters, own, cited, others[0], energy, others[1],
+        array=array, array_sources=others[2], inside=inside, inside_sources=others[3],
+    )  # fmt: skip
 
 
 def _text(document: dict[str, Any], key: str, default: str, path: Path) -> str:

@@ -11,9 +11,9 @@ from flashsim.core.units import JOULES, SECONDS, format_energy, format_power, pa
 from flashsim.ssd.parameters import SsdParameters
 
 
-def _declared(meaning: str, parse: Callable[[str, str], int], show: Callable[[int], str]) -> Any:
+def _declared(meaning: str, parse: Callable[[str, str], int], show: Callable[[int], str], default: Any = dataclasses.MISSING) -> Any:
     """A field as in `flashsim.core.parameters`: an integer in pJ or mW, or text with a unit."""
-    return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": 0, "type": int})
+    return dataclasses.field(default=default, metadata={"meaning": meaning, "parse": parse, "show": show, "least": 0, "type": int})
 
 
 def _parse_energy_per_byte(written: str, parameter: str) -> int:
@@ -23,7 +23,7 @@ def _parse_energy_per_byte(written: str, parameter: str) -> int:
 
 
 _energy = partial(_declared, parse=parse_energy, show=format_energy)
-_power = partial(_declared, parse=parse_power, show=format_power)
+power = partial(_declared, parse=parse_power, show=format_power)
 _energy_per_byte = partial(_declared, parse=_parse_energy_per_byte, show=lambda value: f"{format_energy(value)}/B")
 
 
@@ -35,9 +35,9 @@ class EnergyFigures:
     page_program: int = _energy("from the register of a flash page to its cells")
     block_erase: int = _energy("an erase of one block")
     channel_byte: int = _energy_per_byte("a byte over a flash channel, either way")
-    controller: int = _power("controller, memory and host link while a request is served, above idle")
-    idle: int = _power("the whole drive, always")
-    loaded: int = _power("the whole drive under load, as cited; nothing is computed from it, but the other figures should add up to it")
+    controller: int = power("controller, memory and host link while a request is served, above idle")
+    idle: int = power("the whole drive, always")
+    loaded: int = power("the whole drive under load, as cited; nothing is computed from it, but the other figures should add up to it")
 
 
 class Energy(NamedTuple):

@@ -11,7 +11,22 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.model import DeviceModel, PowerCut
 from flashsim.core.records import COMMANDS, REQUESTS
-from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Completions, Integers, Requests
+from flashsim.core.request import (
+    COMMAND,
+    FLUSH,
+    FORCE_UNIT_ACCESS,
+    IN_MEMORY,
+    INTERNAL,
+    OPERATIONS,
+    READ,
+    REQUEST,
+    SECTOR,
+    WRITE,
+    Commands,
+    Completions,
+    Integers,
+    Requests,
+)
 from flashsim.core.units import NEVER
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
@@ -52,14 +67,18 @@ class FlashModel(DeviceModel):
 
     @abstractmethod
     def _busy_times(self) -> list[int]:
-        """Busy times, ns, of the dies, the channels, the link and the controller."""
+        """Busy times, ns, of the dies, the channels, the link, the controller, and the memory's bus if there is one."""
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
-        pages = _pages_touched(requests, commands, self.capacity, self.parameters.page_size)
+        flags = FORCE_UNIT_ACCESS | (INTERNAL | IN_MEMORY if self.parameters.bus_rate else 0)
+        pages = _pages_touched(requests, commands, self.capacity, self.parameters.page_size, flags)
         if pages < 0:
-            self._refuse(requests, commands)
+            self._refuse(requests, commands, flags)
+        if self.parameters.bus_rate:  # the last submission queue is for what comes from inside
+            queues, requests = self.parameters.queues, requests.copy()
+            requests["stream"] = np.where(requests["flags"] & INTERNAL, queues, requests["stream"] % queues)
         count = int(pages) * self.state.ids_of_page
         if self.state.ids_left < count:
             self._make_ids(count)
@@ -124,9 +143,10 @@ class FlashModel(DeviceModel):
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made (see `DriveState.statistics`), and busy times, ns, of finished holds of its parts."""
-        dies, busy = self.parameters.dies, self._busy_times()
-        times = {"die_busy_ns": busy[:dies], "channel_busy_ns": busy[dies:-2], "link_busy_ns": busy[-2], "controller_busy_ns": busy[-1]}
-        return self.state.statistics() | times
+        dies, link, busy = self.parameters.dies, self.parameters.dies + self.parameters.channels, self._busy_times()
+        times = {"die_busy_ns": busy[:dies], "channel_busy_ns": busy[dies:link]}
+        parts = ("link_busy_ns", "controller_busy_ns", "bus_busy_ns")
+        return self.state.statistics() | times | dict(zip(parts, busy[link:], strict=False))
 
     def _check_extent(self, name: str, offset: int, length: int) -> None:
         """Refuse bytes outside the drive or off its sectors."""
@@ -136,11 +156,16 @@ class FlashModel(DeviceModel):
         if offset + length > self.capacity:
             raise InvalidParameterError(name, extent, f"the drive ends at {self.capacity} B")
 
-    def _refuse(self, requests: Requests, commands: Commands) -> None:
+    def _refuse(self, requests: Requests, commands: Commands, flags: int) -> None:
         """Say what is wrong with commands of which one is to be refused."""
         unknown = np.flatnonzero((requests["operation"] < READ) | (requests["operation"] > FLUSH))
         if len(unknown):
             raise InvalidParameterError("operation", int(requests["operation"][unknown[0]]), "it must be read, write, trim or flush")
+        if np.any(requests["flags"] & ~flags):
+            raise RefusedError(f"flags {int(requests['flags'].max())}: a drive without a bus_rate has no inside for programs")
+        inside = requests["flags"] & (INTERNAL | IN_MEMORY)
+        if np.any((inside > 0) & (requests["operation"] > WRITE)) or np.any(inside == INTERNAL | IN_MEMORY):
+            raise InvalidParameterError("flags", int(inside.max()), "internal is for reads and writes of flash, in memory for the host's")
         operation = requests["operation"][commands["request"]]
         for kind, offset, length in zip(operation.tolist(), commands["offset"].tolist(), commands["length"].tolist(), strict=True):
             if kind != FLUSH:
@@ -149,11 +174,14 @@ class FlashModel(DeviceModel):
             raise InvalidParameterError("length", "0 B", f"a read or write moves at least {SECTOR} B")
 
 
-@kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64))
-def _pages_touched(requests: Requests, commands: Commands, capacity: int, page_size: int) -> int:
+@kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64, types.int64))
+def _pages_touched(requests: Requests, commands: Commands, capacity: int, page_size: int, most_flags: int) -> int:
     """The most flash pages that commands touch, each with one more at either end; -1 if one of them is to be refused."""
     for row in range(requests.shape[0]):
-        if requests[row]["operation"] < READ or requests[row]["operation"] > FLUSH:
+        operation, flags = requests[row]["operation"], requests[row]["flags"]
+        if operation < READ or operation > FLUSH or flags & ~most_flags != 0:
+            return -1
+        if flags > FORCE_UNIT_ACCESS and (operation > WRITE or (flags & INTERNAL != 0 and flags & IN_MEMORY != 0)):
             return -1
     pages = 0
     for row in range(commands.shape[0]):

@@ -91,6 +91,7 @@ class SsdParameters:
     write_submission: int = duration("the same of a write, and of all else that is no read", 0, default=0)
     link_read_command: int = duration("time that a read command holds the host link besides its bytes", 0, default=0)
     link_write_command: int = duration("time that a write command holds the host link besides its bytes", 0, default=0)
+    bus_rate: int = rate("bytes a second over the drive's memory bus, which all pages pass, also those of programs inside; 0: no bus", 0)
 
     def __post_init__(self) -> None:
         for name in ("page_size", "capacity"):
@@ -123,6 +124,7 @@ class SsdParameters:
                 "power_protected: not supported with a coalescing write_buffer",
             ),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
+            (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),
         ):
             if chosen:
                 raise RefusedError(refusal)
@@ -161,6 +163,11 @@ class SsdParameters:
     @property
     def blocks_per_die(self) -> int:
         return self.blocks_per_plane * self.planes_per_die
+
+    @property
+    def submission_queues(self) -> int:
+        """Submission queues of the host, and one of programs inside where there is a bus."""
+        return self.queues + (self.bus_rate > 0)
 
     @property
     def sectors_per_page(self) -> int:
@@ -218,7 +225,7 @@ class SsdTiming(NamedTuple):
     """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
 
     `link_read` and `link_write` hold the time of 1, 2, ... sectors of a page over the host link, behind what the first page of a command
-    holds it for besides.
+    holds it for besides; `bus` the same of the memory's bus, 0 without one.
     """
 
     transfer: int
@@ -228,6 +235,7 @@ class SsdTiming(NamedTuple):
     suspend_erase: bool
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
+    bus: tuple[int, ...]
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
@@ -242,6 +250,7 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         parameters.suspend in ("erase", "both"),
         (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
         (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
+        (0, *(transfer_time(length, parameters.bus_rate) if parameters.bus_rate else 0 for length in lengths)),
     )
 
 

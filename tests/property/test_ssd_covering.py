@@ -71,6 +71,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "queues": levels_of("queues", {"1": 1, "2": 2}),
     "submission": {"none": {}, "some": {"read_submission": 20, "write_submission": 30}},
     "link_command": {"none": {}, "some": {"link_read_command": 10, "link_write_command": 30}},
+    "bus": {"none": {}, "some": {"bus_rate": PAGE * 10**8 // 2}},
     "continuation": {
         "off": {"continuation_latency": 0, "continuation_limit": 0},
         "on": {"continuation_latency": 20, "continuation_limit": 2 * PAGE},

@@ -31,6 +31,9 @@ class Task(NamedTuple):
     threads: int = 1
     #: Bytes of parameters that the host sends with OPEN: the program's arguments, a hash table, a Bloom filter.
     parameters: int = SECTOR
+    #: Extents to read ahead of the one at work, and bytes of results to keep until the host gets them, if there is memory for so much.
+    ahead: int = 7
+    room: int = 1 << 20
     #: Row of the steps at which the program fails; -1 if it does not.
     failure: int = -1
 
@@ -49,6 +52,9 @@ def check(task: Task, capacity: int) -> None:
     for name, column in zip(("work", "results"), others, strict=True):
         if np.any(column < 0):
             raise InvalidParameterError("steps", f"{name} {int(column.min())} in row {int(np.argmin(column))}", "it must be at least 0")
-    for name, value, least in (("memory", task.memory, 0), ("threads", task.threads, 1), ("parameters", task.parameters, 0)):
+    for name, value, least in (
+        ("memory", task.memory, 0), ("threads", task.threads, 1), ("parameters", task.parameters, 0),
+        ("ahead", task.ahead, 0), ("room", task.room, 0),
+    ):  # fmt: skip
         if value < least:
             raise InvalidParameterError(name, value, f"it must be at least {least}")

@@ -52,7 +52,8 @@ def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
     """Facts of a preset, by kind and name: a value, its text, its meaning and its source.
 
     ``parameters``; ``array``, how many drives there are, where it is more than one, and how bytes are spread over them; ``derived``, what
-    follows from the values of a flash drive; ``cited``, the figures that it is meant to show; and ``energy``.
+    follows from the values of a flash drive; ``cited``, the figures that it is meant to show; ``energy``; and ``inside``, of a drive that
+    runs programs.
     """
     engines.check_policies(preset)
     facts = {
@@ -70,6 +71,8 @@ def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
         },
         "energy": _facts(preset.energy, preset.energy_sources),
     }
+    if preset.inside is not None:
+        facts["inside"] = _facts(preset.inside, preset.inside_sources)
     if preset.flash is not None:
         value = preset.flash.effective_overprovisioning
         meaning = "flash pages outside spare blocks and gc_reserve, over those that the address space covers, less 1"

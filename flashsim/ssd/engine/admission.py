@@ -14,12 +14,13 @@ from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import VECTOR, RecordArray
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
+from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
-from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, sector_mask
 
@@ -124,12 +125,32 @@ def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command:
 
 
 @inlined_kernel
+def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operation: int, flags: int, length: int) -> bool:
+    """Count a command of a program inside, or plan one for the drive's memory: then the result is True, and no flash is concerned."""
+    if flags & INTERNAL != 0:
+        flow.operations[command].internal = 1
+        times.counters.internal_commands[operation] += 1
+        times.counters.internal_bytes[operation] += length
+        return False
+    times.counters.memory_bytes[operation] += length
+    left = length // SECTOR
+    while left > 0:
+        row = tables.take_row(flow, ZERO_PAGE if operation == READ else MEMORY_PAGE)
+        flow.operations[row].logical = -1
+        flow.operations[row].cause = HOST
+        flow.operations[row].sectors = min(left, flash.control.page_sectors)
+        tables.add_part(flow.operations, command, row, True)
+        left -= flash.control.page_sectors
+    return True
+
+
+@inlined_kernel
 def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
     """A row for the next command of a submission queue."""
     row = tables.take_row(flow, tables.COMMAND_KIND)
     command = flow.operations[row]
     command.request = host.queues[queue].head
-    command.pending = command.flush_mark = command.on_its_way = command.continues = 0
+    command.pending = command.flush_mark = command.on_its_way = command.continues = command.internal = 0
     command.first_part = -1
     command.host_command = take_command(host, queue)
     command.overhead = timing.read_overhead if operation == READ else timing.write_overhead
@@ -180,18 +201,22 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
         command = take_command_row(host, flow, queue, times.timing, operation)
+        flags = host.commands[row].request_flags
         if operation == WRITE and flash.control.read_only:
             flash.control.refused += 1
             length = 0
-        else:
+        elif flags <= FORCE_UNIT_ACCESS:
             times.counters.commands[operation] += 1
             times.counters.bytes[operation] += length
         if operation == FLUSH and (flash.buffer.places > 0 or times.timing.continuation_latency > 0) and not times.timing.power_protected:
             flow.engine.flushing = command
             continue
-        forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
+        forced = flags & FORCE_UNIT_ACCESS != 0
         flow.operations[command].through = flash.buffer.write_through != 0 or forced
-        if goes_on(flow.engine, flash, times, operation, offset, length, forced):
+        if flags > FORCE_UNIT_ACCESS:
+            if admit_inside(flow, flash, times, command, operation, flags, length):
+                length = 0
+        elif goes_on(flow.engine, flash, times, operation, offset, length, forced):
             flow.operations[command].continues = 1
             flow.operations[command].overhead = times.timing.continuation_latency
         if operation == FLUSH:

@@ -1,4 +1,4 @@
-"""The engine's host link and write buffer: pages come in, are read there, leave for flash or are dropped, as `write_buffer` decides."""
+"""The engine's host link, memory bus and write buffer: pages come in, are read there, leave or are dropped, as `write_buffer` decides."""
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
@@ -9,14 +9,43 @@ from flashsim.ssd.engine import dies, tables
 from flashsim.ssd.engine.tables import READY, WANTING, Flow
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, PROGRAM_PAGE
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, MEMORY_PAGE, PROGRAM_PAGE
 from flashsim.ssd.state.write_buffer import first_needed, is_whole, leave_buffer, remove_entry
+
+#: Row of the times on the bus, behind those on the link.
+BUS = 2
+
+
+@inlined_kernel
+def comes_in(kind: int) -> bool:
+    """True if operations of a kind that pass the link or the bus bring a page into the drive."""
+    return kind in (PROGRAM_PAGE, BUFFER_PAGE, MEMORY_PAGE)
+
+
+@inlined_kernel
+def use_bus(flow: Flow, links: Integers, row: int, now: int) -> None:
+    dies.schedule(flow, row, tables.ON_BUS, now + links[BUS, flow.operations[row].sectors])
+
+
+@inlined_kernel
+def ask_bus(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
+    if tables.acquire(flow, control.dies + control.channels + 2, row, now):
+        use_bus(flow, links, row, now)
+
+
+@inlined_kernel
+def ask_way(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
+    """Ask for what an operation passes first: the bus if there is one and the page does not come from the host, or else the link."""
+    if links[BUS, 1] > 0 and (not comes_in(flow.operations[row].kind) or flow.operations[flow.operations[row].command].internal != 0):
+        ask_bus(flow, control, links, row, now)
+    else:
+        ask_link(flow, control, links, row, now)
 
 
 @inlined_kernel
 def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes, the first of a command after what that takes itself."""
-    direction = 1 if flow.operations[row].kind in (PROGRAM_PAGE, BUFFER_PAGE) else 0
+    direction = 1 if comes_in(flow.operations[row].kind) else 0
     duration, command = links[direction, flow.operations[row].sectors], flow.operations[row].command
     if flow.operations[command].on_its_way == 0:
         flow.operations[command].on_its_way = 1
@@ -35,14 +64,14 @@ def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> No
     """A page has left the write buffer: the first that waits for room has it."""
     row = tables.dequeue(flow, WANTING, tables.QUEUED)
     if row >= 0:
-        ask_link(flow, control, links, row, now)
+        ask_way(flow, control, links, row, now)
     else:
         flow.engine.room += 1
 
 
 @inlined_kernel
 def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
-    """Let operations that got ready for the link in this event go there in order, into the write buffer as soon as there is room."""
+    """Let operations that got ready for link or bus in this event go there in order, into the write buffer as soon as there is room."""
     while flow.queues[READY].head >= 0:
         row = tables.dequeue(flow, READY, tables.QUEUED)
         if flow.operations[row].kind == DROP_PAGE:
@@ -52,7 +81,7 @@ def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: 
             tables.enqueue(flow, WANTING, row, tables.QUEUED)
         else:
             flow.engine.room -= flow.operations[row].needs_room
-            ask_link(flow, control, links, row, now)
+            ask_way(flow, control, links, row, now)
 
 
 @lean_kernel

@@ -60,7 +60,7 @@ def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
     operation.waits -= 1
     if operation.waits > 0:
         return
-    if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE):
+    if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE, flash_array.MEMORY_PAGE):
         tables.enqueue(flow, tables.READY, row, tables.QUEUED)
         return
     if operation.kind == READ_PAGE and timing.read_priority:

@@ -96,11 +96,11 @@ class SsdEngine(FlashModel, CompiledEngine):
         self.parameters = parameters
         self.state = DriveState(parameters)
         timing = self.state.timing
-        links = np.array([timing.link_read, timing.link_write], np.int64)
+        links = np.array([timing.link_read, timing.link_write, timing.bus], np.int64)
         self._times = Timings(filled_record(TIMING, parameters, **timing._asdict()), links, self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
-        super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)
+        super().__init__(HostQueue(parameters.queue_depth, parameters.submission_queues, submission), advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))
 
     @property

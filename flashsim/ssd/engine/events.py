@@ -75,11 +75,25 @@ def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, 
 
 
 @inlined_kernel
-def link_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
-    """Bytes have passed over the link: a program is ready for its die; all else, and a program behind, is done with its command."""
-    following = tables.release(flow, flash.control.dies + flash.control.channels, now)
-    if following >= 0:
-        buffering.use_link(flow, times.links, following, now)
+def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, on_bus: bool, now: int) -> None:
+    """Bytes have passed over the link or the bus, and may have to pass the other.
+
+    Then a program is ready for its die; all else, and a program behind, is done with its command.
+    """
+    following = tables.release(flow, flash.control.dies + flash.control.channels + 2 * on_bus, now)
+    comes_in = buffering.comes_in(flow.operations[row].kind)
+    if on_bus:
+        if following >= 0:
+            buffering.use_bus(flow, times.links, following, now)
+        if not comes_in and flow.operations[flow.operations[row].command].internal == 0:
+            buffering.ask_link(flow, flash.control, times.links, row, now)
+            return
+    else:
+        if following >= 0:
+            buffering.use_link(flow, times.links, following, now)
+        if comes_in and times.links[buffering.BUS, 1] > 0:
+            buffering.ask_bus(flow, flash.control, times.links, row, now)
+            return
     if flow.operations[row].kind == PROGRAM_PAGE:
         flow.operations[row].phase = WAITING
         dies.satisfy(flow, times.timing, row)
@@ -129,7 +143,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
         return
     if times.timing.read_priority:
         dies.open_gate(flow, flash.control, times.timing, block_of(flash.control, operation.place), operation.id)
-    buffering.ask_link(flow, flash.control, times.links, row, now)
+    buffering.ask_way(flow, flash.control, times.links, row, now)
 
 
 @inlined_kernel
@@ -215,9 +229,10 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     if flow.operations[row].kind == tables.COMMAND_KIND:
         tables.note_span(flow, control, control.dies + control.channels + 1, row, now)
         overhead_ends(host, flow, times, control, row, now)
-    elif phase == tables.ON_LINK:
-        tables.note_span(flow, control, control.dies + control.channels, row, now)
-        link_ends(host, flow, flash, times, row, now)
+    elif phase == tables.ON_LINK or phase == tables.ON_BUS:
+        on_bus = phase == tables.ON_BUS
+        tables.note_span(flow, control, control.dies + control.channels + 2 * on_bus, row, now)
+        transfer_ends(host, flow, flash, times, row, on_bus, now)
     elif phase == tables.ON_CHANNEL:
         tables.note_span(flow, control, control.dies + channel_of(control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)

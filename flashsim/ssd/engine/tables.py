@@ -22,10 +22,10 @@ _PLACES = "waits die command interrupted next_part "
 _MARKS = "phase is_part is_behind "
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
-# where the last one ended, `through` that what it writes is acknowledged when it is programmed.
+# where the last one ended, `through` that what it writes is acknowledged when it is programmed, `internal` that it comes from inside.
 _COMMAND = "overhead host_command flush_mark pending "
 _PARTS = "first_part last_part "
-_COMMAND_MARKS = "on_its_way continues through "
+_COMMAND_MARKS = "on_its_way continues through internal "
 # Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its `entry` there, the transfer `before` it of the same page (-1:
 # none), whether it takes room, and the store that took the page away before it came (-1: none).
 _BUFFER_PAGE = "entry before destaged_by "
@@ -39,9 +39,9 @@ _CHAINS = np.dtype([("first", np.int32, 2), ("next", np.int32, 4)])
 OPERATION = records.record_dtype(
     PLAN, _CHAINS, int64=_OPERATION + _COMMAND + _STORE, int32=_PLACES + _PARTS + _BUFFER_PAGE, int8=_MARKS + _COMMAND_MARKS + "needs_room"
 )
-#: A row of the server table: one a die, then a channel, then the link, then the controller.  `busy` is whether the part is at work; of a
-#: die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a read
-#: interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
+#: A row of the server table: one a die, then a channel, then the link, the controller, and the memory's bus.  `busy` is whether the part is
+#: at work; of a die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a
+#: read interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
 #: `next_woken` chains such dies.
 SERVER = records.record_dtype(int64="busy since busy_ns suspended woken next_woken cached")
 #: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then READY, WANTING and FLUSHES.
@@ -61,9 +61,9 @@ ENGINE = records.record_dtype(
 )
 
 #: The KIND of a row of the operation table that stands for a whole command.
-COMMAND_KIND = 9
+COMMAND_KIND = 10
 # What an operation's pending event ends.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS = range(6)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
 ROW_MASK = (1 << ROW_BITS) - 1
@@ -83,7 +83,7 @@ class Flow(NamedTuple):
     log: RecordArray
     #: OPERATION.
     operations: RecordArray
-    #: SERVER: dies, channels, the link and the controller.
+    #: SERVER: dies, channels, the link, the controller and the bus.
     servers: RecordArray
     #: QUEUE.
     queues: RecordArray
@@ -96,7 +96,7 @@ class Timings(NamedTuple):
 
     #: TIMING.
     timing: RecordArray
-    #: Times of so many sectors on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
+    #: Times of so many sectors on the host link, out of the drive and into it, and on the bus, shape (3, sectors of a page + 1).
     links: Integers
     #: COUNTERS.
     counters: RecordArray
@@ -110,15 +110,15 @@ TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, records.record
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     """The tables of a drive before its first operation."""
-    servers = parameters.dies + parameters.channels + 2
+    servers = parameters.dies + parameters.channels + 2 + (parameters.bus_rate > 0)
     engine, queues = records.empty_record(ENGINE), records.empty_table(servers + parameters.dies + 3, QUEUE)
     gates = records.empty_table(parameters.pools * parameters.blocks_per_plane, GATE)
     for name in ("unused", "first_woken", "flushing", "read_end", "write_end"):
         engine[name] = -1
     engine.room, queues.head, gates.last_erase = parameters.buffer_pages, -1, -1
-    # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave events that
-    # are dropped in time.
-    heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64)
+    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; interrupted ones leave
+    # events that are dropped in time.
+    heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 3, 2), np.int64)
     operations = records.empty_table(_FIRST_ROWS, OPERATION)
     return Flow(engine, heap, log, operations, records.empty_table(servers, SERVER), queues, gates)
 
@@ -209,7 +209,7 @@ def reads_of(flow: Flow, die: int) -> int:
 
 @inlined_kernel
 def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
-    """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
+    """Ask for a channel, the link, the controller or the bus: True if it is had at once, otherwise the operation waits its turn."""
     if flow.servers[server].busy:
         enqueue(flow, server, row, QUEUED)
         return False
@@ -220,7 +220,7 @@ def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
 
 @inlined_kernel
 def release(flow: Flow, server: int, now: int) -> int:
-    """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
+    """Give up a channel, the link, the controller or the bus; return the operation that has it next, or -1."""
     part = flow.servers[server]
     part.busy_ns += now - part.since
     part.since = now

@@ -126,7 +126,7 @@ class SpecifiedBuffer:
 
     def _come(self, operation: Operation) -> Steps:
         """The bytes cross the link; what waited for them goes on."""
-        yield from self.drive.over_link(operation, self.drive.timing.link_write)
+        yield from self.drive.bytes_in(operation)
         del self.transfers[operation.number]
         if operation.taken_by:
             operation.taken_by.arrived = operation.write_id

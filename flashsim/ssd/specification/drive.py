@@ -4,6 +4,8 @@ A command is admitted when its submission queue has a free slot.  At that moment
 each operation gets the next number and the last place in its die's queue.  Then time passes:
 
 * the *controller* spends its overhead on one command after another; then its operations go on;
+* with `bus_rate`, all pages pass the *bus* of the drive's memory: on their way out before the link, on their way in behind it; those of a
+  program inside the drive do not pass the link, and its commands have a submission queue of their own, the last;
 * a command is on its way to the drive for a while before, and holds the *link* for a while besides its bytes, with the first of them;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
 * a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
@@ -33,7 +35,7 @@ from collections.abc import Callable, Iterable
 import simpy
 
 from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedDevice, SpecifiedHost
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, IN_MEMORY, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
 from flashsim.core.units import NEVER
 from flashsim.ssd.model import FlashModel
@@ -43,7 +45,7 @@ from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServ
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MEMORY_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, die_of_block
 from flashsim.ssd.state.pools import next_write_id
 
@@ -58,7 +60,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._next_number = 0
         self._power_up(0)
         submission = (parameters.read_submission, parameters.write_submission)
-        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.queues, submission)
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.submission_queues, submission)
 
     def _power_up(self, now: int) -> None:
         drive = self.parameters
@@ -67,6 +69,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.dies = [Die(self, number) for number in range(drive.dies)]
         self.link = SharedServer(self.env)
         self.controller = SharedServer(self.env)
+        self.bus = SharedServer(self.env)  # of the drive's memory
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
         self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
@@ -84,10 +87,16 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if operation == WRITE and control.read_only:
             control.refused += 1
             length = 0
-        else:
+        elif not request.flags & (INTERNAL | IN_MEMORY):
             self.state.counters.commands[operation] += 1
             self.state.counters.bytes[operation] += length
             command.goes_on = self._goes_on(request, offset, length)
+        if request.flags & INTERNAL:
+            self.state.counters.internal_commands[operation] += 1
+            self.state.counters.internal_bytes[operation] += length
+        if request.flags & IN_MEMORY:
+            self._to_memory(command, length)
+            length = 0
         end = offset + length
         for page in range(offset // size, -(-end // size)) if operation != FLUSH and length else ():
             first = max(offset, page * size)
@@ -105,6 +114,14 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if operation == FLUSH and acknowledges and not self.parameters.power_protected:
             self.buffer.flush(command)
         self.env.process(self._command(command))
+
+    def _to_memory(self, command: Command, length: int) -> None:
+        """Let bytes pass between the host and the drive's memory."""
+        operation, size = command.request.operation, self.parameters.page_size
+        self.state.counters.memory_bytes[operation] += length
+        for first in range(0, length, size):
+            kind = ZERO_PAGE if operation == READ else MEMORY_PAGE
+            self.transfer_of(command, kind, -1, min(length - first, size) // SECTOR, True)
 
     def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
         """True if a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
@@ -184,7 +201,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         yield from self.controller.use(overhead, command.number)
         for operation in command.operations:
             if operation.kind == PROGRAM_PAGE:
-                self.env.process(self._bytes_in(operation))
+                self.env.process(self._program_bytes(operation))
             else:
                 operation.satisfied()
         if command.request.operation == FLUSH:
@@ -195,21 +212,39 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def transfer(self, operation: Operation) -> None:
         if operation.kind == ZERO_PAGE:
             self.env.process(self._bytes_out(operation))
+        elif operation.kind == MEMORY_PAGE:
+            self.env.process(self._bytes_to_memory(operation))
         else:
             self.buffer.ready(operation)
 
-    def _bytes_in(self, operation: Operation) -> Steps:
-        yield from self.over_link(operation, self.timing.link_write)
+    def _program_bytes(self, operation: Operation) -> Steps:
+        yield from self.bytes_in(operation)
         operation.satisfied()
         if operation.is_behind:
             operation.part = False
             self.page_done(operation.command)
 
-    def _bytes_out(self, operation: Operation) -> Steps:
-        yield from self.over_link(operation, self.timing.link_read)
+    def _bytes_to_memory(self, operation: Operation) -> Steps:
+        yield from self.bytes_in(operation)
         self.page_done(operation.command)
 
-    def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
+    def _bytes_out(self, operation: Operation) -> Steps:
+        yield from self._over_bus(operation)
+        if not operation.command.internal:
+            yield from self._over_link(operation, self.timing.link_read)
+        self.page_done(operation.command)
+
+    def bytes_in(self, operation: Operation) -> Steps:
+        """Move an operation's bytes from the host, or from a program inside, into the drive's memory."""
+        if not operation.command.internal:
+            yield from self._over_link(operation, self.timing.link_write)
+        yield from self._over_bus(operation)
+
+    def _over_bus(self, operation: Operation) -> Steps:
+        if self.parameters.bus_rate:
+            yield from self.bus.use(self.timing.bus[operation.sectors], operation.number)
+
+    def _over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
         """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
         yield from self.link.use(lambda: times[operation.sectors] + times[0] * operation.command.first_on_link(), operation.number)
 
@@ -298,7 +333,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             server.busy_ns = nanoseconds
 
     def _servers(self) -> list[Die | SharedServer]:
-        return [*self.dies, *self.channels, self.link, self.controller]
+        return [*self.dies, *self.channels, self.link, self.controller, *[self.bus][: self.parameters.bus_rate]]
 
     def _busy_times(self) -> list[int]:
         return [server.busy_ns for server in self._servers()]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import simpy
 
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
+from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -62,8 +63,8 @@ class DriveOfParts(Protocol):
     def transfer(self, operation: Operation) -> None:
         """An operation that needs no die is ready for the link."""
 
-    def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
-        """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
+    def bytes_in(self, operation: Operation) -> Steps:
+        """Move an operation's bytes from the host, or from a program inside, into the drive's memory."""
 
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
@@ -86,6 +87,11 @@ class Command:
     goes_on: bool = False  # where the last command of its operation ended
     operations: list[Operation] = field(default_factory=list)
     _on_its_way: bool = False
+
+    @property
+    def internal(self) -> bool:
+        """True if it comes from a program inside the drive."""
+        return bool(self.request.flags & INTERNAL)
 
     def first_on_link(self) -> bool:
         """True if none of the command's pages has had the host link before."""

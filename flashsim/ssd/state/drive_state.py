@@ -231,10 +231,10 @@ class DriveState:
         """Counters by name, write amplification, wear, and the over-provisioning that garbage collection can use.
 
         ``programs_gc`` and the like are flash pages (or erased blocks) by cause, ``flash_programs`` and the like their sums.  Write
-        amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and lists
-        that policies looked at since the drive was made, loading included.  Effective over-provisioning is the flash pages outside spare
-        blocks and reserve over the logical and the translation pages, less 1.  `remaining_life` is 1 less the mean erases of a block over
-        `endurance`, and 0 once the drive is read-only.
+        amplification is flash bytes programmed over bytes written, by the host and by programs inside (NaN before the first).
+        `victim_steps` are the blocks and lists that policies looked at since the drive was made, loading included.  Effective
+        over-provisioning is the flash pages outside spare blocks and reserve over the logical and the translation pages, less 1.
+        `remaining_life` is 1 less the mean erases of a block over `endurance`, and 0 once the drive is read-only.
         """
         counters = self.counters
         (reads, writes, trims, flushes), (read_bytes, written_bytes, *_) = counters.commands.tolist(), counters.bytes.tolist()
@@ -246,7 +246,12 @@ class DriveState:
             numbers |= {f"{each}_{cause}": count for cause, count in zip(CAUSES, counters[each].tolist(), strict=True)}
         numbers |= {f"flash_{each}": int(counters[each].sum()) for each in ("reads", "programs", "erases")}
         programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
-        numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
+        stored_bytes = written_bytes + int(counters.internal_bytes[WRITE])
+        numbers["write_amplification"] = programmed_bytes / stored_bytes if stored_bytes else float("nan")
+        if self.parameters.bus_rate:
+            for name in ("internal_commands", "internal_bytes", "memory_bytes"):
+                kind, _, unit = name.partition("_")
+                numbers |= {f"{kind}_{way}_{unit}": int(count) for way, count in zip(("read", "write"), counters[name], strict=True)}
         numbers |= self._wear()
         numbers["victim_steps"] = int(self.control.gc_steps)
         stored = self.parameters.logical_pages + int(self.control.map_pages)

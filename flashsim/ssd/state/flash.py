@@ -61,11 +61,13 @@ BUFFER = record_dtype(int64="places threshold waiting oldest unused write_throug
 #: ended).  `after` and `before` link entries to a ring in the order in which they came, and `after` unused rows; `next_in_bucket` links
 #: those of one hash, from `bucket` of the row of that number.
 ENTRY = record_dtype(int64="page sector_mask write_id arrived filling after before next_in_bucket bucket")
-#: Counters: commands and their bytes, and those that went on where the last one ended, by operation of the host; of the write buffer and of
-#: partial writes; then by cause flash pages read and programmed, and blocks erased.
+#: Counters: commands and their bytes, and those that went on where the last one ended, by operation of the host; reads and writes of
+#: programs inside the drive, their bytes, and bytes between host and memory; of the write buffer and of partial writes; then by cause flash
+#: pages read and programmed, and blocks erased.
 COUNTERS = np.dtype(
     [
         *((name, np.int64, len(OPERATIONS)) for name in ("commands", "bytes", "continued")),
+        *((name, np.int64, 2) for name in ("internal_commands", "internal_bytes", "memory_bytes")),
         *((name, np.int64) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")),
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]

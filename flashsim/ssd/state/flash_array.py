@@ -24,9 +24,9 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import BLOCK, POOL, Flash, Narrow
 from flashsim.ssd.state.geometry import pool_order
 
-# Kinds of flash operations (docs/decisions/0006; their causes are those of `flashsim.core.spans`); the last two are of the write buffer
-# alone.
-READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK, BUFFER_PAGE, DROP_PAGE = range(9)
+# Kinds of flash operations (docs/decisions/0006; their causes are those of `flashsim.core.spans`); the last three need no
+# die: two are of the write buffer alone, and one writes to the drive's memory.
+READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK, BUFFER_PAGE, DROP_PAGE, MEMORY_PAGE = range(10)
 
 # States of a block.  One that garbage collection empties is FREE_BLOCK already, though not among the free ones.  Layers that merge have
 # data blocks, where a page lies at its offset in the logical block, and log blocks, where it may lie anywhere; one that

@@ -1,0 +1,46 @@
+"""The inside of a flash drive that runs programs: memory and cores, and their prices and powers; the bus is the drive's own parameter."""
+
+from dataclasses import dataclass
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.parameters import count, duration, size
+from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.ssd.energy import power
+from flashsim.ssd.parameters import SsdParameters
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Declared values of a drive's inside; make it with `flashsim.core.parameters.build`."""
+
+    memory: int = size("bytes of the drive's memory that sessions may have")
+    cores: int = count("cores of the drive that programs may have")
+    page_work: int = duration("time of one core to open a database page")
+    tuple_work: int = duration("time of one core to visit a tuple and test it, in pages that hold rows")
+    column_work: int = duration("the same in pages that hold columns (PAX)")
+    match_work: int = duration("time of one core on a tuple that qualifies: to copy its columns to the results, or to add them up")
+    sessions: int = count("most sessions at once", most=1024, default=8)
+    patience: int = duration(
+        "time without a command of its host after which the drive closes a session", MILLISECONDS, default=60 * SECONDS
+    )
+    core_power: int = power("one core at work, above idle", default=0)
+    idle: int = power("the whole drive, always", default=0)
+    active: int = power("the whole drive while it reads at its full internal bandwidth, above idle, without its cores", default=0)
+
+    def work(self, pages: int, rows: int, matches: int, columns: bool = False) -> int:
+        """Time of one core (ns) to scan that many pages and rows, of which some match; the pages hold columns or rows.
+
+        Examples
+        --------
+        >>> Inside(memory=1 << 20, cores=2, page_work=1000, tuple_work=50, column_work=20, match_work=80).work(2, 100, 10)
+        7800
+        """
+        return pages * self.page_work + rows * (self.column_work if columns else self.tuple_work) + matches * self.match_work
+
+
+def check(inside: Inside, parameters: SsdParameters) -> None:
+    """Refuse an inside that does not go with its drive."""
+    if not parameters.bus_rate:
+        raise RefusedError("inside: the drive needs a bus_rate, the rate of the bus between its channels and its memory")
+    if inside.memory > parameters.capacity:
+        raise InvalidParameterError("memory", inside.memory, f"the drive itself holds {parameters.capacity} B")

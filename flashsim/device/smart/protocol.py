@@ -1,0 +1,142 @@
+"""The commands OPEN, GET and CLOSE: states of a session, what moves it from one to another, answers and grants.
+
+Both the compiled runtime and the specification go by this table; the picture of the state machine is drawn from it.
+"""
+
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from flashsim.core.errors import FlashsimError
+from flashsim.device.smart.inside import Inside
+from flashsim.device.smart.steps import Task, check
+
+
+class State(Enum):
+    """State of a session in the drive."""
+
+    NONE = "none"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class Event(Enum):
+    """Cause of a change of state."""
+
+    OPEN = "OPEN is granted"
+    LAST_STEP = "the last step ends"
+    FAULT = "the program fails"
+    CLOSE = "CLOSE"
+    SILENCE = "the host is silent for too long"
+    DRAINED = "no read, step or answer is under way"
+
+
+TRANSITIONS = {
+    (State.NONE, Event.OPEN): State.RUNNING,
+    (State.RUNNING, Event.LAST_STEP): State.FINISHED,
+    (State.RUNNING, Event.FAULT): State.FAILED,
+    (State.RUNNING, Event.CLOSE): State.CLOSING,
+    (State.FINISHED, Event.CLOSE): State.CLOSING,
+    (State.FAILED, Event.CLOSE): State.CLOSING,
+    (State.RUNNING, Event.SILENCE): State.CLOSING,
+    (State.FINISHED, Event.SILENCE): State.CLOSING,
+    (State.FAILED, Event.SILENCE): State.CLOSING,
+    (State.CLOSING, Event.DRAINED): State.CLOSED,
+}
+
+
+class Verb(Enum):
+    """Command of the protocol, as an ordinary command of the drive: OPEN and CLOSE write to its memory, GET reads there."""
+
+    OPEN = "open"
+    GET = "get"
+    CLOSE = "close"
+
+
+class Status(IntEnum):
+    """Answer to a command; from NO_SESSION on, an error."""
+
+    DONE = 0
+    #: GET: there may be more results later.
+    MORE = 1
+    #: There is no such session, or it is being closed.
+    NO_SESSION = 2
+    #: OPEN: the drive has as many sessions as it takes.
+    TOO_MANY = 3
+    #: OPEN: the memory that is free is too small for the program and one extent.
+    NO_MEMORY = 4
+    #: OPEN: the program's steps cannot be carried out.
+    BAD_PROGRAM = 5
+    #: GET: the program has failed.
+    PROGRAM_FAILED = 6
+
+    @property
+    def is_error(self) -> bool:
+        return self >= Status.NO_SESSION
+
+
+class Grant(NamedTuple):
+    """Resources of a session, at most what it asked for."""
+
+    #: Bytes of memory in all.
+    memory: int
+    #: Extents in memory at once: being read, waiting for a core, or at work.
+    extents: int
+    #: Bytes of results that wait for the host.
+    room: int
+    #: Cores at once.
+    threads: int
+
+
+class Answer(NamedTuple):
+    """Answer to a command, when its last byte has passed the link."""
+
+    command: int
+    verb: Verb
+    session: int
+    status: Status
+    #: Bytes of results that came with it.
+    results: int
+    at: int
+
+
+def grant_of(task: Task, inside: Inside, capacity: int, sessions: int, free: int) -> Grant | Status:
+    """Grant what a program asks for, as far as memory is free; or the reason for a refusal.
+
+    Read-ahead goes before room for results: with a step's results at least, and one extent, a program ends.
+
+    Parameters
+    ----------
+    sessions, free
+        Sessions that there are, and bytes of memory that they leave.
+    """
+    try:
+        check(task, capacity)
+    except FlashsimError:
+        return Status.BAD_PROGRAM
+    if sessions >= inside.sessions:
+        return Status.TOO_MANY
+    longest, largest = (int(np.max(column, initial=0)) for column in (task.steps.lengths, task.steps.results))
+    spare = free - task.memory - longest - largest
+    if spare < 0:
+        return Status.NO_MEMORY
+    ahead = min(task.ahead, spare // longest if longest else 0)
+    room = largest + min(max(0, task.room - largest), spare - ahead * longest)
+    extents = 1 + ahead
+    return Grant(task.memory + extents * longest + room, extents, room, min(task.threads, inside.cores))
+
+
+def mermaid() -> str:
+    """The state machine, as a diagram in Mermaid's language.
+
+    Examples
+    --------
+    >>> print(mermaid().splitlines()[1])
+        none --> running : OPEN is granted
+    """
+    lines = [f"    {before.value} --> {after.value} : {event.value}" for (before, event), after in TRANSITIONS.items()]
+    return "\n".join(["stateDiagram-v2", *lines])

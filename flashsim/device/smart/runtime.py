@@ -1,0 +1,329 @@
+"""Sessions inside a drive: extents are read from flash into the drive's memory, its cores work on them, results wait for the host.
+
+A session reads on while one of the extents that it was granted is free, and a step begins when its extent is in memory, a core is free,
+the session has fewer at work than its threads, and its results will have room.  Free cores go to the sessions in turn.  Everything else,
+the host's requests among it, is the drive's: reads of flash, the bus, the link and the controller.
+
+Order within a nanosecond: the drive's events, each followed at once by what it lets begin; then ends of steps, in the order in which they
+began; then sessions whose host was silent for too long.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.host_queue import one_command_each
+from flashsim.core.model import DeviceModel
+from flashsim.core.request import IN_MEMORY, INTERNAL, READ, REQUEST, SECTOR, WRITE, Commands, Completions, Integers, Requests
+from flashsim.core.spans import HOST, SPAN, STEP, Spans, SpanSource
+from flashsim.core.units import NEVER
+from flashsim.device import engines, presets
+from flashsim.device.smart.inside import Inside
+from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Verb, grant_of
+from flashsim.device.smart.steps import Task
+
+
+@dataclass(eq=False)
+class Session:
+    """A program at work in the drive, and what it holds there."""
+
+    number: int
+    task: Task
+    grant: Grant
+    state: State = State.RUNNING
+    next_step: int = 0  # to be read
+    ended: int = 0  # steps that a core has worked on
+    reading: int = 0  # extents on their way into memory
+    ready: deque[int] = field(default_factory=deque)  # steps whose extents wait for a core
+    at_work: int = 0
+    results: int = 0  # bytes that wait for the host
+    promised: int = 0  # bytes of steps at work, and of answers under way
+    commands: int = 0  # of its host, under way
+    silent_since: int = 0
+
+    def happens(self, event: Event) -> None:
+        self.state = TRANSITIONS[self.state, event]
+
+    @property
+    def live(self) -> bool:
+        return self.state is not State.CLOSING
+
+    @property
+    def free_extents(self) -> int:
+        return self.grant.extents - self.reading - len(self.ready) - self.at_work
+
+    @property
+    def may_work(self) -> bool:
+        if not self.ready or self.at_work >= self.grant.threads:
+            return False
+        return self.results + self.promised + int(self.task.steps.results[self.ready[0]]) <= self.grant.room
+
+
+@dataclass(eq=False)
+class Command:
+    """A command of the protocol under way."""
+
+    verb: Verb
+    number: int = -1  # of the session
+    session: Session | None = None  # if the drive had it when the command came
+    task: Task | None = None
+    results: int = 0  # bytes on their way to the host
+
+
+class SmartDrive:
+    """A flash drive that runs programs: a drive's model, and sessions over it.
+
+    Parameters
+    ----------
+    model
+        The drive, with a bus of its memory: the engine or the specification.
+    inside
+        Its memory and cores.
+
+    Attributes
+    ----------
+    core_busy_ns
+        Time in which cores were at work, all together.
+    """
+
+    def __init__(self, model: DeviceModel, inside: Inside) -> None:
+        self.model, self.inside = model, inside
+        self.sessions: dict[int, Session] = {}
+        self.free_memory = inside.memory
+        self.core_busy_ns = 0
+        self._turns: deque[Session] = deque()
+        self._next_session = self._begun = 0
+        self._reads: dict[int, tuple[Session, int]] = {}
+        self._commands: dict[int, Command] = {}
+        self._works: list[tuple[int, int, Session, int, int, int]] = []  # end, number, session, step, begin, core
+        self._idle_cores = list(range(inside.cores))  # a heap
+        self._steps: list[tuple[int, ...]] | None = None  # spans of steps, if they are recorded
+
+    @classmethod
+    def of(cls, preset: presets.Preset, model: str = "engine") -> SmartDrive:
+        """A fresh drive of a preset, whose model is ``"engine"`` or ``"specification"``."""
+        if preset.inside is None:
+            raise RefusedError(f"device: {preset.name} has no [inside] to run programs in; samsung-smart-400gb has")
+        kind, _ = engines.classes_of(preset, model)
+        engines.finish(preset, model)
+        return cls(kind(preset.parameters), preset.inside)
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self.model.now
+
+    @property
+    def _first_core(self) -> int:
+        """Number of the first core among the servers of spans."""
+        drive = self.model.parameters  # type: ignore[attr-defined]
+        return int(drive.dies + drive.channels + 3)
+
+    def record_spans(self, on: bool) -> None:
+        """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
+        cast(SpanSource, self.model).record_spans(on)
+        self._steps = [] if on else None
+
+    def spans(self) -> Spans:
+        """Holds that ended since the last call: of the drive's parts, and of its cores, whose request is the session and page the step."""
+        steps = np.array(self._steps or [], SPAN)
+        steps["server"] += self._first_core
+        self._steps = None if self._steps is None else []
+        return np.concatenate([cast(SpanSource, self.model).spans(), steps])
+
+    def statistics(self) -> dict[str, Any]:
+        """The drive's counters since it was made, and the busy time of its cores."""
+        return self.model.statistics() | {"core_busy_ns": self.core_busy_ns}
+
+    @property
+    def busy(self) -> bool:
+        """True if commands or steps are under way, or requests of the host."""
+        return bool(self._commands or self._works or self._reads or self.model.outstanding)
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take ordinary requests of the host; see `flashsim.core.model.DeviceModel.submit`."""
+        return self.model.submit(requests, commands, at)
+
+    def open(self, task: Task) -> int:
+        """Send OPEN now; return the command's number, which its `Answer` bears."""
+        return self._send(Command(Verb.OPEN, task=task), WRITE, max(task.parameters, 1))
+
+    def get(self, session: int, most: int) -> int:
+        """Send GET now, for at most so many bytes of results; return the command's number."""
+        command = Command(Verb.GET, session, self.sessions.get(session))
+        if command.session and command.session.live:
+            command.results = min(most, command.session.results)
+            command.session.results -= command.results
+            command.session.promised += command.results
+        return self._send(command, READ, max(command.results, 1))
+
+    def close(self, session: int) -> int:
+        """Send CLOSE now; return the command's number."""
+        return self._send(Command(Verb.CLOSE, session, self.sessions.get(session)), WRITE, 1)
+
+    def _send(self, command: Command, operation: int, size: int) -> int:
+        if command.session:
+            command.session.commands += 1
+        length = -(-min(size, self.model.capacity) // SECTOR) * SECTOR
+        request = np.zeros(1, REQUEST)
+        request["operation"], request["flags"], request["length"], request["dependency"] = operation, IN_MEMORY, length, -1
+        number = int(self.model.submit(request, one_command_each(request), self.now)[0])
+        self._commands[number] = command
+        return number
+
+    def advance(self, until: int = NEVER) -> tuple[Completions, list[Answer]]:
+        """Let time pass up to the earlier of `until` and the next thing that the host notices; return that.
+
+        Returns
+        -------
+        completions, answers
+            Of the host's own requests, dtype COMPLETION, and of commands of the protocol.
+        """
+        while True:
+            bound = min(until, self._works[0][0] if self._works else NEVER, self._silence())
+            completions = self.model.advance(bound)
+            own, answers = self._sort(completions) if len(completions) else (completions, [])
+            if not len(completions):
+                if self.now < bound or bound == NEVER:
+                    return completions, []
+                ended = self._end_steps()
+                if not ended and not self._end_silence() and bound == until:
+                    return completions, []
+            self._go_on()
+            if len(own) or answers:
+                return own, answers
+
+    def _sort(self, completions: Completions) -> tuple[Completions, list[Answer]]:
+        """Take what completed for sessions and commands; return what is the host's, and answers."""
+        own, answers = [], []
+        for row, number in enumerate(completions["id"].tolist()):
+            if number in self._reads:
+                session, step = self._reads.pop(number)
+                session.reading -= 1
+                if session.state is State.RUNNING:
+                    session.ready.append(step)
+                self._drained(session)
+            elif number in self._commands:
+                answers.append(self._answer(number, self._commands.pop(number)))
+            else:
+                own.append(row)
+        return (completions if len(own) == len(completions) else completions[own]), answers
+
+    def _answer(self, number: int, command: Command) -> Answer:
+        if command.task is not None:
+            status, session = self._open(command.task)
+            return Answer(number, command.verb, session, status, 0, self.now)
+        known = command.session
+        status, results = Status.NO_SESSION, 0
+        if known:
+            known.commands -= 1
+            known.silent_since = self.now
+            known.promised -= command.results
+            if known.live and command.verb is Verb.CLOSE:
+                status = Status.DONE
+                self._stop(known, Event.CLOSE)
+            elif known.live:
+                results = command.results
+                more = known.state is State.RUNNING or known.results > 0
+                status = Status.PROGRAM_FAILED if known.state is State.FAILED else Status.MORE if more else Status.DONE
+            self._drained(known)
+        return Answer(number, command.verb, command.number, status, results, self.now)
+
+    def _open(self, task: Task) -> tuple[Status, int]:
+        grant = grant_of(task, self.inside, self.model.capacity, len(self.sessions), self.free_memory)
+        if isinstance(grant, Status):
+            return grant, -1
+        self.free_memory -= grant.memory
+        session = Session(self._next_session, task, grant, silent_since=self.now)
+        self._next_session += 1
+        self.sessions[session.number] = session
+        self._turns.append(session)
+        if not len(task.steps.offsets):
+            session.happens(Event.LAST_STEP)
+        return Status.DONE, session.number
+
+    def _stop(self, session: Session, event: Event) -> None:
+        """End a session's work: what is under way ends first, and is forgotten."""
+        session.happens(event)
+        session.ready.clear()
+        session.results = 0
+
+    def _drained(self, session: Session) -> None:
+        """Forget a session that is being closed once nothing of it is under way."""
+        if session.state is State.CLOSING and not (session.reading or session.at_work or session.commands):
+            session.happens(Event.DRAINED)
+            self.free_memory += session.grant.memory
+            del self.sessions[session.number]
+            self._turns.remove(session)
+
+    def _end_steps(self) -> bool:
+        ended = False
+        while self._works and self._works[0][0] <= self.now:
+            end, _, session, step, begin, core = heapq.heappop(self._works)
+            heapq.heappush(self._idle_cores, core)
+            self.core_busy_ns += end - begin
+            self._end_step(session, step)
+            if self._steps is not None:
+                self._steps.append((core, STEP, HOST, session.number, step, begin, end))
+            ended = True
+        return ended
+
+    def _end_step(self, session: Session, step: int) -> None:
+        session.at_work -= 1
+        size = int(session.task.steps.results[step])
+        session.promised -= size
+        if session.state is State.RUNNING:
+            session.ended += 1
+            session.results += size
+            if step == session.task.failure:
+                self._stop(session, Event.FAULT)
+            elif session.ended == len(session.task.steps.offsets):
+                session.happens(Event.LAST_STEP)
+        self._drained(session)
+
+    def _silence(self) -> int:
+        """The next time at which a session's host has been silent for too long."""
+        since = [session.silent_since for session in self.sessions.values() if session.live and not session.commands]
+        return min(since, default=NEVER - self.inside.patience) + self.inside.patience
+
+    def _end_silence(self) -> bool:
+        silent = [each for each in self.sessions.values() if each.live and not each.commands]
+        silent = [each for each in silent if each.silent_since + self.inside.patience <= self.now]
+        for session in silent:
+            self._stop(session, Event.SILENCE)
+            self._drained(session)
+        return bool(silent)
+
+    def _go_on(self) -> None:
+        """Begin steps and reads that may begin."""
+        while self._idle_cores and (session := next((each for each in self._turns if each.may_work), None)):
+            self._turns.rotate(-1 - self._turns.index(session))
+            self._begin_step(session)
+        for session in self.sessions.values():
+            if session.state is State.RUNNING and session.next_step < len(session.task.steps.offsets) and session.free_extents:
+                self._read(session)
+
+    def _begin_step(self, session: Session) -> None:
+        step = session.ready.popleft()
+        session.at_work += 1
+        session.promised += int(session.task.steps.results[step])
+        end = self.now + max(1, int(session.task.steps.work[step]))
+        heapq.heappush(self._works, (end, self._begun, session, step, self.now, heapq.heappop(self._idle_cores)))
+        self._begun += 1
+
+    def _read(self, session: Session) -> None:
+        steps, first = session.task.steps, session.next_step
+        count = min(session.free_extents, len(steps.offsets) - first)
+        requests = np.zeros(count, REQUEST)
+        requests["operation"], requests["flags"], requests["dependency"] = READ, INTERNAL, -1
+        requests["offset"], requests["length"] = steps.offsets[first : first + count], steps.lengths[first : first + count]
+        numbers = self.model.submit(requests, one_command_each(requests), self.now)
+        self._reads.update(zip(numbers.tolist(), ((session, step) for step in range(first, first + count)), strict=True))
+        session.next_step += count
+        session.reading += count

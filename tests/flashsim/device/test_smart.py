@@ -1,0 +1,169 @@
+"""Programs inside a drive: bandwidth, competition with the host, cores, grants, several drives, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.host_queue import one_command_each
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.units import MIB, MILLISECONDS, SECONDS
+from flashsim.device import presets
+from flashsim.device.scaling import part_of
+from flashsim.device.smart.client import Polling, run
+from flashsim.device.smart.protocol import Status
+from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.steps import Steps, Task
+
+PRESET = part_of(presets.load("samsung-smart-400gb"), 100)
+
+
+def smart_drive(preset: presets.Preset = PRESET, **changes: int) -> SmartDrive:
+    """A drive that is loaded, with some values of its parameters or its inside changed."""
+    assert preset.flash and preset.inside
+    own = {name: value for name, value in changes.items() if hasattr(preset.flash, name)}
+    others = {name: value for name, value in changes.items() if name not in own}
+    preset = replace(preset, parameters=replace(preset.flash, **own), inside=replace(preset.inside, **others))  # type: ignore[arg-type]
+    drive = SmartDrive.of(preset)
+    drive.model.load(0, 512 * MIB)
+    return drive
+
+
+def scan(count: int = 512, size: int = MIB, work: int = 1, results: int = 0, first: int = 0, **rest: int) -> Task:
+    each = np.arange(count, dtype=np.int64)
+    return Task(Steps((first + each) * size, np.full(count, size), np.full(count, work), np.full(count, results)), **rest)
+
+
+def bandwidth(drive: SmartDrive, task: Task) -> float:
+    (share,) = run([drive], [task])
+    assert share.status is Status.DONE
+    return sum(task.steps.lengths.tolist()) * SECONDS / (share.end - share.begin)
+
+
+def test_internal_bandwidth_is_that_of_the_bus() -> None:
+    assert bandwidth(smart_drive(), scan(ahead=31)) == pytest.approx(1560e6, rel=0.02)
+
+
+def test_internal_bandwidth_is_that_of_the_channels_where_they_are_slower() -> None:
+    drive = smart_drive(channel_rate=100 * 10**6, read_latency=200_000, write_latency=1_500_000)
+    assert bandwidth(drive, scan(ahead=31)) == pytest.approx(800e6, rel=0.02)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_cores_are_the_limit_where_they_are_slower(cores: int) -> None:
+    """A MiB takes 0.67 ms on the bus, and here 5 ms of a core."""
+    elapsed = 512 * MIB / bandwidth(smart_drive(cores=cores), scan(work=5 * MILLISECONDS, ahead=31, threads=cores))
+    assert elapsed == pytest.approx(512 * 5e-3 / cores, rel=0.02)
+
+
+def test_a_session_has_no_more_cores_than_its_threads() -> None:
+    elapsed = 512 * MIB / bandwidth(smart_drive(cores=4), scan(work=5 * MILLISECONDS, ahead=31, threads=2))
+    assert elapsed == pytest.approx(512 * 5e-3 / 2, rel=0.02)
+
+
+def test_two_sessions_share_the_cores() -> None:
+    drive = smart_drive()
+    for first in (0, 256):
+        drive.open(scan(256, work=2 * MILLISECONDS, first=first))
+    ends = {}
+    while len(ends) < 2:
+        for answer in drive.advance(drive.now + MILLISECONDS)[1]:
+            if answer.status is Status.DONE and answer.verb.value == "get":
+                ends[answer.session] = answer.at
+        for session in drive.sessions.values():
+            if not session.commands and session.number not in ends:
+                drive.get(session.number, MIB)
+    assert [end / SECONDS for end in ends.values()] == pytest.approx([256 * 2e-3] * 2, rel=0.02)  # each has one core all the time
+    for session in (0, 1):
+        drive.close(session)
+    while drive.sessions:
+        drive.advance()
+    assert drive.free_memory == drive.inside.memory
+
+
+def test_host_reads_slow_down_as_the_bus_says() -> None:
+    """A scan beside reads of the host at full speed: both have the bus together, and the link is the host's alone."""
+    alone, beside = smart_drive(), smart_drive()
+    requests = make_requests(READ, 256 * MIB + MIB * np.arange(256), MIB)
+    for drive in (alone, beside):
+        drive.submit(requests, one_command_each(requests), 0)
+    while alone.busy:
+        alone.advance()
+    (share,) = run([beside], [scan(1024, MIB // 2, ahead=63)])
+    while beside.busy:
+        beside.advance()
+    moved = 512 * MIB + 256 * MIB
+    assert alone.now == pytest.approx(256 * MIB / 550e6 * SECONDS, rel=0.02)
+    assert beside.statistics()["bus_busy_ns"] == pytest.approx(moved / 1560e6 * SECONDS, rel=0.001)
+    assert share.end >= 0.98 * moved / 1560e6 * SECONDS * min(1, share.end / beside.now)
+    assert beside.now >= alone.now
+
+
+def test_results_wait_for_the_host_and_hold_the_program_up() -> None:
+    """Each step brings as much as there is room for, and the host asks every 10 ms."""
+    drive = smart_drive()
+    task = scan(20, results=1000, room=1000)
+    (share,) = run([drive], [task], Polling(pause=10 * MILLISECONDS))
+    assert share.results == 20_000
+    assert share.gets >= 20
+
+
+def test_a_grant_is_what_memory_is_free() -> None:
+    drive = smart_drive(memory=4 * MIB)
+    (share,) = run([drive], [scan(8, ahead=50, room=100)])
+    assert share.status is Status.DONE
+    (share,) = run([drive], [scan(8, memory=4 * MIB)])
+    assert share.status is Status.NO_MEMORY
+    assert drive.free_memory == 4 * MIB
+
+
+def test_a_failed_program_says_so_and_leaves_the_drive_as_it_was() -> None:
+    drive = smart_drive()
+    (share,) = run([drive], [scan(64, results=100, failure=20)])
+    assert share.status is Status.PROGRAM_FAILED
+    while drive.busy:  # reads that were under way
+        drive.advance()
+    assert not drive.sessions
+    assert drive.free_memory == drive.inside.memory
+
+
+def test_a_host_that_goes_away_loses_its_session() -> None:
+    drive = smart_drive(patience=SECONDS)
+    drive.open(scan(64))
+    drive.advance()
+    drive.advance(10 * SECONDS)
+    assert not drive.sessions
+    assert drive.free_memory == drive.inside.memory
+
+
+def test_drives_scale_until_the_host_is_the_limit() -> None:
+    tasks = [scan(256, results=100_000, ahead=31) for _ in range(4)]
+    one = run([smart_drive()], tasks[:1])[0].end
+    four = max(share.end for share in run([smart_drive() for _ in range(4)], tasks))
+    assert four == pytest.approx(one, rel=0.01)
+    merged = max(share.end for share in run([smart_drive() for _ in range(4)], tasks, Polling(rate=100 * 10**6)))
+    assert merged == pytest.approx(4 * 256 * 100_000 / 100e6 * SECONDS, rel=0.05)
+
+
+def test_spans_of_cores_are_their_busy_time() -> None:
+    drive = smart_drive()
+    drive.record_spans(True)
+    run([drive], [scan(64, work=MILLISECONDS, threads=2)])
+    spans = drive.spans()
+    cores = spans[spans["server"] >= spans["server"].max() - 1]
+    assert (cores["end"] - cores["begin"]).sum() == drive.core_busy_ns == 64 * MILLISECONDS
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(RefusedError, match="no .inside."):
+        SmartDrive.of(presets.load("ocz-core-60gb"))
+    drive = smart_drive()
+    flags = make_requests([READ, WRITE], 0, 4096)
+    flags["flags"] = 6
+    with pytest.raises(InvalidParameterError, match="flags"):
+        drive.submit(flags, one_command_each(flags), 0)
+    with pytest.raises(InvalidParameterError, match="tasks"):
+        run([drive], [])

@@ -1,0 +1,97 @@
+"""Sessions inside a drive and the host's requests beside them: both models agree, and no sequence of commands leaks or hangs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flashsim.core.host_queue import one_command_each
+from flashsim.core.request import READ, SECTOR, make_requests
+from flashsim.core.rng import generator
+from flashsim.device.smart.inside import Inside
+from flashsim.device.smart.protocol import Answer, Status, Verb
+from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.steps import Steps, Task
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
+from tests.flashsim.ssd.drives import random_workload
+from tests.property.test_ssd_inside import inside_drive
+from tests.seeds import seeds
+
+
+def drawn_inside(seed: int) -> Inside:
+    random = generator(seed, "smart")
+    return Inside(
+        memory=int(random.choice([8192, 32768, 65536])), cores=int(random.integers(1, 4)), page_work=0, tuple_work=10, column_work=10,
+        match_work=10, sessions=int(random.integers(1, 4)), patience=int(random.choice([1000, 10**5, 10**6])),
+    )  # fmt: skip
+
+
+def drawn_task(seed: int, number: int, capacity: int) -> Task:
+    """A program with up to 12 steps, some of which fit no drive, ask for too much memory, or fail at a step."""
+    random = generator(seed, "task", number)
+    count, sectors = int(random.integers(0, 13)), capacity // SECTOR
+    lengths = np.minimum(random.integers(1, 17, count), sectors)
+    offsets = random.integers(0, sectors - lengths + 1, count)
+    lengths = lengths + (sectors if random.random() < 0.1 else 0)
+    steps = Steps(offsets * SECTOR, lengths * SECTOR, 10 * random.integers(0, 30, count), random.integers(0, 700, count))
+    return Task(
+        steps, memory=int(random.choice([0, 1000, 30000])), threads=int(random.integers(1, 4)), parameters=int(random.integers(0, 3000)),
+        ahead=int(random.integers(0, 5)), room=int(random.choice([0, 1000, 5000])),
+        failure=int(random.integers(0, count)) if count and random.random() < 0.2 else -1,
+    )  # fmt: skip
+
+
+def conversation(drive: SmartDrive, seed: int, requests: int = 20) -> tuple[list[Answer], np.ndarray]:
+    """Commands of two hosts who mind no order, one of which goes away, with ordinary requests beside them."""
+    random = generator(seed, "conversation")
+    host, at = random_workload(seed, drive.model.parameters, requests)  # type: ignore[attr-defined]
+    drive.submit(host, one_command_each(host), at)
+    heard: list[Answer] = []
+    completions = []
+    for number in range(int(random.integers(1, 25))):
+        for _ in range(int(random.integers(0, 4))):
+            own, answers = drive.advance(drive.now + 10 * int(random.integers(0, 200)))
+            heard += answers
+            completions.append(own)
+        known = [answer.session for answer in heard if answer.verb is Verb.OPEN and not answer.status.is_error]
+        session = int(random.choice(known[-2:])) if known and random.random() < 0.9 else number
+        verb = Verb(random.choice(["open", "get", "get", "get", "close"]) if known else "open")
+        if verb is Verb.OPEN:
+            drive.open(drawn_task(seed, number, drive.model.capacity))
+        elif verb is Verb.GET:
+            drive.get(session, int(random.choice([1, 600, 10**6])))
+        else:
+            drive.close(session)
+    while drive.busy or drive.sessions:
+        own, answers = drive.advance()
+        assert len(own) or answers or not drive.busy
+        heard += answers
+        completions.append(own)
+    return heard, np.concatenate(completions)
+
+
+def both(seed: int) -> list[SmartDrive]:
+    parameters = replace(inside_drive(seed), endurance=0)
+    return [SmartDrive(model(parameters), drawn_inside(seed)) for model in (SsdEngine, SsdSpecification)]
+
+
+@pytest.mark.parametrize("block", seeds(0, 10, slow=4))
+def test_models_agree_and_nothing_leaks(block: int) -> None:
+    statuses = set()
+    for seed in range(100 * block, 100 * block + 100):
+        ours, theirs = both(seed)
+        one, other = conversation(ours, seed), conversation(theirs, seed)
+        assert one[0] == other[0], f"seed {seed}"
+        assert np.array_equal(one[1], other[1]), f"seed {seed}"
+        np.testing.assert_equal(ours.statistics(), theirs.statistics())
+        for drive in (ours, theirs):
+            assert not drive.sessions
+            assert drive.free_memory == drive.inside.memory
+        reads = make_requests(READ, 0, SECTOR)
+        ours.submit(reads, one_command_each(reads), ours.now)
+        assert len(ours.advance()[0]) == 1  # host I/O is served afterwards
+        statuses |= {answer.status for answer in one[0]}
+    assert statuses == set(Status)
