@@ -3,10 +3,11 @@
 Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  flash translation layers of the drives that they use, how long it takes, the parameters that were chosen with published numbers in
-  view, and every claim with its published values;
+  flash translation layers of the drives that they use, how long it takes, which exhibits are experiments, the parameters that were
+  chosen with published numbers in view, and every claim with its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`; or one module of several, ``figures:selectivity``, which holds them by
-  name in ``EXHIBITS``.  An exhibit may judge no claim: then it belongs to the report of the whole paper.
+  name in ``EXHIBITS``.  An exhibit may judge no claim: then it belongs to the report of the whole paper, or, if it is an experiment of
+  many runs (a sensitivity, a stated variant, a cause), is run by its name.
 
 Which limits and definitions changed after they were first written stands in ``changes.toml``.
 
@@ -53,7 +54,7 @@ __all__ = [
 class Exhibit(Protocol):
     """A module of a paper that makes one of its tables or figures."""
 
-    #: Under which the report says that the exhibit is not run, where ``least_scales`` of the claims name a scale below which it is not.
+    #: Under which the report says that the exhibit is not run: an experiment, or below its scale of ``least_scales`` of the claims.
     TITLE: str = ""
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
@@ -102,6 +103,8 @@ class Paper:
         Its folder, of whose modules some are exhibits.
     exhibits
         Their modules by name, in the order of the report.
+    experiments
+        Exhibits that judge no claim, and are run when they are named or asked for.
     takes
         How long it takes, in words.
     scaled
@@ -116,6 +119,7 @@ class Paper:
     claims: Sequence[Claim]
     least_scale: float = 0.0
     least_scales: Mapping[str, float] = field(default_factory=dict)
+    experiments: Sequence[str] = ()
     translation_layers: Sequence[str] = ()
     takes: str = ""
     scaled: str = ""
@@ -180,7 +184,9 @@ def load(name: str) -> Paper:
         parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
         claims = [_claim(name, entry, parameters) for entry in document["claims"]]
         optional_parts = {
-            key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes", "scaled") if key in document
+            key: document[key]
+            for key in ("least_scale", "least_scales", "experiments", "translation_layers", "takes", "scaled")
+            if key in document
         }
         modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
         return Paper(name, exhibits, document["title"], document["reference"], modules, claims, **optional_parts)

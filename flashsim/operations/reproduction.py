@@ -65,8 +65,16 @@ class PaperResult:
         return [section for sections in self.exhibits.values() for section in sections]
 
 
-def reproduce(target: str | None, settings: Settings, progress: Progress | None = None, seeds: int = 1) -> list[PaperResult]:
-    """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed."""
+def reproduce(
+    target: str | None, settings: Settings, progress: Progress | None = None, seeds: int = 1, *, experiments: bool = False
+) -> list[PaperResult]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed.
+
+    Parameters
+    ----------
+    experiments
+        Whether those of a whole paper are run too.
+    """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.seed < 0:
@@ -77,21 +85,30 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     for paper, *_ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
-    return [_reproduce_paper(paper, claims, exhibits, settings, progress, seeds) for paper, claims, exhibits in papers]
+    experiments = experiments or "/" in (target or "")
+    return [_reproduce_paper(paper, claims, exhibits, settings, progress, seeds, experiments) for paper, claims, exhibits in papers]
 
 
 def _reproduce_paper(
-    paper: Paper, claims: Sequence[Claim], exhibits: Sequence[str], settings: Settings, progress: Progress | None, seeds: int
+    paper: Paper,
+    claims: Sequence[Claim],
+    exhibits: Sequence[str],
+    settings: Settings,
+    progress: Progress | None,
+    seeds: int,
+    experiments: bool,
 ) -> PaperResult:
-    run = [name for name in exhibits if paper.is_run(name, settings.scale)]
+    run = [name for name in exhibits if paper.is_run(name, settings.scale) and (experiments or name not in paper.experiments)]
     results, judgements = _judge(paper, claims, run, settings, progress)
     by_exhibit = {name: list(paper.exhibit(name).sections(results)) for name in run}
     for judgement in judgements:
         if judgement.cells:
             by_exhibit[judgement.claim.exhibit or ""].append(_comparison(judgement))
     for name in set(exhibits) - set(run):
-        text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
-        by_exhibit[name] = [Section(paper.exhibit(name).TITLE, text)]
+        why = f"flashsim reproduce {paper.name}/{name}, or with --experiments"
+        if not paper.is_run(name, settings.scale):
+            why = f"it means nothing below scale {paper.least_scales[name]:g}"
+        by_exhibit[name] = [Section(paper.exhibit(name).TITLE, f"Not run: {why}.")]
     judged = [name for name in run if any(claim.exhibit == name for claim in claims)]
     others = [_judge(paper, claims, judged, replace(settings, seed=settings.seed + more), progress)[1] for more in range(1, seeds)]
     verdicts = [[each.verdict for each in judgements_of_seed] for judgements_of_seed in others]

@@ -101,6 +101,8 @@ def _at_once() -> list[PoolSetup]:
 class _Kinds(Exhibit):
     """The cost of checkpoints by design (3.2.3.3, 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
 
+    TITLE = "Sharp and fuzzy checkpoints"
+
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         kinds = [setup for setup_of in _SETUPS.values() for design in COMPARED for setup in _kinds(setup_of, design)]
         return [job(setup, settings) for setup in (*kinds, *_at_once(), tpc_e(MIDDLE, "cw", PUBLISHED))]
@@ -129,7 +131,7 @@ class _Kinds(Exhibit):
             if rows
             else []
         )
-        return [Section("Sharp and fuzzy checkpoints", text, tables, on_terminal=True)]
+        return [Section(self.TITLE, text, tables, on_terminal=True)]
 
 
 EXHIBITS: Mapping[str, Exhibit] = {

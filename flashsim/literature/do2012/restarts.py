@@ -168,7 +168,7 @@ _RUNS = {
 class _Table(Exhibit):
     """Restart designs with DW and LC: throughput before the end, shutdown, recovery and ramp-up."""
 
-    title, name = "Restart designs (figures 4.10 to 4.15)", "restarts"
+    TITLE, name = "Restart designs (figures 4.10 to 4.15)", "restarts"
     shown: tuple[str, ...] = RESTARTS
 
     def sections(self, results: Results) -> list[Section]:
@@ -187,7 +187,7 @@ class _Table(Exhibit):
             "when the mean over five minutes is at 95 % of it, or after two hours."
         )
         pictures = {f"{self.name}-{benchmark.lower()}": picture for benchmark in BENCHMARKS if (picture := self._picture(runs, benchmark))}
-        return [Section(self.title, text, [Table(header, rows, self.name, 1)], pictures, on_terminal=True)] if rows else []
+        return [Section(self.TITLE, text, [Table(header, rows, self.name, 1)], pictures, on_terminal=True)] if rows else []
 
     def _picture(self, runs: Restarts, benchmark: str) -> Any:
         """Throughput from the last half hour before the end on."""
@@ -221,7 +221,7 @@ class _Restarts(_Table):
 class _Own(_Table):
     """LRR (`algorithms.restart.lrr`) beside LVR: which axis it is better on, and that it is worse on none."""
 
-    title, name = "A design of our own beside LVR", "own-restart"
+    TITLE, name = "A design of our own beside LVR", "own-restart"
     shown = ("lvr", "lrr")
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:

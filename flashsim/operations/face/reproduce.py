@@ -148,6 +148,7 @@ def reproduce(
     cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", provenance=False)] = None,
     out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
     details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
+    experiments: Annotated[bool, Flag("Of a whole paper also run what judges no claim: sensitivities, causes and open questions.")] = False,
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
     devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
     seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
@@ -160,8 +161,9 @@ def reproduce(
 
     Beside every verdict stands a null model, the best predictor without a simulator; a claim that it passes as well is consistent. Printed
     are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
-    --details and --out say more. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it
-    stopped. The exit code is 0 whatever the verdicts, unless --strict is given.
+    --details and --out say more. Experiments, which judge no claim, are run by their names or with --experiments. Without a paper, the
+    papers are listed. Results are kept, so that an interrupted run goes on where it stopped. The exit code is 0 whatever the verdicts,
+    unless --strict is given.
 
     Examples::
 
@@ -186,7 +188,7 @@ def reproduce(
     with ExitStack() as stack:
         folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
         with activity("runs") as progress:
-            results = reproduction.reproduce(target, settings, progress, seeds)
+            results = reproduction.reproduce(target, settings, progress, seeds, experiments=experiments)
         if folder:
             reproduction.write_report(folder, results, settings)
     outcome = ReproductionOutcome(results, settings, time.monotonic() - start, str(out) if out else None, details)

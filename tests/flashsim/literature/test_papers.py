@@ -56,6 +56,8 @@ def test_every_paper_keeps_the_contract(name: str) -> None:
     for exhibit in paper.exhibits:
         judges = getattr(paper.exhibit(exhibit).cells, "__func__", None) is not vars(Exhibit)["cells"]  # that of those that judge nothing
         assert judges == any(each.exhibit == exhibit for each in paper.claims)
+        assert exhibit not in paper.experiments or (not judges and paper.exhibit(exhibit).TITLE)
+    assert set(paper.experiments) <= set(paper.exhibits)
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,16 @@ def test_an_exhibit_below_its_least_scale_is_not_run_and_says_so(result: Result,
     assert not [job.label for module in left_out for job in module.jobs([], Settings(small_scale)) if job.label in made]
 
 
+def test_an_experiment_is_run_where_it_is_asked_for(result: Result, folder: Path, flashsim: Run) -> None:
+    page = whole((folder / "out" / "report.html").read_text())
+    assert (
+        "Small pages and flash pages" in page.words and "Not run: flashsim reproduce do2009/aligned, or with --experiments." in page.words
+    )
+    assert "output in whole flash pages" in flashsim("reproduce do2009/aligned --scale 0.01").stdout
+    every = flashsim("reproduce do2009 --experiments --scale 0.01 --out out").stdout
+    assert every.split(" runs for ")[0] > result.stdout.split(" runs for ")[0] and Path("out/do2009-aligned.csv").is_file()
+
+
 def test_the_formula_s_requests_are_those_of_the_runs_where_it_is_exact(result: Result, folder: Path) -> None:
     with (folder / "out" / "do2009-formula.csv").open() as file:
         rows = [row for row in csv.reader(file) if row[0] == "bnl"]
