@@ -89,8 +89,26 @@ def aggregate(rng: random.Random, prefix: str) -> str:
     return rng.choice([f"{function}({prefix}{rng.choice(list(LITERALS))})", "count(*)", f"sum({prefix}price * {prefix}tiny)"])
 
 
+def drawn_join(rng: random.Random) -> str:
+    """A query over two tables, of which one may be empty."""
+    small = rng.choice(["u"] * 5 + ["nothing"])
+    left, right = rng.choice([("small", "small"), ("word", "word"), ("day", "day"), ("real", "real"), ("small", "tiny"), ("price", "tiny")])
+    where = f" WHERE {condition(rng, 't.', 1)} AND {condition(rng, 'o.', 1)}"
+    form = rng.random()
+    if form < 0.3:
+        return f"SELECT t.id, {value(rng, 't.')} AS c FROM t WHERE {left} IN (SELECT {right} FROM {small} o)"
+    if form < 0.5:
+        return f"SELECT count(*) AS n, {aggregate(rng, 't.')} AS a FROM t SEMI JOIN {small} o ON t.{left} = o.{right} AND o.tiny < 3"
+    source = rng.choice([f"t JOIN {small} o ON t.{left} = o.{right}", f"{small} AS o JOIN t ON o.{right} = t.{left} AND o.id < t.id"])
+    if form < 0.75:
+        return f"SELECT t.id, o.id AS other, {value(rng, 'o.')} AS c FROM {source}{where}"
+    return f"SELECT t.tiny, {aggregate(rng, 'o.')} AS a, {aggregate(rng, 't.')} AS b FROM {source}{where} GROUP BY t.tiny"
+
+
 def drawn_query(rng: random.Random) -> str:
-    """A query of the language, over one table."""
+    """A query of the language."""
+    if rng.random() < 0.2:
+        return drawn_join(rng)
     table = rng.choice(["t"] * 8 + ["u", "nothing"])
     where = f" WHERE {condition(rng, '')}" if rng.random() < 0.8 else ""
     form = rng.random()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from algorithms.expressions.expression import Column, Expression, columns_of, text_of
+from algorithms.expressions.expression import Call, Column, Expression, columns_of, text_of
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
@@ -21,13 +21,15 @@ _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "su
 _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "kind", "hint"}
 
 
-def plan_of(query: str, schemas: Mapping[str, pa.Schema]) -> Plan:
+def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int] | None = None) -> Plan:
     """The plan of a query.
 
     Parameters
     ----------
     schemas
         Columns of each table, by the names that queries use.
+    rows
+        How many each has: of joined tables the largest is scanned last, and the others lie in memory.
 
     Raises
     ------
@@ -43,7 +45,7 @@ def plan_of(query: str, schemas: Mapping[str, pa.Schema]) -> Plan:
         raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
-    return _Binder(schemas).bind(statements[0])
+    return _Binder(schemas, rows or {}).bind(statements[0])
 
 
 @dataclass
@@ -60,27 +62,21 @@ class _Table:
 class _Binder:
     """Names and types of one SELECT."""
 
-    def __init__(self, schemas: Mapping[str, pa.Schema]) -> None:
-        self._schemas = schemas
+    def __init__(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int]) -> None:
+        self._schemas, self._rows = schemas, rows
         self._tables: dict[str, _Table] = {}
         self._stages: list[Stage] = []
+        self._builds: list[tuple[Plan, _Table]] = []
 
     def bind(self, select: exp.Select) -> Plan:
         for clause, value in select.args.items():
             if value and clause not in _CLAUSES:
                 raise unsupported(value[0] if isinstance(value, list) else value) if not isinstance(value, bool) else unsupported(select)
-        source = select.args.get("from_") or select.args.get("from")
-        if source is None:
-            raise FlashsimError(f"query: it reads no table; supported: {LANGUAGE}")
-        first = self._add(source.this)
-        where = select.args.get("where")
-        conditions = conjuncts(where.this) if where else []
-        self._joins(select, conditions)
-        rest = [each for each in conditions if not self._pushed(each)]
-        self._select(rest)
+        plan = self._sources(select)
         self._outputs(select)
-        stages = [*_selections(first), *self._stages]
-        return Plan(first.name, first.alias, self._columns(first), stages)
+        for build, table in self._builds:
+            object.__setattr__(build, "columns", self._columns(table))
+        return replace(plan, columns=self._columns(self._tables[plan.alias]), stages=self._stages)
 
     def _columns(self, table: _Table) -> tuple[str, ...]:
         """Columns that are read: the narrowest one, where only rows are counted."""
@@ -125,34 +121,86 @@ class _Binder:
             raise FlashsimError(f"query: {node.sql(dialect='duckdb')} stands where rows are not aggregated yet")
         return None
 
-    def _pushed(self, node: exp.Expression) -> bool:
-        """Put a condition behind the scan of the only table that it reads, or carry a semi-join out; False if it must wait for joins."""
-        if isinstance(node, exp.In) and node.args.get("query"):
-            self._semi_join(node)
-            return True
-        condition = scalar(node, self._resolve)
-        aliases = {name.split(".")[0] for name in columns_of(condition)}
-        first = next(iter(self._tables))
-        if len(aliases) > 1 or (aliases and not aliases <= {first}):
-            return self._of_build(aliases, condition)
-        self._tables[first].conditions.append(condition)
-        return True
-
-    def _of_build(self, aliases: set[str], condition: Expression) -> bool:
-        return False
-
-    def _joins(self, select: exp.Select, conditions: list[exp.Expression]) -> None:
+    def _sources(self, select: exp.Select) -> Plan:
+        """The scan, and the stages of selections and joins."""
+        source = select.args.get("from_") or select.args.get("from")
+        if source is None:
+            raise FlashsimError(f"query: it reads no table; supported: {LANGUAGE}")
+        joined, semi = [self._add(source.this)], []
+        conditions = conjuncts(select.args["where"].this) if select.args.get("where") else []
         for join in select.args.get("joins") or []:
-            raise unsupported(join)
+            kind = " ".join(str(join.args.get(part) or "") for part in ("method", "side", "kind")).strip().upper()
+            if kind not in ("", "INNER", "CROSS", "SEMI", "LEFT SEMI"):
+                raise unsupported(join)
+            table, on = self._add(join.this), conjuncts(join.args.get("on"))
+            for each in join.args.get("using") or []:
+                pairs = [exp.column(each.name, table=owner.alias) for owner in (joined[0], table)]
+                on.append(exp.EQ(this=pairs[0], expression=pairs[1]))
+            if "SEMI" in kind:
+                semi.append((table, on))
+                del self._tables[table.alias]
+            else:
+                joined.append(table)
+                conditions += on
+        stages = [self._in(each) for each in conditions if isinstance(each, exp.In) and each.args.get("query")]
+        stages += [self._semi_join(table, on) for table, on in semi]
+        waiting = self._by_table([scalar(each, self._resolve) for each in conditions if not each.args.get("query")])
+        first = max(joined, key=lambda each: self._rows.get(each.name, 0)) if not stages else joined[0]
+        stages += self._hash_joins(first, [each for each in joined if each is not first], waiting)
+        if waiting:
+            stages.append(_selection(waiting))
+        self._stages = [*_selections(first), *stages]
+        return Plan(first.name, first.alias, ())
 
-    def _semi_join(self, node: exp.In) -> None:
-        raise unsupported(node)
+    def _by_table(self, conditions: list[Expression]) -> list[Expression]:
+        """Put conditions behind the scan of the only table that each reads; return the others."""
+        rest = []
+        for condition in conditions:
+            aliases = {name.split(".")[0] for name in columns_of(condition)} or {next(iter(self._tables))}
+            if len(aliases) > 1:
+                rest.append(condition)
+            else:
+                self._tables[aliases.pop()].conditions.append(condition)
+        return rest
 
-    def _select(self, conditions: list[exp.Expression]) -> None:
-        """A selection by conditions of several tables."""
-        bound = [scalar(each, self._resolve) for each in conditions]
-        if bound:
-            self._stages.append(_selection(bound))
+    def _hash_joins(self, first: _Table, others: list[_Table], conditions: list[Expression]) -> list[Stage]:
+        """A join with each other table, in an order in which an equality connects it; equalities that are used leave the conditions."""
+        stages, joined = [], {first.alias}
+        while others:
+            connected = [(table, pair) for table in others for each in conditions if (pair := _equality(each, joined, table.alias))]
+            if not connected:
+                raise FlashsimError(f"query: no equality joins {others[0].alias} with {' and '.join(sorted(joined))}")
+            table, (condition, probe, key) = connected[0]
+            conditions.remove(condition)
+            others.remove(table)
+            joined.add(table.alias)
+            build = Plan(table.name, table.alias, (), _selections(table))
+            self._builds.append((build, table))
+            stages.append(Stage("hash-join", {"probe": probe, "key": key}, f"{probe} = {key}", build))
+        return stages
+
+    def _in(self, node: exp.In) -> Stage:
+        """A semi-join with a query of its own."""
+        query = node.args["query"].unnest()
+        if not isinstance(query, exp.Select):
+            raise unsupported(node)
+        column, build = scalar(node.this, self._resolve), _Binder(self._schemas, self._rows).bind(query)
+        if not isinstance(column, Column) or len(query.selects) != 1:
+            raise unsupported(node)
+        return Stage("semi-join", {"probe": column.name}, f"{column.name} in {build.alias}", build)
+
+    def _semi_join(self, table: _Table, on: list[exp.Expression]) -> Stage:
+        """A semi-join with a table: an equality, and conditions of the table alone."""
+        outer = dict(self._tables)
+        self._tables = {**outer, table.alias: table}
+        conditions = [scalar(each, self._resolve) for each in on]
+        pairs = [pair for each in conditions if (pair := _equality(each, set(outer), table.alias))]
+        if len(pairs) != 1 or len(self._by_table([each for each in conditions if each is not pairs[0][0]])):
+            raise FlashsimError(f"query: SEMI JOIN {table.alias} needs one equality with it, and else conditions of it alone")
+        self._tables = outer
+        _, probe, key = pairs[0]
+        stages = [*_selections(table), Stage("projection", {"columns": {key: Column(key)}}, key)]
+        return Stage("semi-join", {"probe": probe}, f"{probe} in {key}", Plan(table.name, table.alias, self._columns(table), stages))
 
     def _outputs(self, select: exp.Select) -> None:
         """Aggregation, what is computed of its result, and the order."""
@@ -240,6 +288,17 @@ class _Binder:
         column = next((known for known, each in columns.items() if each == argument), f"argument.{number}")
         columns[column] = argument
         return Aggregate(function, column, name)
+
+
+def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expression, str, str] | None:
+    """An equality of a column of some tables and one of another, with both columns in that order."""
+    if not (isinstance(condition, Call) and condition.function == "=" and all(isinstance(each, Column) for each in condition.arguments)):
+        return None
+    left, right = (name for each in condition.arguments for name in columns_of(each))
+    for probe, key in ((left, right), (right, left)):
+        if probe.split(".")[0] in joined and key.split(".")[0] == alias:
+            return condition, probe, key
+    return None
 
 
 def _selections(table: _Table) -> list[Stage]:

@@ -1,0 +1,52 @@
+"""Partitioning: rows by the hash of a column, handed on in blocks of one partition each, whose number stands in a first column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from algorithms.programs._hashing import hashes
+from algorithms.programs.base import ROOM, Operator, one_batch
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.execution.requests import Work
+
+TITLE = "partitioning"
+MOST_PARTS = 4096
+
+
+class Partitioning(Operator):
+    """Rows of a partition wait until they make a block."""
+
+    def __init__(self, schema: pa.Schema, by: str, parts: int, block: int, room: int) -> None:
+        super().__init__(pa.schema([("partition", pa.int32()), *schema]))
+        if by not in schema.names:
+            raise UnknownNameError("column", by, schema.names)
+        if not 1 <= parts <= MOST_PARTS:
+            raise InvalidParameterError("parts", parts, f"it must be from 1 to {MOST_PARTS}")
+        if block < 1:
+            raise InvalidParameterError("block", block, "it must be at least 1 row")
+        self._by, self._parts, self._block, self._room = by, parts, block, room
+        self._waiting = self.empty()
+
+    def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        self.work[Work.HASH] += batch.num_rows
+        self.work[Work.WRITE_TUPLE] += batch.num_rows
+        numbers = (hashes(batch.column(self._by)) % np.uint64(self._parts)).astype(np.int32)
+        numbered = pa.RecordBatch.from_arrays([pa.array(numbers), *batch.columns], schema=self.schema)
+        rows = one_batch(self.schema, [self._waiting, numbered])
+        part = rows.column(0).to_numpy()
+        order = np.argsort(part, kind="stable")
+        counts = np.bincount(part, minlength=self._parts)
+        place = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)  # within its partition
+        ready = place < np.repeat(counts // self._block * self._block, counts)
+        self._waiting = rows.take(pa.array(order[~ready]))
+        self.use(self._waiting.nbytes, self._room)
+        return rows.take(pa.array(order[ready])) if ready.any() else None
+
+    def finish(self) -> pa.RecordBatch:
+        rows, self._waiting = self._waiting, self.empty()
+        return rows
+
+
+def start(schema: pa.Schema, *, by: str, parts: int | str, block: int | str = 1024, room: int = ROOM) -> Operator:
+    return Partitioning(schema, by, int(parts), int(block), room)
