@@ -27,7 +27,8 @@ from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
 from flashsim.core.source_files import source_tree
 
-_ONLY = re.compile(rb"^@kernel_of\([^\n]*\ndef (\w+)", re.MULTILINE)
+#: What a comment behind the decorator says of its seconds is taken at its word.
+_ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled in (\d+) s)?\ndef (\w+)", re.MULTILINE)
 _APART = re.compile(rb"^@compiled_apart\([^\n]*\n@\w+\ndef (\w+)", re.MULTILINE)
 #: Seconds that a part takes to compile, about: one that is compiled apart, one that calls such, a member with all its kernels, a policy,
 #: and any other.
@@ -97,7 +98,8 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
         names = _ONLY.findall(text)
         below = tree.closure([module]) if names else ()
         needs = tuple(part for part in apart if part.module in below)
-        parts += [Part(module, name.decode(), needs=needs, seconds=_CALLER_TAKES if needs else _OTHER_TAKES) for name in names]
+        usual = _CALLER_TAKES if needs else _OTHER_TAKES
+        parts += [Part(module, name.decode(), needs=needs, seconds=float(seconds or usual)) for seconds, name in names]
     for policy, member in policies:
         module = f"{policy.family.package}.{member.replace('-', '_')}"
         if module in tree.sources:

@@ -3,8 +3,8 @@
 Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  flash translation layers of the drives that they use, how long it takes, which exhibits are experiments, the parameters that were
-  chosen with published numbers in view, and every claim with its published values;
+  kinds and translation layers of the drives that they use, how long it takes, which exhibits are experiments, the parameters that
+  were chosen with published numbers in view, and every claim with its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`; or one module of several, ``figures:selectivity``, which holds them by
   name in ``EXHIBITS``.  An exhibit may judge no claim: then it belongs to the report of the whole paper, or, if it is an experiment of
   many runs (a sensitivity, a stated variant, a cause), is run by its name.
@@ -25,13 +25,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from flashsim.core.compiling import Part
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
 from flashsim.studies.judging.cells import Cell
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.studies.runs.jobs import KINDS, Job, Results, Settings
 
 __all__ = [
     "PAPERS",
@@ -105,6 +106,9 @@ class Paper:
         Their modules by name, in the order of the report.
     experiments
         Exhibits that judge no claim, and are run when they are named or asked for.
+    translation_layers, kinds, designs, policies
+        Translation layers and kinds of the drives, extensions of memory, and replacement policies that the runs need: they are compiled
+        before.
     takes
         How long it takes, in words.
     scaled
@@ -121,6 +125,9 @@ class Paper:
     least_scales: Mapping[str, float] = field(default_factory=dict)
     experiments: Sequence[str] = ()
     translation_layers: Sequence[str] = ()
+    kinds: Sequence[str] = KINDS
+    designs: Sequence[str] = ()
+    policies: Sequence[str] = ()
     takes: str = ""
     scaled: str = ""
 
@@ -149,6 +156,13 @@ class Paper:
         """The scale, and what it does."""
         return f"scale {settings.scale:g} ({self.scaled})" if self.scaled else settings.scale_in_words
 
+    def parts(self) -> list[Part]:
+        """Members of families that the runs compile beside engines."""
+        from algorithms.extensions.base import design_parts
+        from algorithms.replacement.base import replacement_parts
+
+        return [*replacement_parts(self.policies), *design_parts(self.designs)]
+
     def is_run(self, exhibit: str, scale: float) -> bool:
         """True if an exhibit is run at a scale."""
         return scale >= self.least_scales.get(exhibit, 0.0)
@@ -163,6 +177,18 @@ class PaperFolder(Protocol):
 
 #: What a claim may say besides: the fields of `Claim` of these names.
 _OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "simulated", "scaled")
+#: And a paper: those of `Paper`.
+_OPTIONAL_OF_PAPERS = (
+    "least_scale",
+    "least_scales",
+    "experiments",
+    "translation_layers",
+    "kinds",
+    "designs",
+    "policies",
+    "takes",
+    "scaled",
+)
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
@@ -183,11 +209,7 @@ def load(name: str) -> Paper:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
         claims = [_claim(name, entry, parameters) for entry in document["claims"]]
-        optional_parts = {
-            key: document[key]
-            for key in ("least_scale", "least_scales", "experiments", "translation_layers", "takes", "scaled")
-            if key in document
-        }
+        optional_parts = {key: document[key] for key in _OPTIONAL_OF_PAPERS if key in document}
         modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
         return Paper(name, exhibits, document["title"], document["reference"], modules, claims, **optional_parts)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:

@@ -121,7 +121,7 @@ def _judge(
     """The runs of some exhibits, and the verdicts on the claims."""
     ids = [claim.id for claim in claims]
     jobs = [job for name in exhibits for job in paper.exhibit(name).jobs(ids, settings)]
-    results = make(jobs, settings, progress, paper.translation_layers)
+    results = make(jobs, settings, progress, paper.translation_layers, kinds=paper.kinds, more=paper.parts())
     return results, [paper.judge(claim, results) for claim in claims]
 
 

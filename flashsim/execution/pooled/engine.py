@@ -177,7 +177,7 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
             get_ready(sys, who)
 
 
-@kernel_of(ACT)
+@kernel_of(ACT)  # compiled in 20 s
 def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     """A request completed; or somebody goes on who need not wait any longer."""
     sys = at.tables_of(state)[0]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,6 @@ _BETWEEN = re.compile(r",(?![^,:]*=)")
 _OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
 #: Steps of virtual time in an interval: progress is reported, and an interrupt heard, after each.
 _STEPS = 4
-#: Seconds that the system takes to compile, about.
-_SYSTEM_TAKES = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,8 +266,7 @@ def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer
 def _parts(study: PoolStudy, devices: Iterable[PoolDevice]) -> list[Part]:
     engines = [part for device in devices for part in device.parts()]
     members = [*replacement_parts([study.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in study.designs)]
-    system = [replace(part, seconds=_SYSTEM_TAKES) if part.function == "act" else part for part in parts_of([PoolRun.__module__])]
-    return list(dict.fromkeys([*sorted(system, key=lambda part: -part.seconds), *engines, *members]))
+    return list(dict.fromkeys([*parts_of([PoolRun.__module__]), *engines, *members]))
 
 
 def _name(design: str, part: str | None) -> str:

@@ -19,6 +19,8 @@ from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.parallel import each
 
+#: Kinds of simulated drives.
+KINDS = ("hdd", "ssd")
 #: Devices below scale 1 (`flashsim.studies.runs.drives`); the first is the default.
 SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
 
@@ -149,6 +151,8 @@ def make(
     progress: Progress | None = None,
     layers: Sequence[str] = (),
     parts: Sequence[Part] | None = None,
+    kinds: Sequence[str] = KINDS,
+    more: Sequence[Part] = (),
 ) -> Results:
     """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
 
@@ -160,6 +164,10 @@ def make(
         The flash translation layers that the runs need.
     parts
         All that the runs compile, if that is known; otherwise it is what their modules import, and simulated drives.
+    kinds
+        Kinds of the drives, of which the engines are compiled.
+    more
+        Parts that the runs compile besides.
 
     Raises
     ------
@@ -174,7 +182,8 @@ def make(
                 runs[job] = result
     missing = sorted((job for job in distinct if job not in runs), key=lambda job: -job.weight)
     if settings.cluster is None and missing and (len(missing) > 1 or parts is not None):
-        Compilation(_parts({job.module for job in missing}, layers) if parts is None else parts).wait("the engines")
+        needed = [*_parts({job.module for job in missing}, layers, kinds), *more] if parts is None else parts
+        Compilation(needed).wait("the engines")
 
     def tell(message: str) -> None:
         if progress is not None:
@@ -203,9 +212,9 @@ def _recall(job: Job) -> JobResult | None:
     return None
 
 
-def _parts(modules: set[str], layers: Sequence[str]) -> list[Part]:
+def _parts(modules: set[str], layers: Sequence[str], kinds: Sequence[str] = KINDS) -> list[Part]:
     """Parts that runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
-    engines = source_tree().closure(modules, members=True) & {"flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"}
+    engines = source_tree().closure(modules, members=True) & {f"flashsim.{kind}.engine.drive" for kind in kinds}
     return parts_of(modules | engines, [(TRANSLATE, layer) for layer in layers])
 
 
