@@ -85,6 +85,12 @@ def _guard(number: Number, restart: str, without: list[str], **parameters: Any) 
     return {"histories": 1, "fails": number(restart, *without), "fails_with": number(restart)}
 
 
+def _scan(number: Number, **parameters: Any) -> dict[str, float]:
+    return {
+        name: number(*map(str, parameters.values()), name) for name in ("seconds", "joules", "over_idle", "mb_s", "core", "bus", "link")
+    }
+
+
 _MADE: dict[str, Callable[..., Any]] = {
     "do2009.runs:run_join": _join,
     "do2009.table1:best_seconds": lambda number, **parameters: 1.0,
@@ -95,6 +101,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "pools.setup:run_pool": _pool,
     "do2012.simulations:run_on_drives": _pool,
     "do2012.simulations:run_tests": _tests,
+    "do2012.scans:smart_run": _scan,
+    "do2012.scans:bandwidth": _scan,
     "pools.restart:run_restart": _restart,
     "crashing.guards:search": _guard,
     "crashing.guards:frames_kept": lambda number, without, **parameters: {"kept": number(*without)},
