@@ -23,8 +23,8 @@ PAGE, REQUEST = 8 * KIB, 256 * KIB  # the thesis reads 32 pages at once
 ROWS_A_PAGE = {"NSM": 51, "PAX": 54}
 #: Pages of a step inside the drive, and requests that the host has outstanding.
 _STEP, _OUTSTANDING, _TOGETHER = 128, 8, 1 << 14
-#: A quarter of the SSD, which holds the table and is as fast.
-_PARTS = 4
+#: A third of the SSD, which holds the table and is as fast.
+_PARTS = 3
 #: Power of the machine when idle (section 5.4.1.2), W; energy of the host to take in and scan a byte, J; power of the disk at work, W.  The
 #: last two are solved from the energies over idle of the SSD and the disk.
 IDLE, HOST_BYTE, DISK_POWER = 235.0, 82.6e-9, 6.5
