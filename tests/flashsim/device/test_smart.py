@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from flashsim.core.units import MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
-from flashsim.device.smart.protocol import Status
+from flashsim.device.smart.protocol import TRANSITIONS, State, Status, mermaid
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
 
@@ -155,6 +156,17 @@ def test_spans_of_cores_are_their_busy_time() -> None:
     spans = drive.spans()
     cores = spans[spans["server"] >= spans["server"].max() - 1]
     assert (cores["end"] - cores["begin"]).sum() == drive.core_busy_ns == 64 * MILLISECONDS
+
+
+def test_the_page_shows_the_state_machine_as_it_is() -> None:
+    page = Path(__file__).parents[3] / "docs" / "explanation" / "smart_protocol.md"
+    assert f"```text\n{mermaid()}\n```" in page.read_text(encoding="utf-8")
+
+
+def test_every_state_can_be_left_and_reached() -> None:
+    befores, afters = {before for before, _ in TRANSITIONS}, set(TRANSITIONS.values())
+    assert befores == set(State) - {State.CLOSED}
+    assert afters == set(State) - {State.NONE}
 
 
 def test_what_is_refused() -> None:
