@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.request import READ, make_requests
-from flashsim.core.units import JOULES, KIB, SECONDS
+from flashsim.core.units import JOULES, KIB, MB, SECONDS, WATTS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
@@ -51,8 +51,8 @@ def on_host(name: str, rows: int) -> dict[str, float]:
     if preset.flash:
         smart = presets.load(SMART)
         assert smart.flash and smart.inside
-        power = smart.inside.active / 1000 * size / smart.flash.bus_rate / seconds
-    return _outcome(seconds, power * seconds + HOST_BYTE * size, mb_s=size / seconds / 1e6)
+        power = smart.inside.active / WATTS * size / smart.flash.bus_rate / seconds
+    return _outcome(seconds, power * seconds + HOST_BYTE * size, mb_s=size / seconds / MB)
 
 
 def inside(rows: int, layout: str, selectivity: float, average: bool, cores: int = 0) -> dict[str, float]:
@@ -85,7 +85,7 @@ def bandwidth(name: str, size: int) -> dict[str, float]:
     drive.model.load(0, count * REQUEST)
     each, none = np.full(count, REQUEST), np.zeros(count, np.int64)
     (share,) = run([drive], [Task(Steps(np.arange(count) * each, each, none, none), threads=2, ahead=31)])
-    return {"mb_s": count * REQUEST * 1000 / (share.end - share.begin)}
+    return {"mb_s": count * REQUEST / MB * SECONDS / (share.end - share.begin)}
 
 
 def smart_run(where: str, rows: int, **parameters: Any) -> dict[str, float]:

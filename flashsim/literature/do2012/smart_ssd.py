@@ -61,8 +61,8 @@ class _Queries(Exhibit):
         def times(what: str, first: str, second: str) -> float | None:
             return ratio(runs[first].get(what), runs[second].get(what))
 
-        def at_full_size(what: str, name: str, unit: float = 1.0) -> float | None:
-            return ratio(runs[name].get(what), results.settings.scale * unit)
+        def at_full_size(what: str, name: str) -> float | None:
+            return ratio(runs[name].get(what), results.settings.scale)
 
         if claim.id == "fig5.5":
             least = claim.limits["times"]
@@ -79,7 +79,7 @@ class _Queries(Exhibit):
             at_full_size("seconds", "NSM"), at_full_size("seconds", "PAX"), at_full_size("seconds", "disk"),
             None if slower is None else -slower,
             times("joules", "disk", "PAX"), times("joules", "SSD", "PAX"),
-            times("over_idle", "disk", "PAX"), times("over_idle", "SSD", "PAX"), at_full_size("joules", "disk", 1000),
+            times("over_idle", "disk", "PAX"), times("over_idle", "SSD", "PAX"), at_full_size("joules", "disk"),
         ])  # fmt: skip
 
 
@@ -112,7 +112,7 @@ class _Cores(Exhibit):
                 ssd / run["seconds"],
                 100 * run["core"],
                 100 * run["bus"],
-                run["joules"] / _PART / 1000,
+                run["joules"] / _PART,
             ]
             for (layout, share), run in swept.items()
         ]
@@ -138,7 +138,7 @@ class _Cores(Exhibit):
         return [
             Section(
                 "A selection inside the drive (figure 5.4)", text,
-                [Table(["pages", "selectivity, %", *header, "kJ"], rows, "smart-selectivity", 2)], on_terminal=True,
+                [Table(["pages", "selectivity, %", *header, "J"], rows, "smart-selectivity", 2)], on_terminal=True,
             ),
             Section(self.TITLE, asked, [Table(["pages", "cores", *header], more, "smart-cores", 2)], on_terminal=True),
         ]  # fmt: skip
