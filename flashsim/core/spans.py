@@ -42,12 +42,16 @@ class SpanSource(Protocol):
         """Holds that ended since the last call, dtype SPAN; they are forgotten with this call."""
 
 
-def server_names(dies: int, channels: int) -> list[str]:
-    """Names of the servers, by number.
+def server_names(dies: int, channels: int, cores: int | None = None) -> list[str]:
+    """Names of the servers, by number; `cores` are those of a drive whose memory has a bus.
 
     Examples
     --------
     >>> server_names(2, 1)
     ['die 0', 'die 1', 'channel 0', 'link', 'controller']
+    >>> server_names(1, 1, 2)[3:]
+    ['controller', 'memory bus', 'core 0', 'core 1']
     """
-    return [*(f"die {die}" for die in range(dies)), *(f"channel {channel}" for channel in range(channels)), "link", "controller"]
+    inside = [] if cores is None else ["memory bus", *(f"core {core}" for core in range(cores))]
+    names = [*(f"die {die}" for die in range(dies)), *(f"channel {channel}" for channel in range(channels))]
+    return [*names, "link", "controller", *inside]

@@ -131,7 +131,7 @@ class SmartDrive:
         self._steps = [] if on else None
 
     def spans(self) -> Spans:
-        """Holds that ended since the last call: of the drive's parts, and of its cores, whose request is the session and page the step."""
+        """Holds that ended since the last call: of the drive's parts, and of its cores, whose page is the step."""
         steps = np.array(self._steps or [], SPAN)
         steps["server"] += self._first_core
         self._steps = None if self._steps is None else []
@@ -270,7 +270,7 @@ class SmartDrive:
             self.core_busy_ns += end - begin
             self._end_step(session, step)
             if self._steps is not None:
-                self._steps.append((core, STEP, HOST, session.number, step, begin, end))
+                self._steps.append((core, STEP, HOST, -1, step, begin, end))
             ended = True
         return ended
 

@@ -62,6 +62,8 @@ class TimelineFile:
     def draw(self, device: Device, origin: dict[str, Any]) -> AbstractContextManager[Timeline]:
         """Begin the timeline of a device."""
         parts = {name: getattr(device.preset.flash, name, 0) for name in ("dies", "channels")}
+        if device.preset.flash and device.preset.flash.bus_rate:
+            parts["cores"] = device.preset.inside.cores if device.preset.inside else 0
         packed = final_name(self.path).endswith(".gz")
         return write_timeline(self.path, packed, device.name, **parts, begin=self.begin, end=self.end, about=origin)
 

@@ -84,7 +84,8 @@ def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int 
     """
     end = int(spans["end"].max(initial=begin + 1)) if end is None else end
     visible = spans[(spans["end"] > begin) & (spans["begin"] < end)]
-    names = server_names(dies, channels)
+    inside = int(visible["server"].max(initial=0)) - dies - channels - 2  # cores, where the memory's bus is among the parts
+    names = server_names(dies, channels, inside if inside >= 0 else None)
     with panels(0.9 + 0.32 * len(names), width=10) as (figure, axes):
         for cause in np.unique(visible["cause"]):
             of_cause = visible[visible["cause"] == cause]

@@ -42,6 +42,8 @@ class Timeline:
         Name of the drive.
     dies, channels
         Dies and channels of the drive; 0 of a disk, of which only requests are shown.
+    cores
+        Cores of a drive whose memory has a bus, both of which are shown.
     begin, end
         Spans and requests between these times (ns) are shown, each whole.
     about
@@ -57,20 +59,21 @@ class Timeline:
         begin: int = 0,
         end: int = NEVER,
         about: dict[str, Any] | None = None,
+        cores: int | None = None,
     ) -> None:
         if not 0 <= begin < end:
             raise InvalidParameterError(
                 "timeline", f"from {format_duration(begin)} to {format_duration(end)}", "it must end after it begins"
             )
         self._begin, self._end = begin, end
-        self._thread = _threads(dies, channels)
+        self._thread = _threads(dies, channels, cores)
         self._lanes = _Lanes()
         self._spans = np.zeros(0, SPAN)
         self._file = file
         self._file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(about or {}) + ',"traceEvents":[\n')
         processes = [("host", HOST_PROCESS), (title, DRIVE_PROCESS)] if dies else [(title, HOST_PROCESS)]
         metadata = [event for name, process in processes for event in _name_events("process", name, process)]
-        for name, thread in zip(server_names(dies, channels) if dies else (), self._thread, strict=True):
+        for name, thread in zip(server_names(dies, channels, cores) if dies else (), self._thread, strict=True):
             metadata += _name_events("thread", name, DRIVE_PROCESS, thread)
         self._file.write(",\n".join(metadata))
 
@@ -178,9 +181,10 @@ def _by_request(spans: Spans) -> dict[int, list[tuple[int, ...]]]:
     return {number: rows[start:end] for number, (start, end) in zip(numbers.tolist(), pairwise(bounds), strict=True)}
 
 
-def _threads(dies: int, channels: int) -> list[int]:
-    """The thread of each server: the controller, the link, then each channel with its dies below it."""
+def _threads(dies: int, channels: int, cores: int | None) -> list[int]:
+    """The thread of each server: the controller, the link, cores and bus if there are any, then each channel with its dies below it."""
     order = [dies + channels + 1, dies + channels] if dies else []
+    order += [] if cores is None else [*range(dies + channels + 3, dies + channels + 3 + cores), dies + channels + 2]
     for channel in range(channels):
         order += [dies + channel, *range(channel, dies, channels)]
     return (_FIRST_PART + np.argsort(order)).tolist() if order else []

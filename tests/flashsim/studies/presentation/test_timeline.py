@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Completions, Requests
 from flashsim.core.spans import CAUSES, KINDS, SPAN, Spans
-from flashsim.core.units import NEVER
+from flashsim.core.units import MIB, NEVER
+from flashsim.device import presets
+from flashsim.device.scaling import part_of
+from flashsim.device.smart.client import run
+from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.spans import CHANNELS, DIES, made_up
@@ -179,3 +184,18 @@ def test_the_rules_find_what_is_wrong(phase: str, change: dict[str, Any], tmp_pa
 
 def test_spans_are_small() -> None:
     assert SPAN.itemsize <= 40
+
+
+def test_cores_and_the_bus_of_a_smart_drive_have_their_tracks(tmp_path: Path) -> None:
+    drive = SmartDrive.of(part_of(presets.load("samsung-smart-400gb"), 100))
+    drive.model.load(0, 4 * MIB)
+    drive.record_spans(True)
+    each, size = np.arange(4), np.full(4, MIB)
+    run([drive], [Task(Steps(each * MIB, size, size, size // 1000), threads=2)])
+    with write_timeline(tmp_path / "t.json", False, "a drive", dies=64, channels=8, cores=2) as timeline:
+        timeline.add_spans(drive.spans())
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    names = [threads[event["tid"]] for event in events if event["ph"] == "X" and event["name"] == "step"]
+    assert sorted(names) == ["core 0", "core 0", "core 1", "core 1"]
+    assert sum(threads[event["tid"]] == "memory bus" for event in events if event["ph"] == "X") > 4 * MIB // 8192
