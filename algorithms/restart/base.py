@@ -20,6 +20,7 @@ COMMON_GUARDS = {
     "ssd-in-checkpoints": "checkpoints do not count pages that are newer on the SSD: the log that the disk needs is truncated (4.3.1)",
     "buf-write-after-cleaning": "a page written to the SSD alone counts as on disk (4.3.1)",
     "force-unit-access": "a power cut takes completed writes of pages from volatile write buffers, and the log that they need is truncated",
+    "page-images": "a page torn on disk in a power cut cannot be made again from records of its changes (not in the thesis)",
     "writes-in-flight": "checkpoints do not count pages on their way to disk: the log that they need is truncated",
 }
 #: Guards that several restart designs have.

@@ -56,6 +56,14 @@ def part_of(preset: Preset, parts: int) -> Preset:
     return replace(preset, name=f"{preset.name}/{parts}", parameters=replace(preset.parameters, **changes))
 
 
+def most_parts(preset: Preset) -> int:
+    """Parts that a drive may be cut into at most; a translation layer may need more blocks than such a part has."""
+    if preset.flash is not None:
+        flash = preset.flash
+        return (flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks) // LEAST_BLOCKS
+    return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+
+
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:
     reserve = flash.gc_reserve + flash.spare_blocks
     whole = flash.blocks_per_plane - reserve

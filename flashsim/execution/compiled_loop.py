@@ -21,7 +21,7 @@ from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of
 from flashsim.core.model import CompiledModel
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
-from flashsim.core.request import FLUSH, READ, SECTOR, Integers
+from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Integers
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of, vector_at
 from flashsim.core.units import NEVER
 
@@ -33,8 +33,8 @@ ACT = types.int64(VECTOR, MATRIX, types.int64, types.int64, types.int64)
 # Columns of the engines: the address of an engine's loop, that and the length of its state, when something happens there, how many commands
 # may be entered before it must make room, whether completions may wait, and the device that it is part of.
 _LOOP, _STATE, _STATE_LENGTH, _DUE, _ROOM, _ADVANCED, _DEVICE = range(7)
-# Columns of the devices: the first of their engines, how many there are, and how bytes are spread over these.
-_FIRST, _ENGINES, _STRIPE, _CAPACITY = range(4)
+# Columns of the devices: the first of their engines, how many there are, how bytes are spread over these, and flags of writes.
+_FIRST, _ENGINES, _STRIPE, _CAPACITY, _WRITE_FLAGS = range(5)
 # Entries of the clock: the time, when the host side acts, requests completed, rows of the log, rows of the outbox that were sent, and the
 # engine, or the row of the outbox, on account of which the loop stopped short.
 _NOW, _ACTS, _COMPLETED, _LOGGED, _SENT, _REASON = range(6)
@@ -100,7 +100,8 @@ def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integer
             clock[_REASON] = engine
             return _NO_ROOM
         row = add_request(host, clock[_NOW], 0, request[_TAG], 0)
-        add_command(host, row, request[_OPERATION], 0, offset, request[_LENGTH])
+        flags = devices[device, _WRITE_FLAGS] if request[_OPERATION] == WRITE else 0
+        add_command(host, row, request[_OPERATION], flags, offset, request[_LENGTH])
         expect(host, row)
         engines[engine, _ROOM] -= 1
         engines[engine, _DUE] = clock[_NOW]
@@ -186,6 +187,8 @@ class HostSide:
         Bytes of its longest request.
     paused
         What is done when it wants a pause (`pause`); returns the state as it is from then on.
+    write_flags
+        Flags of the writes of each device (`flashsim.core.request`); none without them.
     """
 
     act: Any
@@ -195,6 +198,7 @@ class HostSide:
     most: int
     longest: int
     paused: Callable[[], tuple[Any, ...]] | None = None
+    write_flags: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -234,13 +238,15 @@ class CompiledLoop:
                 raise InvalidParameterError("stripe", f"{each.stripe} B", "it must be whole sectors, and no more than a drive holds")
         self._side, self._state, self._table = side, side.state, StateTable(side.state_type)
         self._rows = np.zeros((len(self._engines), 7), np.int64 if compiled() else object)
-        self._devices = np.zeros((len(arrays), 4), np.int64)
+        self._devices = np.zeros((len(arrays), 5), np.int64)
         engine = 0
         for number, each in enumerate(arrays):
             capacity = sum(drive.capacity // each.stripe * each.stripe for drive in each.drives)
-            self._devices[number] = engine, len(each.drives), each.stripe, capacity
+            self._devices[number] = engine, len(each.drives), each.stripe, capacity, 0
             self._rows[engine : engine + len(each.drives), _DEVICE] = number
             engine += len(each.drives)
+        if side.write_flags:
+            self._devices[:, _WRITE_FLAGS] = side.write_flags
         self._clock = np.zeros(6, np.int64)
         self._clock[_NOW] = max(engine.now for engine in self._engines)
         self._clock[_ACTS] = side.first

@@ -55,6 +55,8 @@ class SpecifiedDevices:
 
     def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
         self.env, self.devices, self._processor = env, devices, processor
+        #: Flags of the writes of each device (`flashsim.core.request`).
+        self.write_flags = [0] * len(devices)
         #: Outstanding requests of each device.
         self.pending = [0] * len(devices)
         #: Requests: when, of which device, operation, offset and length; for each the one after whose completion it was made; and
@@ -68,6 +70,11 @@ class SpecifiedDevices:
         self._events: dict[int, simpy.Event] = {}
         self._sent_count = 0
         self._finished: list[int] = []
+
+    @property
+    def sent(self) -> list[tuple[int, int, int, int, int]]:
+        """Requests that have arrived at their devices."""
+        return self.requests[: self._sent_count]
 
     def ask(self, device: int, operation: int, offset: int, length: int, event: simpy.Event | None = None) -> simpy.Event:
         """Make a request of a device; the event, a new one if none is given, happens when it completes."""
@@ -95,7 +102,7 @@ class SpecifiedDevices:
             drives, stripe = self.devices[device]
             number, within = divmod(offset, stripe)
             requests = make_requests(operation, number // len(drives) * stripe + within, length)
-            requests["tag"] = tag
+            requests["tag"], requests["flags"] = tag, self.write_flags[device] if operation == WRITE else 0
             drive = number % len(drives)
             drives[drive].submit(requests, one_command_each(requests), int(self.env.now))
             self._wait(self._first[device] + drive)

@@ -1,7 +1,6 @@
 """Every simulated device loses power by the same law: what is durable stays, and what comes afterwards depends on nothing that is gone.
 
-Durable are writes that were acknowledged with forced unit access, or before the arrival of a flush that completed, and all that were
-acknowledged by a device that writes through.
+What is durable stands in `flashsim.device.survival`, which crashes of databases on drives use as well.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import pytest
 
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import PowerCut
-from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Completions, Integers, Requests
+from flashsim.core.request import COMPLETION, WRITE, Completions, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
@@ -26,6 +25,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.specification import StationSpecification
 from flashsim.device.striped import Striping
+from flashsim.device.survival import durable_writes, vanished_writes
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
@@ -142,30 +142,12 @@ def cut_off(case: Case, model: str, at: int) -> tuple[Any, PowerCut]:
 
 def durable(case: Case, acknowledged: Completions) -> set[int]:
     """Writes that no power cut may take."""
-    requests = case.requests
-    writes = acknowledged[requests["operation"][acknowledged["id"]] == WRITE]
-    flushes = acknowledged[requests["operation"][acknowledged["id"]] == FLUSH]
-    kept = requests["flags"][writes["id"]] & FORCE_UNIT_ACCESS != 0
-    kept |= writes["completed"] <= flushes["submitted"].max(initial=-1)
-    return set(writes["id"][kept | case.writes_through].tolist())
+    return durable_writes(case.requests, acknowledged, case.writes_through)
 
 
 def vanished(case: Case, device: Any, cut: PowerCut, acknowledged: Completions) -> set[int]:
     """Acknowledged writes whose data are gone, as far as the device can say."""
-    if not case.flash_page:
-        return set(getattr(cut, "vanished", np.zeros(0, np.int64)).tolist())
-    gone, version, size = set(), 1, case.flash_page
-    trimmed = [(row["offset"], row["offset"] + row["length"]) for row in case.requests if row["operation"] == TRIM]
-    for request, row in enumerate(case.requests):
-        offset, end = int(row["offset"]), int(row["offset"] + row["length"])
-        for page in range(offset // size, -(-end // size)):
-            if row["operation"] == WRITE:
-                if device.version(page) < version and not any(first < (page + 1) * size and page * size < last for first, last in trimmed):
-                    gone.add(request)
-                version += 1
-            elif row["operation"] == TRIM and offset <= page * size and (page + 1) * size <= end:
-                version += 1
-    return gone & set(acknowledged["id"].tolist())
+    return vanished_writes(device, case.requests, cut, acknowledged, case.flash_page)
 
 
 @every_kind

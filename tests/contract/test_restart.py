@@ -15,7 +15,7 @@ from flashsim.core.units import NEVER
 from flashsim.storage.log.records import FREE
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
-from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest
+from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest, without_ssd
 
 NAMES = RESTARTS.names()
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "restart.md"
@@ -41,6 +41,14 @@ def test_no_crash_loses_or_resurrects_data(name: str) -> None:
     assert (report.kept > 0) == (name != "none")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_crash_loses_data_on_a_disk_that_tears_pages(name: str) -> None:
+    """The first record of a change since a page's last write began has an image of the page."""
+    report = exhaustive(name, 2, tears=True)
+    assert not report.violations
+    assert report.points > 500 and report.in_recovery > 200
+
+
 @pytest.mark.parametrize(("seed", "extension"), [(7, "dw"), (49, "lc"), (3014, "dw")])
 @pytest.mark.parametrize("name", NAMES)
 def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
@@ -52,7 +60,7 @@ def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, ex
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", range(4))
 def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, part: int) -> None:
-    report = exhaustive(name, 50, seed=1000 * (part + 1))
+    report = exhaustive(name, 50, seed=1000 * (part + 1), tears=part == 3)
     assert not report.violations
     assert report.points > 6_250
 
@@ -60,7 +68,7 @@ def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, p
 @pytest.mark.parametrize("name", NAMES)
 def test_the_loss_of_the_ssd_loses_no_data(name: str) -> None:
     """Checkpoints keep the log of what the disk lacks, so that every page may be discarded from the SSD (property 4.2)."""
-    report = exhaustive(name, 4, loses_ssd=True)
+    report = exhaustive(name, 4, inject=without_ssd)
     assert not report.violations and report.points > 500
 
 

@@ -42,7 +42,7 @@ def without_contents(each: Any) -> Any:
     if not isinstance(each, Record):
         return each
     entries = tuple(entry._replace(hardened=0) for entry in each.entries)
-    return replace(each, row=0, before=0, after=0, entries=entries, active=tuple(sorted(each.active)))
+    return replace(each, rows=(), row=0, before=0, after=0, entries=entries, active=tuple(sorted(each.active)))
 
 
 def compare(specification: LoggedSpecification, run: PoolRun, where: Any) -> Durable:
@@ -99,7 +99,7 @@ def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: 
 
 
 def restarted(durable: Durable, logging: Logging, system: PoolSystem) -> Recovery:
-    recovery = Recovery(durable, logging.restart, system.ssd, 3)
+    recovery = Recovery(durable, logging.restart, system.ssd, 3, image=system.page_size if logging.images else 0)
     for _ in recovery.writes():
         pass
     return recovery
@@ -110,7 +110,7 @@ def check_history(seed: int) -> int:
     name = RESTARTS.names()[seed // 6 % len(RESTARTS.names())]
     history = drawn_history(seed, name)
     system, logging = history.parts()
-    logging = replace(logging, flush_writes=1 + seed % 3)
+    logging = replace(logging, flush_writes=1 + seed % 3, tears=seed % 5 == 0)
     specified = engine = None
     ended = 0
     for crashes in (1, 1, CRASHES):
@@ -140,6 +140,7 @@ def check_system(seed: int) -> None:
     logging = Logging(
         restart_design(str(draw.choice(RESTARTS.names()))), int(draw.choice([0, 20])), int(draw.choice([0, 3000, 100_000])),
         int(draw.integers(1, 20)), int(draw.integers(1, 30)), int(2 ** draw.uniform(3, 20)), int(draw.integers(1, 4)),
+        ("force-unit-access",) if seed % 2 else (), seed % 3 == 0,
     )  # fmt: skip
     stream = Drawn(system.pages, seed)
     specification = LoggedSpecification(system, specified, stream, logging)

@@ -20,6 +20,7 @@ from flashsim.storage.log.records import (
     CLEAN,
     DIRTY,
     FREE_ENTRY,
+    RECORD_BYTES,
     SSD_CHECKPOINT,
     SSD_POST_WRITE,
     TRANSACTIONS,
@@ -66,7 +67,7 @@ class DurableImage(Durable):
         super().__init__(0, boot=boot, first=int(scalars.kept))
         self.durable_end, self._chunk = int(scalars.end), int(scalars.chunk)
         self.records = log.records[scalars.kept - scalars.first : scalars.appended + 1 - scalars.first].copy()
-        self._bytes = int(scalars.bytes)
+        self._bytes, self._has_images = int(scalars.bytes), bool(scalars.images)
         self.payload = log.payload[: scalars.payload].copy()
         self._pages, self._frames = log.pages.disk.copy(), log.frames.copy()
         self.disk, self.ssd, self.table, self.log = map(_Rows, (self._version, self._content, self._entry, self.record))
@@ -90,7 +91,8 @@ class DurableImage(Durable):
     def _record(self, lsn: int, row: tuple[int, ...]) -> Record:
         transaction, chain, page, previous, of, frame, _, kind, _ = row
         if kind not in _WITH_ROWS:
-            return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame)
+            image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - RECORD_BYTES if self._has_images else 0
+            return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame, image=image)
         rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
         if kind == TRANSACTIONS:
             return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
@@ -109,9 +111,11 @@ class DurableImage(Durable):
         """See `Durable.bytes_from`."""
         if end > self.durable_end:
             return super().bytes_from(first, end)
-        behind = end - self.first
-        ends = self.records.bytes[behind] if behind < len(self.records) else self._bytes
-        return int(ends - self.records.bytes[first - self.first]) if first < end else 0
+        return self._bytes_before(end) - self._bytes_before(first) if first < end else 0
+
+    def _bytes_before(self, lsn: int) -> int:
+        place = lsn - self.first
+        return int(self.records.bytes[place]) if place < len(self.records) else self._bytes
 
     @property
     def end(self) -> int:

@@ -27,7 +27,7 @@ NOT = -1
 #: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
-    "flush_writes first appended end wanted behind place room bytes began kept "
+    "flush_writes images first appended end wanted behind place room bytes began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened payload waiting on_disk queued"
 )
@@ -36,8 +36,9 @@ SCALARS = record_dtype(
 RECORD = record_dtype(int64="transaction chain page previous lsn frame bytes", int8="kind state")
 #: A page: the last record that changed it; the first that the disk lacks (0: none), and that by which the background writer's heap has it;
 #: the version on disk; the frame, 1 more than its number, and the version that are on their way to the SSD; the frame, 1 more than its
-#: number, whose entry has it; the record, the sector and its write that harden the change of an entry.
-PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn sector write")
+#: number, whose entry has it; the record, the sector and its write that harden the change of an entry; and whether a record since its last
+#: write to disk began has an image of it.
+PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn sector write", int8="imaged")
 #: A frame: its entry, the record that freed it, the write of its sector that hardens it; the entry that an outstanding write of its sector
 #: brings, and what the table's file has; the page in it, and of which version.
 FRAME = record_dtype(
@@ -99,7 +100,7 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, logging.restart.logs_at_once
     scalars.logs_table = logging.restart.logs_table
     scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
-    scalars.flush_writes = logging.flush_writes
+    scalars.flush_writes, scalars.images = logging.flush_writes, system.page_size if logging.images else 0
     scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size
     scalars.room, scalars.place, scalars.in_a_sector = room, SECTOR, logging.restart.in_a_sector
     scalars.first = scalars.end = scalars.kept = 1

@@ -8,6 +8,7 @@ own row of a page, so that a transaction can be undone beside others' changes of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import simpy
@@ -64,17 +65,20 @@ class LoggedSpecification(PoolSpecification):
         recovered: Recovery | None = None,
     ) -> None:
         super().__init__(system, devices, stream)
-        self.logging, self.durable, self.history = logging, Durable(system.clients), History()
+        self.logging, self.durable, self.history = logging, Durable(system.clients, tears=logging.tears), History()
         needed = system.ssd * system.page_size + -(-system.ssd // logging.restart.in_a_sector) * SECTOR
         if SSD in devices and (room := devices[SSD][1]) < needed:
             raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")
         self.writes = DurableWrites(self.durable, is_forced=logging.has("force-unit-access"))
+        self.devices.write_flags = logging.write_flags(self._numbers)
         self.contents: dict[int, Version] = {}
         #: The newest version of each page, which a page that is created anew goes on from.
         self._newest: dict[int, Version] = {}
         #: Records of changes that the disk lacks, by page.
         self.changes: dict[int, list[int]] = {}
         self.transactions: dict[int, RunningTransaction] = {}
+        #: Pages with an image among the records since their last write to disk began.
+        self._imaged: set[int] = set()
         self._began = self._values = self._acknowledged = self._gone = 0
         self._to_frame: dict[int, tuple[int, Version]] = {}
         self._on_disk: list[tuple[int, int]] = []
@@ -198,6 +202,7 @@ class LoggedSpecification(PoolSpecification):
 
     def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
         pages = range(page, page + count)
+        self._imaged.difference_update(pages)
         contents = [self.durable.in_frame(int(self.ext.pages[each, FRAME]) - 1) if cleaned else self.contents[each] for each in pages]
         if not self.logging.has("writes-in-flight"):
             for version in contents:
@@ -295,17 +300,20 @@ class LoggedSpecification(PoolSpecification):
         self._values += 1
         old = self.contents.setdefault(page, self._newest.get(page) or Version(page, 0, (0,) * self.system.clients))
         self._modify(page)
-        before = old.rows[client]
-        lsn = self.log.append(Record(log.UPDATE, transaction.number, transaction.last, page, old.lsn, client, before, self._values))
-        transaction.last = lsn
-        transaction.updates.append(lsn)
+        self._log_change(log.UPDATE, transaction, transaction.last, client, old, self._values)
+        transaction.updates.append(transaction.last)
         transaction.values[page] = self._values
-        self._changed(lsn, page, client, self._values)
         yield from self._until(lambda: self.table.is_page_hardened(page))
 
-    def _changed(self, lsn: int, page: int, row: int, value: int) -> None:
-        self.contents[page] = self._newest[page] = self.contents[page].with_row(lsn, row, value)
-        self.changes.setdefault(page, []).append(lsn)
+    def _log_change(self, kind: int, transaction: RunningTransaction, chain: int, client: int, old: Version, after: int) -> None:
+        """Change the client's row of a page of memory by a record, which has an image of the page if it needs one."""
+        page = old.page
+        image = self.system.page_size if self.logging.images and page not in self._imaged else 0
+        self._imaged.add(page)
+        record = Record(kind, transaction.number, chain, page, old.lsn, client, old.rows[client], after)
+        transaction.last = self.log.append(replace(record, image=image, rows=old.rows) if image else record)
+        self.contents[page] = self._newest[page] = old.with_row(transaction.last, client, after)
+        self.changes.setdefault(page, []).append(transaction.last)
 
     def _end(self, client: int, writes: int) -> Process:
         """Commit, or undo all updates and end."""
@@ -328,15 +336,8 @@ class LoggedSpecification(PoolSpecification):
         for lsn in reversed(transaction.updates):
             update = self.log.records[lsn - 1]
             yield from self._refer(update.page, 0)
-            version = self.contents[update.page]
             self._modify(update.page)
-            transaction.last = self.log.append(
-                Record(
-                    log.COMPENSATION, transaction.number, update.chain, update.page, version.lsn, client, version.rows[client],
-                    update.before,
-                )
-            )  # fmt: skip
-            self._changed(transaction.last, update.page, client, update.before)
+            self._log_change(log.COMPENSATION, transaction, update.chain, client, self.contents[update.page], update.before)
         self.log.append(Record(log.ABORT, transaction.number, transaction.last))
         del self.transactions[client]
         self._note(aborted=1)

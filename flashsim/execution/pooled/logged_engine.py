@@ -73,6 +73,7 @@ def put(state: State, slot: int) -> None:
     first, is_cleaner = sys.slots[slot, at.PAGE], sys.slots[slot, at.WHO] >= 0
     for number in range(sys.slots[slot, at.COUNT]):
         page = first + number
+        log.pages[page].imaged = 0
         log.versions[slot, number] = log.frames[sys.ext.pages[page, ssd.FRAME] - 1].version if is_cleaner else log.pages[page].last
 
 
@@ -151,7 +152,11 @@ def modify(state: State, outbox: Integers, page: int) -> None:
 
 @lean_kernel
 def changed(log: of.LogTables, page: int, lsn: int) -> None:
+    """The last record changed a page, and has an image of the page if none has since the page's last write to disk began."""
     row = log.pages[page]
+    if row.imaged == 0:
+        log.scalars.bytes += log.scalars.images
+        row.imaged = 1
     row.last = lsn
     if row.dirty == 0:
         row.dirty = lsn

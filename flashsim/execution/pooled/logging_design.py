@@ -1,9 +1,11 @@
 """What a log and a restart design add to a system of pools, and what clients know of their transactions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from flashsim.core.errors import FlashsimError
+from flashsim.core.request import FORCE_UNIT_ACCESS
+from flashsim.execution.pooled.system import LOG
 from flashsim.storage.log.recovery import RestartDesign
 
 
@@ -31,6 +33,9 @@ class Logging:
         Writes of the SSD that a flush of an entry takes, one after the other.
     without
         Guards that are switched off.
+    tears
+        Whether a crash may tear a page that is being written to disk.  The first record of a change since a page's last write to disk began
+        then carries the page as it was before, unless the guard "page-images" is off; SQL Server does without.
     """
 
     restart: RestartDesign
@@ -41,10 +46,20 @@ class Logging:
     pause: int = 500_000_000
     flush_writes: int = 1
     without: Collection[str] = ()
+    tears: bool = False
 
     def has(self, guard: str) -> bool:
         """True if a guard is on."""
         return guard not in self.without
+
+    @property
+    def images(self) -> bool:
+        """Whether records carry images of pages."""
+        return self.tears and self.has("page-images")
+
+    def write_flags(self, purposes: Iterable[int]) -> list[int]:
+        """Flags of the writes of devices, in the order of their purposes; the log's are always forced."""
+        return [FORCE_UNIT_ACCESS * (each == LOG or self.has("force-unit-access")) for each in sorted(purposes)]
 
 
 #: How much sooner the flusher of the frame table goes on while a checkpoint waits for it.

@@ -92,7 +92,8 @@ class PoolRun:
             self.log = resume(self.tables, self.log, recovered) if recovered else self.log
             self.tables.numbers[at.FLUSHER_AT] = 0 if self.log.scalars.flushes else NEVER
             self.tables.numbers[at.WRITER_AT] = logging.indirect or NEVER
-        side = HostSide(act, self._fill(), state_type, 0, len(self.tables.slots), longest, self._pause)
+        flags = logging.write_flags(devices) if logging else ()
+        side = HostSide(act, self._fill(), state_type, 0, len(self.tables.slots), longest, self._pause, flags)
         self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
 
     def _pause(self) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
@@ -10,13 +11,19 @@ import pandas as pd
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.replacement import FIRST_PAGE
+from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.crashing import injection, single
+from flashsim.studies.crashing.drives import PowerCuts, small_drive
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
+from flashsim.studies.crashing.saved import load
 from flashsim.studies.presentation.terminal import Explanation, Part
+
+#: Drives whose power is cut where only others are named.
+DISK_PRESET, SSD_PRESET = "seagate-st3300655lc", "mtron-msd-sata3025-16gb"
 
 
 class CrashOutcome(Outcome):
@@ -36,12 +43,12 @@ class CrashOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        crash = self.result
+        crash, survival = self.result, self.result.survival
         return {
-            "event": crash.event,
-            "events": crash.events,
-            "time_ns": crash.time,
-            "outstanding": list(crash.outstanding),
+            "event": survival.event,
+            "events": survival.events,
+            "time_ns": survival.time,
+            "outstanding": list(survival.outstanding),
             "log": crash.log(),
             "frames": crash.frames(),
             "phases": crash.rows(),
@@ -51,8 +58,9 @@ class CrashOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """The log and frames that survived, phases of recovery, and the verdict."""
-        crash, boot = self.result, self.result.durable.boot
-        yield from (self.title, f"Outstanding writes: {'; '.join(crash.outstanding) or 'none'}", "")
+        crash, survival = self.result, self.result.survival
+        boot = survival.durable.boot
+        yield from (self.title, f"Outstanding writes: {'; '.join(survival.outstanding) or 'none'}", "")
         yield from ("The log that survived", self.log(), "", "Frames: the table's file, and what they hold", self.frames(), "")
         yield f"Recovery: checkpoint begun at record {boot.begin}, oldest change that the disk may lack {boot.oldest_dirty}"
         yield from (self.summary(), "", f"Frames in use again: {crash.warm}; pages written by recovery: {crash.work.pages_written}")
@@ -116,21 +124,38 @@ def crash(
     at: Annotated[Any, Duration("Crash at this virtual time.")] = None,
     exhaustive: Annotated[bool, Flag("Crash after every event of many histories, and of the recoveries that follow.")] = False,
     lose_ssd: Annotated[bool, Flag("The SSD is lost in every crash of an exhaustive search, and with it what no disk has.")] = False,
+    torn_pages: Annotated[
+        bool, Flag("The disk tears pages in a crash of an exhaustive search, and records carry images of pages.")
+    ] = False,
+    disk: Annotated[str | None, Name("A disk whose power is cut, by an exhaustive search.", "PRESET", completes=("presets",))] = None,
+    ssd_device: Annotated[str | None, Name("An SSD whose power is cut, by an exhaustive search.", "PRESET", completes=("presets",))] = None,
+    log: Annotated[
+        str | None, Name("A drive of the log whose power is cut; as the disk unless said.", "PRESET", completes=("presets",))
+    ] = None,
     histories: Annotated[int, Count("Histories of an exhaustive search.")] = 50,
+    save: Annotated[Any, fields.Target("Write what survived a crash into a file.", "FILE")] = None,
+    saved: Annotated[
+        str | None, Name("Recover from what --save wrote; also --without guards, and nothing else is drawn.", "FILE", reads=True)
+    ] = None,
+    force: fields.Force = False,
     without: Annotated[Any, Names("A guard that is switched off. Several may be given.", "GUARD")] = None,
     seed: fields.Seed = 0,
 ) -> CrashOutcome | InjectionOutcome:
     """Crash a small database whose SSD is warm after a restart, recover it, and hold it against what its clients know.
 
     The system, its devices and its transactions are drawn under the seed. The exit code is 1 if a committed update is missing afterwards,
-    or one is there that was never committed.
+    or one is there that was never committed. On drives of presets the power is cut after 16 drawn events of each history, and what
+    survives is what the drives' models hold then.
 
     Examples::
 
         flashsim pool crash --restart mmr --seed 4
         flashsim pool crash --restart lbr --seed 5 --event 120 --json crash.json
+        flashsim pool crash --restart lvr --seed 32 --save survived.json
+        flashsim pool crash --saved survived.json --without page-id
         flashsim pool crash --restart lvr --exhaustive --histories 10
         flashsim pool crash --restart mmr --exhaustive --histories 10 --without harden-replacement
+        flashsim pool crash --restart mmr --exhaustive --histories 10 --ssd-device mtron-msd-sata3025-16gb
 
     Examples
     --------
@@ -142,12 +167,34 @@ def crash(
     """
     guards = list(without or [])
     if not exhaustive:
-        if lose_ssd:
-            raise InvalidParameterError("lose_ssd", True, "an exhaustive search is needed")
+        for name, value in {
+            "lose_ssd": lose_ssd or None,
+            "torn_pages": torn_pages or None,
+            "disk": disk,
+            "ssd_device": ssd_device,
+            "log": log,
+        }.items():
+            if value is not None:
+                raise InvalidParameterError(name, value, "an exhaustive search is needed")
         if event is not None and at is not None:
             raise InvalidParameterError("at", "a time", "an event is given already")
-        return CrashOutcome(single.crash(restart, seed, guards, design, checkpoints, event, at))
+        if saved and (event is not None or at is not None):
+            raise InvalidParameterError("saved", saved, "the crash is over: no event and no time can be chosen")
+        survival = load(Path(saved)) if saved else single.crash(restart, seed, guards, design, checkpoints, event, at)
+        if save:
+            survival.save(save)
+        return CrashOutcome(single.recovered(survival, guards if saved else ()))
+    if saved or save:
+        raise InvalidParameterError("saved" if saved else "save", str(saved or save), "an exhaustive search saves nothing")
     if event is not None or at is not None:
         raise InvalidParameterError("event" if at is None else "at", "a crash point", "an exhaustive search tries all of them")
+    inject = injection.without_ssd if lose_ssd else injection.everywhere
+    if disk or ssd_device or log:
+        if lose_ssd:
+            raise InvalidParameterError("lose_ssd", True, "drives keep what they hold in a power cut")
+        disk = disk or DISK_PRESET
+        inject = PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
     with activity("crashes") as progress:
-        return InjectionOutcome(injection.exhaustive(restart, histories, seed, guards, progress, design, checkpoints, loses_ssd=lose_ssd))
+        return InjectionOutcome(
+            injection.exhaustive(restart, histories, seed, guards, progress, design, checkpoints, torn_pages, inject=inject)
+        )

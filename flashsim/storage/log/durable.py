@@ -45,6 +45,8 @@ class Durable:
         Rows of a page, all 0 where it was never written.
     first
         The number of the first record that the log still has.
+    tears
+        Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
     """
 
     rows: int
@@ -54,9 +56,10 @@ class Durable:
     log: dict[int, Record] = field(default_factory=dict)
     boot: Boot = field(default_factory=Boot)
     first: int = 1
+    tears: bool = False
 
     def copy(self) -> Durable:
-        return Durable(self.rows, dict(self.disk), dict(self.ssd), dict(self.table), dict(self.log), self.boot, self.first)
+        return Durable(self.rows, dict(self.disk), dict(self.ssd), dict(self.table), dict(self.log), self.boot, self.first, self.tears)
 
     @property
     def end(self) -> int:
@@ -102,7 +105,8 @@ class Durable:
         """What is left where some writes were outstanding: without `draw` none was done.
 
         Of several pages or records each may have been written, of records only the first ones.  A frame may be torn in the midst, behind
-        its old header or its new one; the disk writes pages whole.  A sector of the frame table and the boot page are written whole or not.
+        its old header or its new one, and so may a page on a disk that tears.  A sector of the frame table and the boot page are written
+        whole or not.
         """
         left = self.copy()
         for write in outstanding if draw is not None else ():
@@ -114,10 +118,10 @@ class Durable:
                 items = items if draw.integers(2) else ()
             else:
                 items = tuple(item for item in items if draw.integers(2))
-                if write.target == FRAMES and draw.integers(3) == 0:
+                if (write.target == FRAMES or self.tears) and draw.integers(3) == 0:
+                    before = self.in_frame if write.target == FRAMES else self.on_disk
                     items = tuple(
-                        (frame, (version if draw.integers(2) else self.in_frame(frame))._replace(is_torn=True))
-                        for frame, version in write.items
+                        (key, (version if draw.integers(2) else before(key))._replace(is_torn=True)) for key, version in write.items
                     )
             if items:
                 left.apply(Write(write.target, items))

@@ -80,6 +80,8 @@ class Record:
         Of a `BUF_WRITE`: the page on disk is at least so new.
     frame, entries
         Of a restart design's record: the frame, or the first of several, and entries.
+    image, rows
+        Of an update or a compensation that can mend a torn page: bytes of the page before, which the record carries, and its rows then.
     active
         Of `TRANSACTIONS`: the first and the last record of each transaction that runs, by its number.
     """
@@ -96,18 +98,21 @@ class Record:
     frame: int = 0
     entries: tuple[Entry, ...] = ()
     active: tuple[tuple[int, int, int], ...] = ()
+    image: int = 0
+    rows: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
         """Bytes of the log."""
-        return RECORD_BYTES + ENTRY_BYTES * len(self.entries) + ACTIVE_BYTES * len(self.active)
+        return RECORD_BYTES + self.image + ENTRY_BYTES * len(self.entries) + ACTIVE_BYTES * len(self.active)
 
     def __str__(self) -> str:
         words = [KINDS[self.kind]]
         if self.kind in (BEGIN, UPDATE, COMPENSATION, COMMIT, ABORT):
             words.append(f"of transaction {self.transaction}")
         if self.kind in (UPDATE, COMPENSATION):
-            words.append(f"page {self.page}, row {self.row}: {self.before} -> {self.after}")
+            image = " (with the page before)" if self.image else ""
+            words.append(f"page {self.page}, row {self.row}: {self.before} -> {self.after}{image}")
         elif self.kind == BUF_WRITE:
             words.append(f"page {self.page}, at least {self.lsn}")
         elif self.kind >= SSD_CHECKPOINT:

@@ -108,9 +108,13 @@ class Recovery:
         Pages that memory holds; more are written to disk.
     without
         Guards that are switched off.
+    image
+        Bytes of a page that the first compensation of a page carries, so that the page can be mended; 0 for none.
     """
 
-    def __init__(self, durable: Durable, restart: RestartDesign, frames: int, memory: int, without: Collection[str] = ()) -> None:
+    def __init__(
+        self, durable: Durable, restart: RestartDesign, frames: int, memory: int, without: Collection[str] = (), image: int = 0
+    ) -> None:
         self.durable, self.restart, self.frames, self.room, self.without = durable, restart, frames, memory, without
         self.entries: dict[int, Entry] = {}
         self.frame_of: dict[int, int] = {}
@@ -124,6 +128,8 @@ class Recovery:
         #: Pages of memory that recovery changed.
         self.changed: set[int] = set()
         self._tail: list[Record] = []
+        #: Pages with an image among the compensations since they were last written, and torn pages that no image has mended yet.
+        self._image, self._imaged, self._torn = image, set[int](), set[int]()
         self.phases, self.phase = Phases(), "load"
         self.end = durable.end
 
@@ -249,6 +255,7 @@ class Recovery:
         changed = sorted(self.changed & leaving.keys())
         if changed:
             self.changed.difference_update(changed)
+            self._imaged.difference_update(changed)
             self.phases.pages_written += len(changed)
             yield from self._force()
             yield Write(PAGES, tuple((page, leaving[page]) for page in changed))
@@ -293,15 +300,23 @@ class Recovery:
                 yield from self._redo(window, list(missing))
                 window, missing = [], {}
         yield from self._redo(window, list(missing))
+        if self._torn:
+            raise RedoFailureError(f"page {min(self._torn)} is torn, and no record that is left has an image of it")
 
     def _redo(self, window: Sequence[tuple[int, Record]], missing: Sequence[int]) -> Steps:
-        """Do some records again, whose pages are read together."""
+        """Do some records again, whose pages are read together; a torn page needs none before the one with its image."""
         yield from self._read(missing)
         for lsn, record in window:
             yield from self._read([record.page])
             version = self.pages[record.page]
-            if version.page != record.page or version.is_torn:
-                raise RedoFailureError(f"record {lsn}: page {record.page} is torn, or another page stands in its place")
+            if version.page != record.page:
+                raise RedoFailureError(f"record {lsn}: page {version.page} stands in the place of page {record.page}")
+            if version.is_torn and not record.image:
+                self._torn.add(record.page)
+                continue
+            if version.is_torn:
+                self._torn.discard(record.page)
+                version = self.pages[record.page] = Version(record.page, record.previous, record.rows)
             if version.lsn < lsn:
                 if version.lsn != record.previous:
                     raise RedoFailureError(f"record {lsn}: page {record.page} is at {version.lsn}, not at {record.previous}")
@@ -333,9 +348,12 @@ class Recovery:
             if record.kind == log.UPDATE:
                 yield from self._read([record.page])
                 page = self.pages[record.page]
+                image = 0 if record.page in self._imaged else self._image
                 compensation = Record(
-                    log.COMPENSATION, transaction, record.chain, record.page, page.lsn, record.row, record.after, record.before
-                )
+                    log.COMPENSATION, transaction, record.chain, record.page, page.lsn, record.row, record.after, record.before,
+                    image=image, rows=page.rows if image else (),
+                )  # fmt: skip
+                self._imaged.add(record.page)
                 last[transaction] = self._append(compensation)
                 self.phases.records_undone += 1
                 yield from self._change(last[transaction], compensation, record.before)

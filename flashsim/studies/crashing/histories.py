@@ -55,6 +55,8 @@ class CrashHistory:
         In the order in which clients begin them.
     without
         Guards that are switched off.
+    tears
+        Whether crashes tear pages that are being written to disk.
     """
 
     seed: int
@@ -63,6 +65,7 @@ class CrashHistory:
     checkpoints: str
     transactions: tuple[Transaction, ...]
     without: tuple[str, ...] = ()
+    tears: bool = False
 
     @property
     def pages(self) -> int:
@@ -71,6 +74,12 @@ class CrashHistory:
     @property
     def frames(self) -> int:
         return int(generator(self.seed, "frames").integers(2, 17))
+
+    @property
+    def image(self) -> int:
+        """Bytes of the image of a page in a record, 0 for none."""
+        system, logging = self.parts()
+        return system.page_size if logging.images else 0
 
     def stations(self) -> dict[int, StationParameters]:
         """Devices by purpose: their times vary, and they may complete what came later sooner."""
@@ -113,6 +122,7 @@ class CrashHistory:
             chunk=int(draw.integers(1, 6)),
             pause=int(2 ** draw.uniform(3, 11)),
             without=self.without,
+            tears=self.tears,
         )
         return system, logging
 
@@ -128,9 +138,11 @@ class CrashHistory:
 
 
 def drawn_history(
-    seed: int, restart: str, without: Sequence[str] = (), extension: str | None = None, kind: str | None = None
+    seed: int, restart: str, without: Sequence[str] = (), extension: str | None = None, kind: str | None = None, tears: bool = False
 ) -> CrashHistory:
     """A history of a restart design; extensions and kinds of checkpoints take turns unless one is given.
+
+    Without the guard "page-images" the disk tears pages whatever `tears` says: otherwise there is nothing to guard against.
 
     Raises
     ------
@@ -147,4 +159,4 @@ def drawn_history(
         tuple((int(pages * draw.random() ** skew), bool(draw.random() < share)) for _ in range(int(draw.integers(1, 5))))
         for _ in range(int(draw.integers(10, 50)))
     )
-    return CrashHistory(seed, extension, restart, kind, transactions, tuple(without))
+    return CrashHistory(seed, extension, restart, kind, transactions, tuple(without), tears or "page-images" in without)

@@ -171,17 +171,20 @@ class Injection:
             if kept is None:
                 return None
             event, durable, done = kept
-            recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
+            recovery = self.recovery(durable)
             for _ in recovery.writes():
                 pass
             path.append(f"crash after event {event}, recovery, and {len(self.history.transactions) - done} transactions left")
             system = self.history.build(recovery, done)
         return None
 
+    def recovery(self, durable: Durable) -> Recovery:
+        return Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without, self.history.image)
+
     def _recover(self, durable: Durable, history: History, depth: int) -> tuple[list[str], list[str]] | None:
         """Recover, crashing after each of recovery's own writes; what was wrong, and after which of them."""
         self.report.points += 1
-        recovery = Recovery(durable, self.design, self.history.frames, MEMORY, self.history.without)
+        recovery = self.recovery(durable)
         try:
             for before, write in recovery.writes(copies=depth > 0):
                 for again in _prefixes(before, write) if depth else ():
@@ -202,16 +205,34 @@ def _prefixes(before: Durable, write: Write) -> Iterator[Durable]:
         left = before.copy()
         left.apply(Write(write.target, items))
         yield left
+    if write.target == survives.PAGES and before.tears:
+        torn = before.copy()
+        torn.apply(Write(write.target, tuple((page, version._replace(is_torn=True)) for page, version in write.items)))
+        yield torn
     done = before.copy()
     done.apply(write)
     yield done
 
 
-def shortest(history: CrashHistory, limit: float = 60.0) -> CrashHistory:
+#: Crashes a history, counts the crash points, and returns the first violation.
+Inject = Callable[[CrashHistory, CrashReport], Violation | None]
+
+
+def everywhere(history: CrashHistory, report: CrashReport) -> Violation | None:
+    """Crash a history after every event; see `Injection`."""
+    return Injection(history, report).run()
+
+
+def without_ssd(history: CrashHistory, report: CrashReport) -> Violation | None:
+    """Crash a history after every event, and lose the SSD each time."""
+    return Injection(history, report, loses_ssd=True).run()
+
+
+def shortest(history: CrashHistory, limit: float = 60.0, inject: Inject = everywhere) -> CrashHistory:
     """A history that fails with fewer transactions and references, found by leaving out one after the other."""
 
     def fails(candidate: CrashHistory) -> bool:
-        return Injection(candidate, CrashReport(candidate.restart, candidate.without)).run() is not None
+        return inject(candidate, CrashReport(candidate.restart, candidate.without)) is not None
 
     ends = monotonic() + limit
     current = history
@@ -241,19 +262,20 @@ def exhaustive(
     progress: Callable[[int, int, str], None] = lambda done, total, message: None,
     extension: str | None = None,
     checkpoints: str | None = None,
+    tears: bool = False,
     limit: float = 60.0,
-    loses_ssd: bool = False,
+    inject: Inject = everywhere,
 ) -> CrashReport:
-    """Crash drawn histories after every event, up to the first violation, which is told of the shortest history that shows it.
+    """Crash drawn histories, up to the first violation, which is told of the shortest history that shows it.
 
     Parameters
     ----------
-    restart, seed, without, extension, checkpoints
+    restart, seed, without, extension, checkpoints, tears
         See `drawn_history`; each history has the next seed.
-    loses_ssd
-        See `Injection`.
     limit
         Seconds in which the failing history is made shorter.
+    inject
+        Crashes a history.
 
     Raises
     ------
@@ -263,12 +285,11 @@ def exhaustive(
     check_guards(restart_design(restart), without)
     report, start = CrashReport(restart, tuple(without)), monotonic()
     for number in range(histories):
-        history = drawn_history(seed + number, restart, without, extension, checkpoints)
+        history = drawn_history(seed + number, restart, without, extension, checkpoints, tears)
         report.histories += 1
-        if Injection(history, report, loses_ssd=loses_ssd).run():
+        if inject(history, report):
             progress(number, histories, "making the history shorter")
-            least = shortest(history, 0.0 if loses_ssd else limit)
-            violation = Injection(least, CrashReport(restart, tuple(without)), loses_ssd=loses_ssd).run()
+            violation = inject(shortest(history, limit, inject), CrashReport(restart, tuple(without)))
             assert violation is not None
             report.violations.append(violation)
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from algorithms.restart.base import check_guards, restart_design
@@ -15,11 +15,11 @@ from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.recovering import Work, recover
 from flashsim.execution.pooled.system import PURPOSES
-from flashsim.storage.log.durable import Durable
 from flashsim.storage.log.records import STATES
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
-from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
+from flashsim.studies.crashing.saved import Survival
 from models.recovery_time import DeviceTimes, phase_time
 
 
@@ -29,12 +29,8 @@ class Crash:
 
     Parameters
     ----------
-    event, events, time
-        Events before the crash, of how many in all, and when it came, ns.
-    outstanding
-        Writes that were outstanding.
-    durable
-        What survived.
+    survival
+        The crash, and what survived.
     work
         What recovery did.
     phases
@@ -45,12 +41,7 @@ class Crash:
         What is wrong.
     """
 
-    history: CrashHistory
-    event: int
-    events: int
-    time: int
-    outstanding: tuple[str, ...]
-    durable: Durable
+    survival: Survival
     work: Phases
     phases: Mapping[str, tuple[int, float]]
     warm: int
@@ -58,10 +49,10 @@ class Crash:
 
     def title(self) -> str:
         """The crash in a line."""
-        history = self.history
+        survival, history = self.survival, self.survival.history
         return (
             f"{history.extension} with {history.restart}, {history.checkpoints} checkpoints, seed {history.seed}: "
-            f"crash after event {self.event} of {self.events}, at {format_duration(self.time)}"
+            f"crash after event {survival.event} of {survival.events}, at {format_duration(survival.time)}"
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -80,13 +71,13 @@ class Crash:
 
     def log(self) -> list[dict[str, Any]]:
         """A row a record that survived."""
-        return [{"lsn": lsn, "record": str(record)} for lsn, record in sorted(self.durable.log.items())]
+        return [{"lsn": lsn, "record": str(record)} for lsn, record in sorted(self.survival.durable.log.items())]
 
     def frames(self) -> list[dict[str, Any]]:
         """A row a frame: what the frame table's file says, and what the frame holds."""
-        rows = []
-        for frame in range(self.history.frames):
-            entry, version = self.durable.entry(frame), self.durable.in_frame(frame)
+        rows, durable = [], self.survival.durable
+        for frame in range(self.survival.history.frames):
+            entry, version = durable.entry(frame), durable.in_frame(frame)
             rows.append(
                 {"frame": frame, "state": STATES[entry.state], "page": entry.page, "lsn": entry.lsn, "holds": version.page}
                 | {"at": version.lsn, "torn": version.is_torn}
@@ -105,8 +96,8 @@ def events_of(system: LoggedSpecification) -> int:
 
 def crash(
     restart: str, seed: int, without: Sequence[str], extension: str | None, checkpoints: str | None, event: int | None, at: int | None
-) -> Crash:
-    """Crash a drawn history after an event or at a time, by default in its midst, and recover.
+) -> Survival:
+    """Crash a drawn history after an event or at a time, by default in its midst.
 
     Raises
     ------
@@ -126,14 +117,21 @@ def crash(
     if at is not None and (count == 0 or count == events):
         raise InvalidParameterError("at", format_duration(at), f"the history is over at {format_duration(int(system.env.now))}")
     outstanding = tuple(map(str, system.writes.outstanding.values()))
-    survived = system.writes.crash(generator(seed, "crash"))
-    recovery = Recovery(survived.copy(), restart_design(restart), history.frames, MEMORY, history.without)
-    stations = history.stations()
+    survived, time = system.writes.crash(generator(seed, "crash")), int(system.env.now) if at is None else at
+    return Survival(history, count, events, time, outstanding, survived, system.history)
+
+
+def recovered(survival: Survival, without: Sequence[str] = ()) -> Crash:
+    """Recover from a crash on idle devices, also without some guards more, and hold the database against what its clients know."""
+    history = replace(survival.history, without=(*survival.history.without, *without))
+    design, (system, _), stations = restart_design(history.restart), history.parts(), history.stations()
+    check_guards(design, history.without)
+    recovery = Recovery(survival.durable.copy(), design, history.frames, MEMORY, history.without, history.image)
     devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in stations.items()}
     times: dict[str, tuple[int, Work]] = {}
     try:
-        times = recover(recovery, system.system, devices)
-        wrong = problems(recovery, system.history, history.pages)
+        times = recover(recovery, system, devices)
+        wrong = problems(recovery, survival.known, history.pages)
     except RedoFailureError as problem:
         wrong = [str(problem)]
     by_name = {PURPOSES[each]: DeviceTimes(one.read, one.write, one.servers) for each, one in stations.items()}
@@ -141,5 +139,4 @@ def crash(
     for phase, (simulated, work) in times.items():
         named = {(PURPOSES[each], operation == WRITE, at_once): count for (each, operation, at_once), count in work.items()}
         phases[phase] = simulated, phase_time(named, by_name)
-    time = int(system.env.now) if at is None else at
-    return Crash(history, count, events, time, outstanding, survived, recovery.phases, phases, len(recovery.entries), tuple(wrong))
+    return Crash(survival, recovery.phases, phases, len(recovery.entries), tuple(wrong))

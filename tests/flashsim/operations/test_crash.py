@@ -37,9 +37,9 @@ def test_one_crash_is_shown(flashsim: Any, here: Path) -> None:
 def test_crashes_repeat_under_their_seed_and_at_a_time() -> None:
     first, second = (fs.crash(restart="mmr", seed=7, event=300) for _ in range(2))
     assert first.as_dict() == second.as_dict()
-    at = fs.crash(restart="mmr", seed=7, at=f"{first.result.time}ns")
-    assert at.result.event >= 300 and at.status == 0
-    assert fs.crash(restart="none", design="lc", checkpoints="indirect").result.history.checkpoints == "indirect"
+    at = fs.crash(restart="mmr", seed=7, at=f"{first.result.survival.time}ns")
+    assert at.result.survival.event >= 300 and at.status == 0
+    assert fs.crash(restart="none", design="lc", checkpoints="indirect").result.survival.history.checkpoints == "indirect"
 
 
 def test_an_exhaustive_search_tells_the_shortest_history(flashsim: Any, here: Path) -> None:
@@ -57,9 +57,50 @@ def test_a_design_of_ones_own_meets_the_same_adversary(flashsim: Any, here: Path
     assert result.exit_code == 1 and "Wrong after recovery" in result.stdout
 
 
+def test_what_survived_is_saved_and_recovered_later(flashsim: Any, here: Path) -> None:
+    line = "pool crash --restart lvr --seed 32"
+    first = flashsim(f"{line} --save crash.json --json first.json")
+    again = flashsim("pool crash --saved crash.json --json again.json")
+    assert (first.exit_code, again.exit_code) == (0, 0), again.output
+    told, repeated = (json.loads((here / name).read_text()) for name in ("first.json", "again.json"))
+    assert told.pop("provenance") != repeated.pop("provenance") and told == repeated
+    without = flashsim("pool crash --saved crash.json --without page-id")
+    assert without.exit_code == 1 and "page" in without.stdout
+    assert flashsim(f"{line} --save crash.json").exit_code == 2
+
+
+def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -> None:
+    assert flashsim("pool crash --restart mmr --seed 4 --save crash.json").exit_code == 0
+    whole = (here / "crash.json").read_text()
+    saved = json.loads(whole)
+    saved["state"]["first"] += 1
+    changed, saved["sha256"] = json.dumps(saved), "0"
+    for text, told in (
+        (whole[: len(whole) // 2], "it is no JSON"),
+        (changed, "its digest is another"),
+        ("[]", "no saved crash"),
+        (json.dumps({"format": "flashsim crash 1", "state": None}), "its digest is another"),
+    ):
+        (here / "crash.json").write_text(text)
+        result = flashsim("pool crash --saved crash.json")
+        assert result.exit_code == 2 and told in result.stderr and len(result.stderr.splitlines()) == 1, result.output
+    assert "cannot read" in flashsim("pool crash --saved nowhere.json").stderr
+
+
+def test_the_power_of_presets_is_cut(flashsim: Any, here: Path) -> None:
+    result = flashsim("pool crash --restart lvr --exhaustive --histories 2 --ssd-device mtron-msd-sata3025-16gb --json cuts.json")
+    assert result.exit_code == 0 and 16 < json.loads((here / "cuts.json").read_text())["points"] <= 32, result.output
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
+        ("--ssd-device mtron-msd-sata3025-16gb", "an exhaustive search is needed"),
+        ("--exhaustive --disk nowhere", "'nowhere' is unknown"),
+        ("--exhaustive --lose-ssd --disk seagate-st3300655lc", "drives keep what they hold"),
+        ("--exhaustive --save crash.json", "an exhaustive search saves nothing"),
+        ("--saved crash.json --event 3", "the crash is over"),
+        ("--torn-pages", "an exhaustive search is needed"),
         ("--restart mmx", "restart design: 'mmx' is unknown"),
         ("--restart nowhere.py", "no file at nowhere.py"),
         ("--without gard", "guard of lvr: 'gard' is unknown; known: both-writes"),
