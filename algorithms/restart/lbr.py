@@ -4,6 +4,10 @@ Source: Do, 2012, 4.3.3.  The thesis flushes the log before a page overwrites th
 that an update has freed.  Until the record of that update is on the log's device, recovery believes that the frame holds the old page, and
 after a crash finds another one there: hence the guard "harden-before-reuse".  That a page's records are on the log's device before the page
 is on the SSD needs no guard here: the record that the frame was written comes behind them.
+
+Group writing (the thesis: up to eight frames that wait share a flush of the log, or a timeout ends the wait) needs nothing of its own here:
+one write of the log is outstanding at a time, the next takes along all records that wait by then, and every frame that waits for one of
+them is written after it.  So frames share flushes without a limit, and none waits for a timeout.
 """
 
 from algorithms.restart.base import BEFORE_REPLACEMENT, BEFORE_REUSE, BOTH_WRITES

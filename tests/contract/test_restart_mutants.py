@@ -1,4 +1,4 @@
-"""Twenty mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
+"""Twenty-one mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MUTANTS = {
         "lsn < self.dirty.get(record.page, (self.end, 0))[0]",
         "lsn <= self.dirty.get(record.page, (self.end, 0))[0]",
     ),
+    "a torn page is mended by a later version": (RECOVERY, "Version(record.page, record.previous,", "Version(record.page, lsn,"),
     "redo repeats what a page has": (RECOVERY, "if version.lsn < lsn:", "if version.lsn <= lsn:"),
     "undo follows the log and not the transaction": (RECOVERY, "following = record.chain", "following = lsn - 1"),
     "BUF_WRITE is compared with the first change": (
@@ -37,8 +38,12 @@ MUTANTS = {
         "yield from self._change(last[transaction], compensation, record.before)",
         "yield from self._change(last[transaction], compensation, record.after)",
     ),
-    "changed pages leave memory unwritten": (RECOVERY, "if leaving in self.changed:", "if leaving not in self.changed:"),
-    "analysis begins at the checkpoint": (RECOVERY, "max(1, min(boot.oldest_dirty, boot.begin))", "max(1, boot.begin)"),
+    "changed pages leave memory unwritten": (RECOVERY, "sorted(self.changed & leaving.keys())", "sorted(leaving.keys() - self.changed)"),
+    "analysis begins at the checkpoint": (
+        RECOVERY,
+        "max(1, min(self.durable.boot.oldest_dirty, self.durable.boot.begin))",
+        "max(1, self.durable.boot.begin)",
+    ),
     "a redone page's copy on the SSD stays valid": (
         RECOVERY,
         "(frame := self.frame_of.get(record.page)) is not None:\n            self.drop(frame)",
@@ -61,25 +66,28 @@ MUTANTS = {
     ),
     "the log is truncated at the checkpoint": (
         LOGGED,
-        "self.durable.truncate(boot.truncation)",
-        "self.durable.truncate(boot.begin)",
+        "self.writes.truncate(boot.truncation)",
+        "self.writes.truncate(boot.begin)",
     ),
     "a frame is free one record too early": (
         LOGGED,
-        "len(self.log.records) + 1)\n            for",
-        "len(self.log.records))\n            for",
+        "self.table.invalidate(page, len(self.log.records) + 1)",
+        "self.table.invalidate(page, len(self.log.records))",
     ),
-    "a record is durable one too early": (
-        "flashsim/execution/pooled/log_writer.py",
-        "if lsn < self.end:\n            return []",
-        "if lsn <= self.end:\n            return []",
-    ),
+    "a record is durable one too early": (LOGGED, "self._until(lambda: lsn < self.log.end)", "self._until(lambda: lsn <= self.log.end)"),
 }
 SEARCH = """
 from flashsim.studies.crashing.injection import exhaustive
 for name in ("none", "mmr", "lbr", "lvr"):
     assert not exhaustive(name, 20, limit=0).violations
+    assert not exhaustive(name, 2, tears=True, limit=0).violations
 """
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_text_of_each_mutant_stands_in_its_file_once(mutant: str) -> None:
+    file, text, _ = MUTANTS[mutant]
+    assert (ROOT / file).read_text().count(text) == 1
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_formula_and_simulation_agree(restart: str, monkeypatch: pytest.MonkeyPa
     )
     totals = [0, 0.0]
     for seed in range(6):
-        crash = single.crash(restart, seed, (), None, None, None, None)
+        crash = single.recovered(single.crash(restart, seed, (), None, None, None, None))
         assert not crash.wrong
         for phase, (simulated, formula) in crash.phases.items():
             assert simulated == pytest.approx(formula), (seed, phase)

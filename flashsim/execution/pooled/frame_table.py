@@ -17,7 +17,7 @@ from flashsim.storage.log.recovery import CLEANED, IN_LOG, IN_LOG_AT_ONCE, IN_TA
 #: Sends a write to the SSD: the write, the first sector of the table and how many, and what follows when it has completed.
 SendSectors = Callable[[Write, int, int, Callable[[], object]], object]
 
-_KINDS = {REPLACED: log.SSD_PRE_WRITE_INVALIDATE, WRITTEN: log.SSD_POST_WRITE, CLEANED: log.SSD_LAZY_CLEANED}
+_KINDS = dict.fromkeys((REPLACED, MODIFIED), log.SSD_PRE_WRITE_INVALIDATE) | {WRITTEN: log.SSD_POST_WRITE, CLEANED: log.SSD_LAZY_CLEANED}
 #: Priority of the flusher's event at one nanosecond (`flashsim.execution.pooled.specification`): behind the checkpointer.
 _FLUSHER = (1 << 40) + 1
 

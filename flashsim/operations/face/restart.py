@@ -115,6 +115,8 @@ def restart(
         str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit")
     ] = "20%",
     checkpoint: Annotated[Any, Duration("Between two checkpoints, which are fuzzy.", switch="checkpoint")] = "1min",
+    flush_writes: Annotated[int, Count("Writes of the SSD that MMR's flush of an entry takes, one after the other.")] = 1,
+    pause: Annotated[Any, Duration("Between two chunks of the frame table that LVR and LRR write.")] = "500ms",
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
     page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
     scale: Annotated[
@@ -165,6 +167,7 @@ def restart(
                 scale,
                 seed,
                 name,
+                {"flush_writes": flush_writes, "pause": pause},
             )
             runs[extension, name] = PeakToPeak.of(run_restart(vars(setup), end, _INTERVALS))
     return RestartOutcome(Restarts(end, time, runs))

@@ -92,6 +92,16 @@ def test_the_power_of_presets_is_cut(flashsim: Any, here: Path) -> None:
     assert result.exit_code == 0 and 16 < json.loads((here / "cuts.json").read_text())["points"] <= 32, result.output
 
 
+def test_a_design_of_ones_own_may_log_that_an_update_freed_a_frame(flashsim: Any, here: Path) -> None:
+    (here / "eager.py").write_text(
+        "from algorithms.restart.lbr import GUARDS, HARDENS, meet\n"
+        "from flashsim.storage.log.recovery import IN_LOG_AT_ONCE, MODIFIED\n"
+        "TITLE = 'LBR that logs every change'\nHARDENS = {**HARDENS, MODIFIED: IN_LOG_AT_ONCE}\n"
+    )
+    result = flashsim("pool crash --restart eager.py --exhaustive --histories 3")
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
