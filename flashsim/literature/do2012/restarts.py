@@ -241,6 +241,8 @@ class _Own(_Table):
 class _LogDisk(Exhibit):
     """How much hangs on the rate of the log's disk, which the thesis does not tell."""
 
+    TITLE = "Rate of the log's disk"
+
     @staticmethod
     def _runs() -> list[Restart]:
         return [Restart("TPC-C", policy, "lvr", CRASH, log_rate=rate) for policy, rate in product(POLICIES, _LOG_RATES)]
@@ -257,7 +259,7 @@ class _LogDisk(Exhibit):
                 rows.append([DESIGNS[run.policy], rate, runs.peak(run), result.phases["analysis"], result.recovery, runs.interval(run)])
         header = ["design", "log's disk, MB/s", "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
         text = "TPC-C with LVR, after a crash; 78 MB/s is what 12.1 s of the thesis imply, 86 what its table 4.3 says of one disk."
-        return [Section("Rate of the log's disk", text, [Table(header, rows, "log-disk", 1)], on_terminal=True)] if rows else []
+        return [Section(self.TITLE, text, [Table(header, rows, "log-disk", 1)], on_terminal=True)] if rows else []
 
 
 #: Guards that prevent each violation and pitfall (4.3), and the restart design that has them.
