@@ -4,20 +4,36 @@ Several strands overlap CPU work with input; an algorithm of one's own may begin
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, NewPages, Read, Request, Series, Spawn, Strand, Wait, Work, Write
+from flashsim.execution.requests import (
+    Algorithm,
+    Blocks,
+    Cpu,
+    Drop,
+    Emit,
+    NewPages,
+    Read,
+    Request,
+    Series,
+    Spawn,
+    Strand,
+    Wait,
+    Work,
+    Write,
+)
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, keyed
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
-#: Results of `_place` besides the number of a full buffer.
-_DONE, _GROW = -1, -2
+#: Results of `place` besides the number of a full buffer.
+DONE, GROW = -1, -2
 #: Tuples from which on so many buffers become full that one request for them is less work.
 _SERIES = 256
 #: Columns of an output buffer's state.
@@ -143,38 +159,53 @@ class Output:
     def append(self, tuples: Tuples, buffers: Integers | None = None) -> Algorithm:
         """Copy tuples to the buffers of the given numbers, shape (n,), or to the first without them; write those that become full."""
         buffers = np.zeros(len(tuples), np.int64) if buffers is None else buffers
-        sizes, room = self._layout.cell_sizes(tuples), self._layout.room
-        columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)  # of one type, to be compiled once
+        (columns, sizes), room = self._parts(tuples), self._layout.room
         if self._in_series and len(tuples) >= _SERIES:
-            yield from self._append_in_series(columns, sizes, buffers)
+            pages, _ = self._put_and_move(columns, sizes, buffers)
+            if pages is not None:
+                yield Series(pages)
+            yield Cpu({Work.WRITE_TUPLE: len(sizes)})
             return
         position = np.zeros(1, np.int64)
-        while (full := _place(columns, sizes, buffers, position, room, self._buffers, self._first, self._state)) != _DONE:
-            if full == _GROW:
-                self._buffers = np.concatenate([self._buffers, np.empty_like(self._buffers)], axis=2)
+        while (full := place(columns, sizes, buffers, position, room, self._buffers, self._first, self._state)) != DONE:
+            if full == GROW:
+                self._grow()
             else:
                 yield self._when_full(full)
         yield Cpu({Work.WRITE_TUPLE: len(tuples)})
 
-    def _append_in_series(self, columns: tuple[Integers, ...], sizes: Integers, buffers: Integers) -> Algorithm:
-        """The same, with all writes in one request."""
+    def append_blocks(self, blocks: Blocks, tuples: Tuples, buffers: Integers, ends: Integers) -> Algorithm:
+        """Read blocks, whose tuples end at the numbers of `ends`, and do the same with these block by block."""
+        pages, numbers = self._put_and_move(*self._parts(tuples), buffers)
+        yield replace(blocks, pages=pages, of=np.searchsorted(ends, numbers, side="right"))
+
+    def _parts(self, tuples: Tuples) -> tuple[tuple[Integers, ...], Integers]:
+        """Columns of tuples, of one type, so that kernels are compiled once; and the bytes that each tuple takes."""
+        columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)
+        return columns, self._layout.cell_sizes(tuples)
+
+    def _grow(self) -> None:
+        self._buffers = np.concatenate([self._buffers, np.empty_like(self._buffers)], axis=2)
+
+    def _put_and_move(self, columns: tuple[Integers, ...], sizes: Integers, buffers: Integers) -> tuple[NewPages | None, Integers]:
+        """Copy tuples to buffers; returns the writes of those that become full, and the tuple that each write makes room for."""
         tuples, pages = self._state[:, [TUPLES, PAGES]].sum(axis=0) + len(sizes)
         moved, begins = np.empty((len(self._names), tuples), np.int64), np.empty(pages + 1, np.int64)
-        written, position = np.empty((2, pages), np.int64), np.zeros(4, np.int64)
+        written, position = np.empty((3, pages), np.int64), np.zeros(4, np.int64)
         state = (self._buffers, self._first, self._state)
-        while _place_and_move(columns, sizes, buffers, position, self._layout.room, *state, moved, begins, written) == _GROW:
-            self._buffers = np.concatenate([self._buffers, np.empty_like(self._buffers)], axis=2)
+        while _place_and_move(columns, sizes, buffers, position, self._layout.room, *state, moved, begins, written) == GROW:
+            self._grow()
             state = (self._buffers, self._first, self._state)
         _, tuples, pages, writes = position.tolist()
-        if writes:
-            of, counts = written[:, :writes]
-            files, full = [self.files[buffer] for buffer in of.tolist()], np.full(writes, self._first.shape[1] - 1)
-            for file, count in zip(files, counts.tolist(), strict=True):
-                file.tuples += count
-            begins[pages] = tuples
-            moved_tuples = Tuples(dict(zip(self._names, moved[:, :tuples], strict=True)), begins[: pages + 1])
-            yield Series(NewPages(files, full, counts, full, moved_tuples, page_io=self._page_io))
-        yield Cpu({Work.WRITE_TUPLE: len(sizes)})
+        of, counts, numbers = written[:, :writes]
+        if not writes:
+            return None, numbers
+        files, full = [self.files[buffer] for buffer in of.tolist()], np.full(writes, self._first.shape[1] - 1)
+        for file, count in zip(files, counts.tolist(), strict=True):
+            file.tuples += count
+        begins[pages] = tuples
+        moved_tuples = Tuples(dict(zip(self._names, moved[:, :tuples], strict=True)), begins[: pages + 1])
+        return NewPages(files, full, counts, full, moved_tuples, page_io=self._page_io), numbers
 
     def finish(self) -> Algorithm:
         for buffer in range(len(self.files)):
@@ -201,7 +232,7 @@ def write_out(file: File, tuples: Tuples, buffer_pages: int, *, page_io: bool) -
 
 
 @kernel
-def _place(
+def place(
     columns: tuple[Integers, ...],
     sizes: Integers,
     buffers: Integers,
@@ -225,13 +256,13 @@ def _place(
             state[buffer, LEFT] = room
         if count == most_tuples:
             position[0] = index
-            return _GROW
+            return GROW
         for column in range(len(columns)):
             columns_of_buffers[column, buffer, count] = columns[column][index]
         state[buffer, TUPLES] = count + 1
         state[buffer, LEFT] -= sizes[index]
     position[0] = sizes.shape[0]
-    return _DONE
+    return DONE
 
 
 @kernel
@@ -248,9 +279,10 @@ def _place_and_move(
     begins: Integers,
     written: Integers,
 ) -> int:
-    """Do as `_place`, but move what is in a full buffer out of it and go on.
+    """Do as `place`, but move what is in a full buffer out of it and go on.
 
-    `position` counts the tuples placed, and the tuples, pages and buffers moved, of which `written` has the number and the tuples.
+    `position` counts the tuples placed, and the tuples, pages and buffers moved, of which `written` has the number, the tuples,
+    and the tuple that had no room.
     """
     most_tuples, most_pages = columns_of_buffers.shape[2], first.shape[1] - 1
     for index in range(position[0], sizes.shape[0]):
@@ -263,7 +295,7 @@ def _place_and_move(
                 for column in range(moved.shape[0]):
                     for tuple_ in range(count):
                         moved[column, position[1] + tuple_] = columns_of_buffers[column, buffer, tuple_]
-                written[0, position[3]], written[1, position[3]] = buffer, count
+                written[0, position[3]], written[1, position[3]], written[2, position[3]] = buffer, count, index
                 position[1] += count
                 position[2] += most_pages
                 position[3] += 1
@@ -273,13 +305,13 @@ def _place_and_move(
             state[buffer, LEFT] = room
         if count == most_tuples:
             position[0] = index
-            return _GROW
+            return GROW
         for column in range(len(columns)):
             columns_of_buffers[column, buffer, count] = columns[column][index]
         state[buffer, TUPLES] = count + 1
         state[buffer, LEFT] -= sizes[index]
     position[0] = sizes.shape[0]
-    return _DONE
+    return DONE
 
 
 def together(algorithms: Sequence[Algorithm]) -> Algorithm:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from algorithms.files import drop, gathered, regions, temporary_files, together
 from algorithms.hashing.table import LOW_HALF, Hashes, hash_keys, nested_blocks, probe, table_of
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
+from algorithms.partitioning.base import ByHash, PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
 from flashsim.storage.heap_file import File
@@ -67,12 +67,8 @@ def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
 
 def partition(file: File, files: Sequence[File], level: int, buffers: PartitionBuffers, parameters: PartitionParameters) -> Algorithm:
     """Distribute the tuples of a file over buckets by the hash function of a level."""
-
-    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
-        yield Cpu({Work.HASH: len(tuples)})
-        yield from put(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
-
-    yield from distribute(file, files, buffers, route, parameters)
+    by_hash = ByHash(lambda tuples: bucket_numbers(hash_keys(tuples.keys, level), len(files)))
+    yield from distribute(file, files, buffers, by_hash, parameters)
 
 
 def partition_both(

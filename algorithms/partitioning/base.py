@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from algorithms.files import read_block, spans
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.execution.requests import Algorithm
+from flashsim.execution.requests import Algorithm, Blocks, Cpu, Preview, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -38,7 +40,7 @@ class PartitionParameters:
     strands
         Strands of control that partition together, for methods that have several.
     in_series
-        Writes of buffers that become full by one block are one `Series`, where a method makes them one after another.
+        Blocks of a base relation that is partitioned by hash are read, and buffers written, in `Blocks` of many.
 
     Raises
     ------
@@ -155,20 +157,51 @@ def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, rou
     yield from PARTITIONING.load(parameters.method).distribute(file, files, buffers, route, parameters)
 
 
+#: Pages that are previewed at a time.
+_AHEAD = 1024
+
+
 class OutputBuffers(Protocol):
     """An output buffer for each of some files."""
 
     def append(self, tuples: Tuples, buffers: Integers) -> Algorithm:
         """Copy tuples to the buffers of the given numbers, shape (n,); write what becomes full."""
 
+    def append_blocks(self, blocks: Blocks, tuples: Tuples, buffers: Integers, ends: Integers) -> Algorithm:
+        """Read blocks, whose tuples end at the numbers of `ends`, and append these block by block."""
+
     def finish(self) -> Algorithm:
         """Write what is left."""
 
 
+class ByHash:
+    """The route of all tuples to the buckets that a function numbers, which needs their hashes."""
+
+    def __init__(self, numbers: Callable[[Tuples], Integers]) -> None:
+        self.numbers = numbers
+
+    def __call__(self, tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        yield Cpu({Work.HASH: len(tuples)})
+        yield from put(tuples, self.numbers(tuples))
+
+
 def scan(
-    file: File, input_pages: int, route: Route, output: OutputBuffers | None, *, page_io: bool, region: tuple[int, int] | None = None
+    file: File,
+    input_pages: int,
+    route: Route,
+    output: OutputBuffers | None,
+    *,
+    page_io: bool,
+    region: tuple[int, int] | None = None,
+    in_series: bool = False,
 ) -> Algorithm:
-    """Read a file, or a region (first page and end) of it, in blocks, and put what is routed to the output buffers, if there are any."""
+    """Read a file, or a region (first page and end) of it, in blocks, and put what is routed to the output buffers, if there are any.
+
+    With `in_series` blocks of a base relation are read, where hashes alone say what is put, in `Blocks` of many.
+    """
+    if in_series and output is not None and isinstance(route, ByHash) and not file.temporary:
+        yield from _scan_in_series(file, input_pages, route.numbers, output, page_io)
+        return
     begin, end = region or (0, file.pages)
 
     def put(tuples: Tuples, buffers: Integers) -> Algorithm:
@@ -180,3 +213,16 @@ def scan(
         yield from route(tuples, pages, put)
     if output is not None:
         yield from output.finish()
+
+
+def _scan_in_series(file: File, input_pages: int, numbers: Callable[[Tuples], Integers], output: OutputBuffers, page_io: bool) -> Algorithm:
+    for first, pages in spans(file.pages, max(1, _AHEAD // input_pages) * input_pages):
+        starts = np.arange(first, first + pages, input_pages)
+        counts = np.minimum(input_pages, first + pages - starts)
+        tuples = yield Preview(file, starts, counts)
+        assert isinstance(tuples, Tuples)
+        joinable, last_pages = tuples.joinable(), np.cumsum(counts)
+        read, put = (np.diff(each.pages[last_pages], prepend=0) for each in (tuples, joinable))
+        blocks = Blocks(file, starts, counts, {Work.READ_TUPLE: read, Work.HASH: put}, {Work.WRITE_TUPLE: put}, page_io=page_io)
+        yield from output.append_blocks(blocks, joinable, numbers(joinable), joinable.pages[last_pages])
+    yield from output.finish()

@@ -4,17 +4,18 @@ A sub-buffer is whole pages.  Where a ring is one page, or sub-buffers are to be
 those of the relations instead: a page of tuples is written once, and whole.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.files import LEFT, PAGES, TUPLES, Output
+from algorithms.files import DONE, GROW, LEFT, PAGES, TUPLES, Output, place
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route, scan
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.execution.requests import Algorithm, NewPages, Psync
+from flashsim.execution.requests import Algorithm, Blocks, Cpu, NewPages, Psync, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -67,7 +68,7 @@ def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, rou
     if files:
         pages = buffers.output * (file.page_size // files[0].page_size)
         output = Rings(files, pages, sub_buffer_pages(pages, files[0].page_size, parameters.sub_buffer), page_io=parameters.page_io)
-    yield from scan(file, buffers.input, route, output, page_io=parameters.page_io)
+    yield from scan(file, buffers.input, route, output, page_io=parameters.page_io, in_series=parameters.in_series)
 
 
 class Rings(Output):
@@ -87,6 +88,23 @@ class Rings(Output):
         super().__init__(files, pages, page_io=page_io)
         self._pages, self._sub_buffer = pages, sub_buffer
         self._begin = np.zeros(len(files), np.int64)  # of each ring, the page where its first sub-buffer begins
+
+    def append_blocks(self, blocks: Blocks, tuples: Tuples, buffers: Integers, ends: Integers) -> Algorithm:
+        """Read blocks up to the one whose tuple does not fit, write what is full, and go on; see `OutputBuffers`."""
+        columns, sizes = self._parts(tuples)
+        position, last_tuples, put = np.zeros(1, np.int64), ends.tolist(), np.diff(ends, prepend=0).tolist()
+        begin, room = 0, self._layout.room  # the first block that is not read
+        while (full := place(columns, sizes, buffers, position, room, self._buffers, self._first, self._state)) != DONE:
+            if full == GROW:
+                self._grow()
+                continue
+            if (block := bisect_right(last_tuples, position.item())) >= begin:
+                yield from _up_to(block + 1, begin, blocks, put)
+                begin = block + 1
+            yield self._when_full(full)
+        if begin < len(put):
+            yield from _up_to(len(put), begin, blocks, put)
+        yield Cpu({Work.WRITE_TUPLE: put[-1]})
 
     def finish(self) -> Algorithm:
         pages = self._state[:, PAGES].copy()
@@ -114,6 +132,13 @@ class Rings(Output):
         before_end = (self._pages - self._begin)[written]
         self._begin = (self._begin + pages) % self._pages
         return NewPages(files, pages[written], tuples[written], before_end, moved, page_io=self._page_io)
+
+
+def _up_to(end: int, begin: int, blocks: Blocks, put: Sequence[int]) -> Algorithm:
+    """Read blocks, after the work of the one before; that of the last stays to be done."""
+    if begin:
+        yield Cpu({Work.WRITE_TUPLE: put[begin - 1]})
+    yield blocks.part(begin, end)
 
 
 @kernel

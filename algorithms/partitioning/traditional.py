@@ -11,4 +11,4 @@ from flashsim.storage.heap_file import File
 def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
     """Read block after block, and write every buffer when the next tuple would need a page more than it has."""
     output = Output(files, buffers.output, page_io=parameters.page_io, in_series=parameters.in_series) if files else None
-    yield from scan(file, buffers.input, route, output, page_io=parameters.page_io)
+    yield from scan(file, buffers.input, route, output, page_io=parameters.page_io, in_series=parameters.in_series)

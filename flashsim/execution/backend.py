@@ -14,6 +14,7 @@ from flashsim.execution.file_access import FileAccess
 from flashsim.execution.requests import (
     Algorithm,
     Answer,
+    Blocks,
     Cpu,
     Drop,
     Emit,
@@ -22,6 +23,7 @@ from flashsim.execution.requests import (
     NewPages,
     PageReads,
     Phase,
+    Preview,
     Psync,
     Read,
     Request,
@@ -235,6 +237,11 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         backend.new_pages(request, at_once=True)
     elif isinstance(request, Series) and isinstance(backend, FileAccess):
         return _answer_series(request.pages, backend)
+    elif isinstance(request, Preview) and isinstance(backend, FileAccess):
+        _check_read(Read(request.file, request.starts, request.counts))
+        return backend.content.read(request.file, request.starts, request.counts)
+    elif isinstance(request, Blocks) and isinstance(backend, FileAccess):
+        _answer_blocks(request, backend)
     elif isinstance(request, Psync):
         _check_psync(request)
         count_pages(backend, request.requests)
@@ -276,6 +283,25 @@ def _answer_series(pages: NewPages | PageReads, backend: Backend) -> Answer:
         _count(backend, "read", len(pages.of), len(pages.of))
         return backend.read_pages(pages)
     return None
+
+
+def _answer_blocks(blocks: Blocks, backend: Backend) -> None:
+    """Have blocks read and pages written, all together where the backend can, and otherwise one by one."""
+    assert isinstance(backend, FileAccess)
+    if not backend.takes_blocks(blocks):
+        for request in blocks.requests:
+            answer(request, backend, None)
+        return
+    _check_read(Read(blocks.file, blocks.starts, blocks.counts))
+    pages = total(blocks.counts)
+    _count(backend, "read", pages if blocks.page_io else len(blocks.starts), pages)
+    if blocks.pages:
+        _check_new_pages(blocks.pages, at_once=False)
+        _count(backend, "write", len(blocks.pages.extents[0]), total(blocks.pages.pages))
+    for run in backend.runs:
+        for kind, counts in (*blocks.before.items(), *blocks.after.items()):
+            run.phase.work[kind] = run.phase.work.get(kind, 0) + total(counts)
+    backend.blocks(blocks)
 
 
 def drive(

@@ -201,6 +201,15 @@ class UserTime:
         self.since += spent
         return spent
 
+    def of_each(self, work: Mapping[str, Integers], count: int) -> list[int]:
+        """Time of work that is done `count` times, ns each, given how much by kind, shape (count,)."""
+        times = np.zeros(count, np.int64)
+        if self.cpu is not None:
+            for kind, counts in work.items():
+                times += np.rint(self.cpu.user_time({kind: 1}) * counts).astype(np.int64)
+        each: list[int] = times.tolist()
+        return each
+
     def gather(self) -> None:
         self._before.append(self.since)
         self.since = 0

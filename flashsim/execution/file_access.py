@@ -8,7 +8,7 @@ import numpy as np
 
 from flashsim.core.protocols import Label
 from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Integers, Requests
-from flashsim.execution.requests import Mode, NewPages, PageReads, Read, Write
+from flashsim.execution.requests import Blocks, Mode, NewPages, PageReads, Read, Write
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, in_order
 from flashsim.storage.rows import Tuples
@@ -156,6 +156,14 @@ class FileAccess(ABC):
         label: Label = names[0] if len(names) == 1 else [names[number] for number in of.tolist()]
         self.issue([Group(WRITE, extents, label, at_once)])
         self._commit(now=False)
+
+    def takes_blocks(self, blocks: Blocks) -> bool:
+        """True if blocks are read, and pages written, all together."""
+        return False
+
+    def blocks(self, blocks: Blocks) -> None:
+        """Issue reads of blocks and writes of new pages, one after another, and let the work between them be done."""
+        raise NotImplementedError
 
     def flush(self, file: File) -> None:
         self._commit(now=True)

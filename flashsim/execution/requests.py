@@ -10,8 +10,9 @@ many files, `NewPages` and `Series` say so in arrays, and of reads of many `Page
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,73 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """Tuples on blocks of a base relation that `Blocks` read next, before they are read: answered with these tuples, in no time.
+
+    Which writes the tuples lead to is then worked out for many blocks at once.  Taken where `Series` is.
+    """
+
+    file: File
+    starts: Integers
+    counts: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Reads of blocks one after another, each followed by work on its tuples and by writes of new pages, which more work follows.
+
+    Taken where `Series` is; the tuples are those of `Preview`.
+
+    Parameters
+    ----------
+    starts, counts
+        First page and pages of each block, shape (n,).
+    before, after
+        Work between a block's read and its writes, and behind these, by kind, shape (n,) each.
+    pages, of
+        The writes, and the block that each follows, rising.
+    page_io
+        A block is read page by page.
+    """
+
+    file: File
+    starts: Integers
+    counts: Integers
+    before: Mapping[str, Integers]
+    after: Mapping[str, Integers]
+    pages: NewPages | None = None
+    of: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    page_io: bool = False
+
+    def part(self, first: int, end: int) -> Blocks:
+        """Some of the blocks, without the work behind the last one's writes."""
+        own = slice(first, end)
+        after = {kind: np.append(counts[first : end - 1], 0) for kind, counts in self.after.items()}
+        before = {kind: counts[own] for kind, counts in self.before.items()}
+        return replace(self, starts=self.starts[own], counts=self.counts[own], before=before, after=after)
+
+    def read(self, block: int) -> Read:
+        """The read of a block."""
+        first, pages = self.starts[block : block + 1], self.counts[block : block + 1]
+        if self.page_io:
+            first, pages = np.arange(first[0], first[0] + pages[0]), np.ones(pages[0], np.int64)
+        return Read(self.file, first, pages)
+
+    @property
+    def requests(self) -> Sequence[Read | Write | Cpu]:
+        """Reads, work and writes, one by one."""
+        every, writes = (
+            list[Read | Write | Cpu](),
+            [replace(write, mode=Mode.SERIAL) for write in self.pages.requests] if self.pages else [],
+        )
+        bounds = np.searchsorted(self.of, np.arange(len(self.starts) + 1)).tolist()
+        for block, (begin, end) in enumerate(pairwise(bounds)):
+            before, after = ([Cpu({kind: int(counts[block])}) for kind, counts in work.items()] for work in (self.before, self.after))
+            every += [self.read(block), *before, *writes[begin:end], *after]
+        return every
+
+
+@dataclass(frozen=True, slots=True)
 class Flush:
     """Make what was written to the file's device durable."""
 
@@ -298,7 +366,7 @@ class Release:
 
 #: Requests that only drivers of several strands answer.
 Control = Spawn | Wait | Sleep | Acquire | Release
-Request = Read | Write | Psync | Series | Flush | Drop | Emit | Cpu | Phase | Control
+Request = Read | Write | Psync | Series | Preview | Blocks | Flush | Drop | Emit | Cpu | Phase | Control
 Answer = Tuples | tuple[Tuples | None, ...] | Strand | None
 Algorithm = Generator[Request, Answer, None]
 

@@ -9,15 +9,16 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests, total
+from flashsim.core.protocols import Label
+from flashsim.core.request import COMPLETION, READ, REQUEST, WRITE, Completions, Integers, Requests, total
 from flashsim.core.units import MIB
 from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Cpu, Work
+from flashsim.execution.requests import Blocks, Cpu, Work
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.content import ColumnContent
-from flashsim.storage.volume import Volume
+from flashsim.storage.volume import Extents, Volume
 
 #: Requests, or bytes, that are gathered at most: the cost of a submission no longer shows, and the devices' tables stay small.
 _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
@@ -95,6 +96,45 @@ class SimulatedBackend(FileAccess):
             user.gather()
         if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
             self._serve()
+
+    def takes_blocks(self, blocks: Blocks) -> bool:
+        """True if all is on one device without a file system, and pages take no time, which would pass between writes."""
+        device, *others = {self.volume.device(file) for file in (blocks.file, *(blocks.pages.files if blocks.pages else ()))}
+        return not others and not self.has_priced_pages and self.volume.lays_in_a_row(device)
+
+    def blocks(self, blocks: Blocks) -> None:
+        file, count, writes = blocks.file, len(blocks.starts), self._writes(blocks)
+        spent = [(user, user.of_each(blocks.before, count), user.of_each(blocks.after, count)) for user in self._user.values()]
+        for block in range(count):
+            read = blocks.read(block)
+            self.issue([Group(READ, self.volume.locate(file, read.starts, read.counts), file.name)])
+            for user, before, _ in spent:
+                user.since += before[block]
+            if block in writes:
+                self.issue([writes[block]])
+            for user, _, after in spent:
+                user.since += after[block]
+        by_cpu = {key: sum(before) + sum(after) for key, (_, before, after) in zip(self._user, spent, strict=True)}
+        for machine, run in zip(self.machines, self.runs, strict=True):
+            run.phase.user_time += by_cpu[id(machine.cpu)]
+
+    def _writes(self, blocks: Blocks) -> dict[int, Group]:
+        """Place new pages and keep what they hold; returns the writes by the block that they follow."""
+        pages = blocks.pages
+        if pages is None:
+            return {}
+        firsts, offsets = self.volume.extend_each(pages.files, pages.pages)
+        self.content.write_each(pages.files, firsts, pages.pages, pages.counts, pages.tuples)
+        of, begins, lengths = pages.extents
+        size, device, names = pages.files[0].page_size, self.volume.device(pages.files[0]), [file.name for file in pages.files]
+        offsets, lengths, of_block = offsets[of] + begins * size, lengths * size, blocks.of[of]
+        bounds = np.searchsorted(of_block, np.arange(len(blocks.starts) + 1)).tolist()
+        groups = {}
+        for block, (begin, end) in enumerate(pairwise(bounds)):
+            if begin < end:
+                label: Label = [names[number] for number in of[begin:end].tolist()] if of[begin] < of[end - 1] else names[of[begin]]
+                groups[block] = Group(WRITE, Extents(device, offsets[begin:end], lengths[begin:end]), label)
+        return groups
 
     def _serve(self) -> None:
         if not self._groups:

@@ -19,7 +19,7 @@ from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Algorithm, Phase, Read, Request, rewrite
+from flashsim.execution.requests import Algorithm, Blocks, Phase, Read, Request, rewrite
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
@@ -157,6 +157,8 @@ def algorithm_of(setup: Setup, file: HeapFile, *, in_series: bool = False) -> Al
 
 
 def _in_blocks(request: Request) -> Request:
+    if isinstance(request, Blocks):
+        return replace(request, page_io=False)
     if isinstance(request, Read):
         return replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
     return request

@@ -13,6 +13,7 @@ import pytest
 
 from algorithms.hashing.buckets import partition
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.partitioning import base
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.units import MIB
@@ -22,7 +23,7 @@ from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
 from flashsim.execution.drivers import run_strands, simulate, trace_only
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Algorithm, Cpu, Mode, NewPages, Psync, Read, Series, Sleep, Work, Write, rewrite
+from flashsim.execution.requests import Algorithm, Cpu, Mode, NewPages, Psync, Read, Sleep, Work, Write, rewrite
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
@@ -240,29 +241,33 @@ def test_what_no_set_may_have_is_refused(requests: Any, message: str, files: lis
 
 def _each(request: Any) -> Any:
     """Every write of new pages by itself."""
-
-    def in_turn() -> Algorithm:
-        for write in request.pages.requests:
-            yield replace(write, mode=Mode.SERIAL)
-
-    return in_turn() if isinstance(request, Series) else Psync([*request.requests]) if isinstance(request, NewPages) else request
+    return Psync([*request.requests]) if isinstance(request, NewPages) else request
 
 
 @pytest.mark.parametrize("page_io", [False, True])
 @pytest.mark.parametrize("placement", ["packed", "ext3"])
 @pytest.mark.parametrize("output", [1, 5])
-@pytest.mark.parametrize("method, priced", [("n-hash", True), ("traditional", False), ("traditional", True)])
+@pytest.mark.parametrize("method, priced", [("n-hash", False), ("n-hash", True), ("traditional", False), ("traditional", True)])
 def test_new_pages_together_are_what_their_writes_are(
-    files: list[HeapFile], prices: cpu.CpuModel, page_io: bool, placement: str, output: int, method: str, priced: bool, tmp_path: Path
+    files: list[HeapFile],
+    prices: cpu.CpuModel,
+    page_io: bool,
+    placement: str,
+    output: int,
+    method: str,
+    priced: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same requests, costs, places and tuples, whether or not a driver makes each write."""
+    """The same requests, costs, places and tuples, whether or not a driver makes each read and write."""
+    monkeypatch.setattr(base, "_AHEAD", 24)  # there are several previews, and blocks go on from one to the next
     prices = replace(prices, user={**prices.user, Work.PAGE: 438.0 * priced})
     runs, read = [], []
     for name, each in (("together", False), ("each", True)):
         buckets = [File(f"bucket-{number}", files[1].layout) for number in range(7)]
 
-        def algorithm(buckets: list[File] = buckets) -> Algorithm:
-            buffers, parameters = PartitionBuffers(8, output, 7), PartitionParameters(method, page_io=page_io, in_series=True)
+        def algorithm(buckets: list[File] = buckets, each: bool = each) -> Algorithm:
+            buffers, parameters = PartitionBuffers(8, output, 7), PartitionParameters(method, page_io=page_io, in_series=not each)
             yield from partition(files[1], buckets, 0, buffers, parameters)
             for bucket in reversed(buckets):
                 answered = yield Read(bucket, np.array([0]), np.array([bucket.pages]))
