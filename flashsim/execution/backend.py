@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -289,8 +289,13 @@ def _answer_blocks(blocks: Blocks, backend: Backend) -> None:
     """Have blocks read and pages written, all together where the backend can, and otherwise one by one."""
     assert isinstance(backend, FileAccess)
     if not backend.takes_blocks(blocks):
-        for request in blocks.requests:
-            answer(request, backend, None)
+        writes = [replace(write, mode=Mode.SERIAL) for write in blocks.pages.requests] if blocks.pages else []
+        bounds = np.searchsorted(blocks.of, np.arange(len(blocks.starts) + 1)).tolist()
+        for block, (begin, end) in enumerate(pairwise(bounds)):
+            before, after = ([Cpu({kind: int(counts[block])}) for kind, counts in work.items()] for work in (blocks.before, blocks.after))
+            requests: list[Request] = [blocks.read(block), *before, *writes[begin:end], *after]
+            for request in requests:
+                answer(request, backend, None)
         return
     _check_read(Read(blocks.file, blocks.starts, blocks.counts))
     pages = total(blocks.counts)

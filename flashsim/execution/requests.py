@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -209,10 +208,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Tuples on blocks of a base relation that `Blocks` read next, before they are read: answered with these tuples, in no time.
-
-    Which writes the tuples lead to is then worked out for many blocks at once.  Taken where `Series` is.
-    """
+    """Tuples on blocks of a base relation before `Blocks` read them; answered with them, in no time.  Taken where `Series` is."""
 
     file: File
     starts: Integers
@@ -259,19 +255,6 @@ class Blocks:
         if self.page_io:
             first, pages = np.arange(first[0], first[0] + pages[0]), np.ones(pages[0], np.int64)
         return Read(self.file, first, pages)
-
-    @property
-    def requests(self) -> Sequence[Read | Write | Cpu]:
-        """Reads, work and writes, one by one."""
-        every, writes = (
-            list[Read | Write | Cpu](),
-            [replace(write, mode=Mode.SERIAL) for write in self.pages.requests] if self.pages else [],
-        )
-        bounds = np.searchsorted(self.of, np.arange(len(self.starts) + 1)).tolist()
-        for block, (begin, end) in enumerate(pairwise(bounds)):
-            before, after = ([Cpu({kind: int(counts[block])}) for kind, counts in work.items()] for work in (self.before, self.after))
-            every += [self.read(block), *before, *writes[begin:end], *after]
-        return every
 
 
 @dataclass(frozen=True, slots=True)
