@@ -1,4 +1,4 @@
-"""Sessions inside a drive and the host's requests beside them: both models agree, and no sequence of commands leaks or hangs."""
+"""Sessions inside a drive and the host's requests beside them: runtime and specification agree, and no sequence of commands leaks or hangs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from flashsim.core.rng import generator
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer, Status, Verb
 from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.specification import SmartSpecification
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
@@ -75,7 +76,7 @@ def conversation(drive: SmartDrive, seed: int, requests: int = 20) -> tuple[list
 
 def both(seed: int) -> list[SmartDrive]:
     parameters = replace(inside_drive(seed), endurance=0)
-    return [SmartDrive(model(parameters), drawn_inside(seed)) for model in (SsdEngine, SsdSpecification)]
+    return [SmartDrive(SsdEngine(parameters), drawn_inside(seed)), SmartSpecification(SsdSpecification(parameters), drawn_inside(seed))]
 
 
 @pytest.mark.parametrize("block", seeds(0, 10, slow=4))

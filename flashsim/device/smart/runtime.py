@@ -204,16 +204,20 @@ class SmartDrive:
         own, answers = [], []
         for row, number in enumerate(completions["id"].tolist()):
             if number in self._reads:
-                session, step = self._reads.pop(number)
-                session.reading -= 1
-                if session.state is State.RUNNING:
-                    session.ready.append(step)
-                self._drained(session)
+                self._arrived(number)
             elif number in self._commands:
                 answers.append(self._answer(number, self._commands.pop(number)))
             else:
                 own.append(row)
         return (completions if len(own) == len(completions) else completions[own]), answers
+
+    def _arrived(self, number: int) -> None:
+        """An extent is in memory."""
+        session, step = self._reads.pop(number)
+        session.reading -= 1
+        if session.state is State.RUNNING:
+            session.ready.append(step)
+        self._drained(session)
 
     def _answer(self, number: int, command: Command) -> Answer:
         if command.task is not None:
@@ -265,14 +269,18 @@ class SmartDrive:
     def _end_steps(self) -> bool:
         ended = False
         while self._works and self._works[0][0] <= self.now:
-            end, _, session, step, begin, core = heapq.heappop(self._works)
-            heapq.heappush(self._idle_cores, core)
-            self.core_busy_ns += end - begin
-            self._end_step(session, step)
-            if self._steps is not None:
-                self._steps.append((core, STEP, HOST, -1, step, begin, end))
+            self._end_first()
             ended = True
         return ended
+
+    def _end_first(self) -> None:
+        """End the step that ends first."""
+        end, _, session, step, begin, core = heapq.heappop(self._works)
+        heapq.heappush(self._idle_cores, core)
+        self.core_busy_ns += end - begin
+        self._end_step(session, step)
+        if self._steps is not None:
+            self._steps.append((core, STEP, HOST, -1, step, begin, end))
 
     def _end_step(self, session: Session, step: int) -> None:
         session.at_work -= 1
