@@ -16,6 +16,7 @@ from flashsim.operations.face.pool import pool as pool
 from flashsim.operations.face.replay import replay as replay
 from flashsim.operations.face.reproduce import reproduce as reproduce
 from flashsim.operations.face.restart import restart as restart
+from flashsim.operations.face.smart import smart as smart
 from flashsim.operations.face.sweep import sweep as sweep
 from flashsim.operations.face.trace import trace as trace
 from flashsim.operations.face.worth import worth as worth

@@ -50,8 +50,8 @@ class Aggregation(Operator):
         self._held = 0
 
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        self.work[Work.HASH if self._keys else Work.COMPARE] += batch.num_rows
-        self.work[Work.PROBE] += batch.num_rows * len(self._aggregates)
+        self.work[Work.PROBE] += batch.num_rows
+        self.work[Work.HASH] += batch.num_rows * bool(self._keys)
         if not batch.num_rows:
             return None
         return self.add(self._parts(batch))
@@ -71,7 +71,6 @@ class Aggregation(Operator):
         if not self._tables:
             return None
         table, self._tables, self._held = combined(self._tables, self._keys), [], 0
-        self.work[Work.EMIT] += table.num_rows
         return one_batch(self.schema, table.to_batches())
 
     def whole(self) -> Operator:
@@ -108,7 +107,6 @@ class Whole(Operator):
             nothing = {name: [0 if name.startswith("count.") else None] for name in self._parts.names}
             self._tables = [pa.table(nothing, self._parts)]
         table = combined(self._tables, self._keys) if self._tables else pa.table(pa.RecordBatch.from_pylist([], self._parts))
-        self.work[Work.EMIT] += table.num_rows
         return one_batch(self.schema, self._final(table).to_batches())
 
     def _final(self, parts: pa.Table) -> pa.Table:

@@ -11,14 +11,14 @@ TITLE = "selection"
 
 
 class Selection(Operator):
-    """Comparisons are counted a row and function of the predicate."""
+    """The first function of the predicate is in the price of a tuple that is visited; others are counted a row."""
 
     def __init__(self, schema: pa.Schema, predicate: Expression) -> None:
         super().__init__(schema)
         kind = type_of(predicate, schema)
         if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             raise SchemaError(f"query: a condition is of type {kind}, but it must be true or false")
-        self._predicate, self._calls = predicate, max(1, calls_of(predicate))
+        self._predicate, self._calls = predicate, max(0, calls_of(predicate) - 1)
 
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.work[Work.COMPARE] += batch.num_rows * self._calls

@@ -50,7 +50,6 @@ class TopK(Operator):
 
     def finish(self) -> pa.RecordBatch:
         rows, self._waiting, self._rows = self._first(), [], 0
-        self.work[Work.EMIT] += rows.num_rows
         return rows
 
     def whole(self) -> Operator | None:

@@ -52,6 +52,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "crash": "face.crash:crash",
         "restart": "face.restart:restart",
     },
+    "smart": {"run": "face.smart:smart"},
     "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare"},
     "doctor": "commands.doctor:doctor",
 }
@@ -95,6 +96,13 @@ _GROUPS = {
             flashsim pool crash --restart lvr --exhaustive --histories 10
             flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
             flashsim pool list
+        """,
+    "smart": """
+        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
+
+        Examples::
+
+            flashsim smart run "SELECT count(*) FROM t WHERE o_totalprice < 1000" --table t=do2009:orders@0.1 --device samsung-smart-400gb
         """,
     "validate": """
         Simulated devices held against measured ones.

@@ -52,6 +52,11 @@ class Stage:
         return PROGRAMS.load(self.program).BLOCKING
 
     @property
+    def gathers(self) -> bool:
+        """True if the rows that it hands on are fewer, and grow in number more slowly than those that it takes."""
+        return self.program in ("aggregation", "top-k")
+
+    @property
     def bounded(self) -> bool:
         """True if the program takes a bound of its memory."""
         return "room" in signature(PROGRAMS.load(self.program).start).parameters

@@ -1,130 +1,142 @@
-"""A plan at work: real pages through programs, a first part inside the drives and the rest on the host, with counts of work by extent."""
+"""A plan at work: real pages through programs, a first part where the pages are and the rest on the host, with counts of work by extent."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
-from algorithms.programs.base import Operator, finished, one_batch, pushed
+from algorithms.programs.base import Operator, finished, one_batch, pushed, through
 from flashsim.core.request import Integers
+from flashsim.execution.requests import Work
 from flashsim.studies.smart.plan import Plan
-from flashsim.studies.smart.tables import Scan, Table, parts_of
+from flashsim.studies.smart.tables import Scan, Table
 
 
 @dataclass
-class DriveRun:
-    """What one drive's part of a plan did: by extent the pages, work by kind and operator, and bytes handed to the host.
+class Part:
+    """The part of a plan that runs over one drive's extents: by extent its number, pages, work by kind, and bytes handed on.
 
-    The last row is what the last extent leaves (`finish`).
+    What the last extent leaves is added to the last extent's.
     """
 
-    first_pages: list[int] = field(default_factory=list)
+    extents: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     work: list[Counter[str]] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     rows: int = 0
     memory: int = 0
 
+    def add(self, operators: Iterable[Operator], rows: pa.RecordBatch | None) -> None:
+        """Add the work of operators to the last extent, and the rows that they hand on."""
+        for operator in operators:
+            self.work[-1].update(operator.work)
+            operator.work.clear()
+        if rows is not None:
+            self.work[-1][Work.EMIT] += rows.num_rows
+            self.results[-1] += rows.nbytes
+            self.rows += rows.num_rows
+
 
 @dataclass
 class PlanRun:
-    """Rows of a plan, and what its parts did."""
+    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the rows of that."""
 
     rows: pa.RecordBatch
-    drives: list[DriveRun]
+    parts: list[Part]
     host: Counter[str]
-    plan: Plan
-    pushed: int
-    builds: list[PlanRun] = field(default_factory=list)
+    builds: Mapping[int, pa.RecordBatch]
+
+    @property
+    def results(self) -> int:
+        """Bytes that the parts handed to the host."""
+        return sum(sum(part.results) for part in self.parts)
+
+    @property
+    def part_rows(self) -> int:
+        return sum(part.rows for part in self.parts)
 
 
-def run(plan: Plan, tables: Mapping[str, Table], pushed_stages: int, drives: int = 1, room: int | None = None) -> PlanRun:
+def run(
+    plan: Plan,
+    tables: Mapping[str, Table],
+    stages: int,
+    drives: int = 1,
+    room: int | None = None,
+    ranges: Integers | None = None,
+    builds: Mapping[int, pa.RecordBatch] | None = None,
+) -> PlanRun:
     """Run a plan.
 
     Parameters
     ----------
-    pushed_stages
-        How many stages run where the pages are, behind the scan; the rest runs behind them on the host.
+    stages
+        How many run where the pages are, behind the scan; the rest runs behind them on the host.
     drives
         Over how many the table is striped.
     room
-        Bytes of memory that each pushed program's table may take.
+        Bytes of memory that each program's table may take where the pages are.
+    ranges
+        First and last page of each extent, the last one excluded, shape (n, 2); the whole table without it.
+    builds
+        Rows of build sides that are known, by stage.
     """
     table = tables[plan.table]
     schema = plan.scanned(table.schema)
-    builds = {number: run(stage.build, tables, 0, drives) for number, stage in enumerate(plan.stages) if stage.build}
-    parts, outputs, wholes = [], [], None
-    extents = table.extents()
-    for mine in parts_of(extents, drives):
-        scan, operators = Scan(table, plan.columns, schema), started(plan, schema, 0, pushed_stages, builds, room)
-        part, rows = drive_part(scan, operators, extents, mine)
-        parts.append(part)
-        outputs += rows
-        wholes = operators
-    assert wholes is not None
-    behind = wholes[-1].schema if wholes else schema
-    host = []
-    if wholes and (whole := wholes[-1].whole()) is not None:
+    if builds is None:
+        builds = build_rows(plan, tables)
+    ranges = table.extents() if ranges is None else ranges
+    parts: list[Part] = []
+    outputs: list[pa.RecordBatch] = []
+    for drive in range(drives):
+        operators = started(plan, schema, 0, stages, builds, room)
+        mine = np.arange(drive, len(ranges), drives)
+        parts.append(_part(Scan(table, plan.columns, schema), operators, ranges, mine, outputs))
+    host: list[Operator] = []
+    behind = operators[-1].schema if operators else schema
+    if operators and (whole := operators[-1].whole()) is not None:
         host, behind = [whole], whole.schema
-    host += with_wholes(started(plan, behind, pushed_stages, len(plan.stages), builds))
-    rows = one_batch(host[-1].schema if host else behind, through_host(host, outputs))
-    return PlanRun(rows, parts, sum((each.work for each in host), Counter()), plan, pushed_stages, list(builds.values()))
+    for operator in started(plan, behind, stages, len(plan.stages), builds):
+        host += [operator] if (whole := operator.whole()) is None else [operator, whole]
+    rows = one_batch(host[-1].schema if host else behind, through(host, outputs))
+    return PlanRun(rows, parts, sum((each.work for each in host), Counter()), builds)
 
 
-def started(plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, PlanRun], room: int | None = None) -> list[Operator]:
+def build_rows(plan: Plan, tables: Mapping[str, Table]) -> dict[int, pa.RecordBatch]:
+    """Rows of the plans that stages need first, by stage."""
+    return {number: run(stage.build, tables, 0).rows for number, stage in enumerate(plan.stages) if stage.build}
+
+
+def started(
+    plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, pa.RecordBatch], room: int | None = None
+) -> list[Operator]:
     """Operators of some stages, the first for rows of a schema."""
     operators: list[Operator] = []
     for number in range(first, last):
-        build = builds[number].rows if number in builds else None
-        operators.append(plan.stages[number].start(schema, build, room))
+        operators.append(plan.stages[number].start(schema, builds.get(number), room))
         schema = (operators[-1].whole() or operators[-1]).schema
     return operators
 
 
-def with_wholes(operators: list[Operator]) -> list[Operator]:
-    """Operators, with those that make wholes of parts behind each that needs one."""
-    every: list[Operator] = []
-    for operator in operators:
-        every.append(operator)
-        if (whole := operator.whole()) is not None:
-            every.append(whole)
-    return every
-
-
-def drive_part(scan: Scan, operators: list[Operator], extents: Integers, mine: Integers) -> tuple[DriveRun, list[pa.RecordBatch]]:
-    """Run operators over some extents."""
-    part = DriveRun()
-    outputs: list[pa.RecordBatch] = []
+def _part(scan: Scan, operators: list[Operator], ranges: Integers, mine: Integers, outputs: list[pa.RecordBatch]) -> Part:
+    """Run operators over some extents, and append the rows that they hand on."""
+    part = Part()
     for number in mine.tolist():
-        begin, end = int(extents[number]), int(extents[number + 1])
-        batch = scan.read(begin, end)
-        part.rows += batch.num_rows
-        _note(part, [scan, *operators], begin, end - begin, pushed(operators, batch), outputs)
-    for rows in finished(operators):
-        _note(part, operators, 0, 0, rows, outputs)
+        begin, end = ranges[number].tolist()
+        rows = pushed(operators, scan.read(begin, end))
+        part.extents.append(number)
+        part.pages.append(end - begin)
+        part.work.append(Counter())
+        part.results.append(0)
+        part.add([scan, *operators], rows)
+        outputs += [] if rows is None else [rows]
+    if part.extents:
+        for rows in finished(operators):
+            part.add(operators, rows)
+            outputs.append(rows)
+        part.add(operators, None)
     part.memory = sum(each.memory for each in operators)
-    return part, outputs
-
-
-def _note(
-    part: DriveRun, operators: list[Operator], first: int, pages: int, rows: pa.RecordBatch | None, outputs: list[pa.RecordBatch]
-) -> None:
-    work: Counter[str] = Counter()
-    for operator in operators:
-        work += operator.work
-        operator.work.clear()
-    if rows is not None and rows.num_rows:
-        outputs.append(rows)
-    part.first_pages.append(first)
-    part.pages.append(pages)
-    part.work.append(work)
-    part.results.append(0 if rows is None else rows.nbytes)
-
-
-def through_host(operators: list[Operator], batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Rows behind operators on the host."""
-    rows = [each for batch in batches if (each := pushed(operators, batch)) is not None]
-    return rows + list(finished(operators))
+    return part

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +17,11 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Records, Relation
 
 #: Bytes of an extent: what a scan takes at a time.
-EXTENT = 4 * MIB
-#: Kinds of a scan's work beside pages and tuples: a value that is taken from a row, and one that is taken from a column.
-ROW_VALUE, COLUMN_VALUE = "row_value", "column_value"
+EXTENT = MIB
+#: Extents of a sample, and their pages at most.
+_SAMPLES, _SAMPLE_PAGES = 48, 4
+#: Kind of a scan's work: a tuple that is visited in pages that hold columns.
+READ_COLUMNS = "read_columns"
 
 
 @dataclass
@@ -55,10 +56,17 @@ class Table:
     def by_column(self) -> bool:
         return self.file.layout.keeps_columns_apart
 
-    def extents(self, size: int = EXTENT) -> Integers:
-        """The first page of each extent, and the number of pages, shape (extents + 1,)."""
-        step = max(1, size // self.file.page_size)
-        return np.append(np.arange(0, self.file.pages, step), self.file.pages)
+    def extents(self) -> Integers:
+        """First and last page of each extent, the last one excluded, shape (extents, 2)."""
+        step = max(1, EXTENT // self.file.page_size)
+        firsts = np.arange(0, self.file.pages, step)
+        return np.stack([firsts, np.minimum(firsts + step, self.file.pages)], axis=1)
+
+    def sample(self, share: int = 1) -> Integers:
+        """As many extents of a few pages all over the table as an estimate needs, or one in `share` of them."""
+        step = max(1, self.file.pages // _SAMPLES)
+        firsts = np.arange(0, self.file.pages, step)[::share]
+        return np.stack([firsts, np.minimum(firsts + min(step, _SAMPLE_PAGES), self.file.pages)], axis=1)
 
     def pages(self, begin: int, end: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
         """The bytes of some pages, shape (pages, page size)."""
@@ -76,9 +84,7 @@ class Scan(Operator):
         """The rows of pages `begin` to `end`, without the last."""
         values = self._table.file.layout.decode_values(self._table.pages(begin, end), self._columns)
         self.work[Work.PAGE] += end - begin
-        self.work[COLUMN_VALUE if self._table.by_column else ROW_VALUE] += values.num_rows * len(self._columns)
-        if not self._table.by_column:
-            self.work[Work.READ_TUPLE] += values.num_rows
+        self.work[READ_COLUMNS if self._table.by_column else Work.READ_TUPLE] += values.num_rows
         arrays = [restored(joined(column), kind.type) for column, kind in zip(values.columns, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -94,9 +100,3 @@ def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(kind):
         return values.cast(pa.int8()).cast(kind)
     return values.cast(kind, safe=not pa.types.is_floating(kind))
-
-
-def parts_of(extents: Integers, drives: int) -> Iterator[Integers]:
-    """Numbers of the extents of each drive, over which a table is striped."""
-    for drive in range(drives):
-        yield np.arange(drive, len(extents) - 1, drives)

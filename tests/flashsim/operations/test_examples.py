@@ -64,6 +64,8 @@ COMMANDS = (
     "pool worth",
     "pool crash",
     "pool restart",
+    "smart",
+    "smart run",
     "validate",
     "validate hdd",
     "validate joins",
@@ -113,11 +115,11 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
         re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
-        for group in ("", "device", "trace", "cache", "pool", "validate")
+        for group in ("", "device", "trace", "cache", "pool", "smart", "validate")
     ]
     groups = [
         f"{group} {name}".strip()
-        for group, names in zip(("", "device", "trace", "cache", "pool", "validate"), listed, strict=True)
+        for group, names in zip(("", "device", "trace", "cache", "pool", "smart", "validate"), listed, strict=True)
         for name in names
     ]
     assert sorted(groups) == sorted(COMMANDS[1:])

@@ -1,0 +1,130 @@
+"""``flashsim smart run`` and ``fs.smart``: a SQL query on drives that run programs, what runs where, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError
+from flashsim.device import presets
+from flashsim.operations import fields
+from flashsim.operations.face._tables import source
+from flashsim.operations.fields import Count, Field, Name
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Outcome, OutputFile, frame
+from flashsim.storage.relation import Records
+from flashsim.studies.presentation.tables import Table, same
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.smart import session
+from flashsim.studies.smart.placing import AUTO
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 20
+
+
+class SmartOutcome(Outcome):
+    """Rows of a query, and where its operators ran."""
+
+    def rows(self) -> pd.DataFrame:
+        """The rows of the result."""
+        return self.result.frame().to_pandas()
+
+    def explain(self) -> pd.DataFrame:
+        """A row an operator: where it runs, and what it does."""
+        return frame(self.result.explain())
+
+    def summary(self) -> pd.DataFrame:
+        """A row a placement: seconds by formula, and simulated of the one that was run."""
+        return frame(self.result.rows())
+
+    def printout(self) -> Iterator[Part]:
+        """EXPLAIN, the placements, and the first rows."""
+        columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
+        yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
+        if self.result.estimates.break_even is not None:
+            yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
+        table = self.result.frame()
+        yield from ("", table.slice(0, _SHOWN).to_pandas())
+        if table.num_rows > _SHOWN:
+            yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
+
+
+def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
+    table = outcome.result.frame()
+    pyarrow.csv.write_csv(table, target) if path.suffix == ".csv" else pq.write_table(table, target)
+
+
+SmartOutcome.FILES = (OutputFile("--out", "ROWS.parquet|.csv", "Write the rows.", _write_rows, (".parquet", ".csv")),)
+
+
+def _tables(value: Any, parameter: str) -> dict[str, Records]:
+    """Sources by name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
+    if isinstance(value, Mapping):
+        return {name: source(each, name) for name, each in value.items()}
+    tables: dict[str, Records] = {}
+    for each in fields.several(value, parameter):
+        name, equals, text = fields.text(each, parameter).partition("=")
+        if not (name and equals and text):
+            raise InvalidParameterError(parameter, repr(each), "it must read NAME=SOURCE, such as t=tpch:orders@0.1")
+        if name in tables:
+            raise InvalidParameterError(parameter, repr(each), f"{name} is the name of another table")
+        tables[name] = source(text, name)
+    return tables
+
+
+@operation
+def smart(
+    query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
+    *,
+    table: Annotated[
+        Any, Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _tables, several=True, python="Or tables by name.")
+    ],
+    device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
+    where: Annotated[
+        str,
+        Field("Where operators may run; auto takes what is fastest by formula.", "|".join(session.PLACES), fields.choice(*session.PLACES)),
+    ] = AUTO,
+    drives: Annotated[int, Count("Drives over which the scanned table is striped.")] = 1,
+    cores: Annotated[int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C")] = None,
+    cpu: fields.Cpu = "hexacore-2016",
+    page_size: fields.PageSize = "8KiB",
+    page_format: Annotated[
+        str, Name("How pages hold rows: one of {page_formats}; or a Python file.", "FORMAT", completes=("page_formats",))
+    ] = "pax",
+    then: Annotated[str | None, Name("A program behind the query's own, as NAME:parameter=value,... or FILE.py:...", "PROGRAM")] = None,
+) -> SmartOutcome:
+    r"""Run a SQL query on a drive that runs programs, and say what ran inside, what on the host, and how long it took.
+
+    Rows come from real pages. The language is a part of DuckDB's: SELECT of columns, expressions and aggregates FROM a table with [SEMI]
+    JOIN ... ON equality, WHERE (also IN (SELECT ...)), GROUP BY, HAVING, ORDER BY, LIMIT. Of several tables the largest is scanned inside.
+
+    Examples::
+
+        flashsim smart run "SELECT count(*) FROM t WHERE o_totalprice < 1000" \
+            --table t=tpch:orders@0.01 --device samsung-smart-400gb
+        flashsim smart run "SELECT o_orderpriority, avg(o_totalprice) FROM o GROUP BY 1" \
+            --table o=tpch:orders@0.01 --device samsung-smart-400gb --where drive --drives 4 --out rows.parquet
+        flashsim smart run "SELECT o_orderkey FROM o JOIN c ON o_custkey = c_custkey WHERE c_acctbal < 0" \
+            --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 --device samsung-smart-400gb --json query.json
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> numbers = {"a": list(range(1000)), "b": [value % 7 for value in range(1000)]}
+    >>> result = fs.smart("SELECT b, sum(a) AS s FROM t WHERE a < 100 GROUP BY b ORDER BY b LIMIT 2", table={"t": numbers},
+    ...                   device="samsung-smart-400gb", where="drive")
+    >>> result.rows().values.tolist()
+    [[0, 735], [1, 750]]
+    >>> result.explain()[["operator", "where"]].values.tolist()[:4]
+    [['scan', 'drive'], ['selection', 'drive'], ['projection', 'drive'], ['aggregation', 'drive']]
+    """
+    machine = session.machine_of(presets.load(device), cpu, drives, cores)
+    with activity("query") as progress:
+        return SmartOutcome(session.answer(query, table, machine, where, page_size, page_format, then, progress))

@@ -1,0 +1,160 @@
+"""Where operators run: every placement's time by formula, from a sample of the table's pages, and the one with the least.
+
+A placement is either the host, or the drive with so many stages behind the scan.  Work is extrapolated from two samples in proportion to
+pages, and bytes of groups by a power of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.core.units import SECONDS
+from flashsim.studies.smart.plan import Plan
+from flashsim.studies.smart.prices import drive_prices, inside_of, priced
+from flashsim.studies.smart.running import PlanRun, build_rows, run
+from flashsim.studies.smart.tables import EXTENT, Table
+from flashsim.studies.smart.timing import Machine
+from models.smart_scan import Rates, Work, break_even, drive_time, host_time
+
+HOST, DRIVE, AUTO = "host", "drive", "auto"
+
+
+class Placement(NamedTuple):
+    """Where a plan runs, and its time by formula, s; of a placement that cannot be, the reason.
+
+    Attributes
+    ----------
+    stages
+        Stages behind the scan inside the drive.
+    rows
+        Rows that the drive hands to the host; on the host, rows of the result.
+    """
+
+    where: str
+    stages: int
+    seconds: float
+    rows: float
+    problem: str = ""
+
+
+class Estimates(NamedTuple):
+    """All placements of a plan, and what their runs share."""
+
+    placements: list[Placement]
+    builds: Mapping[int, pa.RecordBatch]
+    break_even: float | None
+
+    def best(self, where: str) -> Placement:
+        """The fastest placement in a place, or in any (`AUTO`).
+
+        Raises
+        ------
+        InvalidParameterError
+            None is possible.
+        """
+        every = [each for each in self.placements if where in (AUTO, each.where)]
+        possible = [each for each in every if not each.problem]
+        if not possible:
+            raise InvalidParameterError("where", where, every[-1].problem)
+        return min(possible, key=lambda each: each.seconds)
+
+
+class _Sampled(NamedTuple):
+    """A plan's run over a sample."""
+
+    pages: int
+    run: PlanRun
+
+
+def estimates(plan: Plan, tables: Mapping[str, Table], machine: Machine) -> Estimates:
+    """Times of every placement by formula."""
+    table, builds = tables[plan.table], build_rows(plan, tables)
+    rates = rates_of(machine)
+    placements = []
+    for stages in range(plan.most_pushed + 1):
+        for where in (HOST, DRIVE):
+            if (where == HOST and stages < plan.most_pushed) or (where == DRIVE and machine.preset.inside is None):
+                continue
+            try:
+                work, rows = _extrapolated(plan, tables, machine, stages, where, builds)
+            except InvalidParameterError as problem:
+                placements.append(Placement(where, stages, math.inf, 0, str(problem)))
+                continue
+            time = host_time(rates, work) if where == HOST else drive_time(rates, work)
+            placements.append(Placement(where, stages, time / SECONDS, rows))
+    share = None if machine.preset.inside is None else break_even_of(plan, table, machine, placements)
+    return Estimates(placements, builds, share)
+
+
+def rates_of(machine: Machine) -> Rates:
+    """What a machine's drives and cores do, by their parameters."""
+    nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
+    if flash is None:
+        return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=machine.drives, start=nominal.seek + nominal.latency)
+    flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
+    flows += [flash.bus_rate] if flash.bus_rate else []
+    cores = inside.cores if inside else 1
+    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, machine.drives, nominal.latency)
+
+
+def _extrapolated(
+    plan: Plan, tables: Mapping[str, Table], machine: Machine, stages: int, where: str, builds: Mapping[int, pa.RecordBatch]
+) -> tuple[Work, float]:
+    """Work of a placement over the whole table, and the rows that it hands on."""
+    table, room = tables[plan.table], machine.room if where == DRIVE else None
+    pages, size = table.file.pages, table.file.pages * table.file.page_size
+    samples = [_sampled(plan, tables, stages, room, builds, table.sample(share)) for share in (2, 1)]
+    half, whole = samples
+
+    def line(values: tuple[float, float]) -> float:
+        growth = (values[1] - values[0]) / (whole.pages - half.pages) if whole.pages > half.pages else 0.0
+        return max(0.0, values[1] + growth * (pages - whole.pages))
+
+    def power(values: tuple[float, float]) -> float:
+        if not (plan.stages[:stages] and plan.stages[stages - 1].gathers) or min(values) <= 0 or whole.pages == half.pages:
+            return line(values)
+        exponent = math.log(values[1] / values[0]) / math.log(whole.pages / half.pages)
+        return values[1] * (pages / whole.pages) ** min(1.0, max(0.0, exponent))
+
+    prices = drive_prices(inside_of(machine.preset)) if where == DRIVE else machine.host
+    inner = line(_pair(samples, lambda each: sum(priced(work, prices) for part in each.parts for work in part.work)))
+    outer, results = (_pair(samples, value) for value in (lambda each: priced(each.host, machine.host), lambda each: each.results))
+    extents = max(1, -(-size // EXTENT))
+    handed = power(_pair(samples, lambda each: each.part_rows))
+    if where == HOST:
+        kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
+        return Work(size, extents, 0, inner + kernel + power(outer), 0), handed
+    sent = sum(build.nbytes for build in builds.values()) * machine.drives
+    return Work(size, extents, inner, power(outer), power(results) + sent), handed
+
+
+def _pair(samples: list[_Sampled], value: Callable[[PlanRun], float]) -> tuple[float, float]:
+    first, second = (float(value(each.run)) for each in samples)
+    return first, second
+
+
+def _sampled(
+    plan: Plan, tables: Mapping[str, Table], stages: int, room: int | None, builds: Mapping[int, pa.RecordBatch], ranges: Integers
+) -> _Sampled:
+    pages = int((ranges[:, 1] - ranges[:, 0]).sum())
+    return _Sampled(pages, run(plan, tables, stages, 1, room, ranges, builds))
+
+
+def break_even_of(plan: Plan, table: Table, machine: Machine, placements: list[Placement]) -> float | None:
+    """The share of rows at which a selection takes as long in both places; None for other plans, or if one place always wins."""
+    if [stage.program for stage in plan.stages] != ["selection", "projection"]:
+        return None
+    inside, host = inside_of(machine.preset), machine.host
+    visit = Work(table.file.pages * table.file.page_size, len(table.extents()), 0, 0, 0)
+    rows = table.records.rows
+    kind = "read_columns" if table.by_column else "read_tuple"
+    drive = drive_prices(inside)
+    visit = visit._replace(drive=rows * priced({kind: 1}, drive), host=rows * priced({kind: 1}, host))
+    widths = [each.size for each in table.records.attributes() if each.name in plan.columns]
+    return break_even(rates_of(machine), visit, priced({"emit": 1}, drive), priced({"emit": 1}, host), sum(widths), rows)

@@ -1,0 +1,160 @@
+"""A query from its text to its rows: planned, placed, run on real pages, and timed in both places that it can have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from algorithms.programs.base import PROGRAMS
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.units import SECONDS, format_duration
+from flashsim.device.presets import Preset
+from flashsim.execution import cpu as cpus
+from flashsim.storage.relation import Records
+from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
+from flashsim.studies.smart.plan import Plan, Stage
+from flashsim.studies.smart.prices import inside_of
+from flashsim.studies.smart.running import PlanRun, run
+from flashsim.studies.smart.sql import plan_of
+from flashsim.studies.smart.tables import Table
+from flashsim.studies.smart.timing import Machine, check_capacity, drive_seconds, host_seconds
+
+PLACES = (AUTO, HOST, DRIVE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows of a query, and the times of its placement: by formula and simulated."""
+
+    plan: Plan
+    table: Table
+    machine: Machine
+    estimates: Estimates
+    placement: Placement
+    run: PlanRun
+    seconds: float
+
+    def title(self) -> str:
+        """The outcome in a line."""
+        drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
+        where = "in the drive" if self.placement.where == DRIVE else "on the host"
+        took, pages = format_duration(round(self.seconds * SECONDS)), self.table.file.layout.page_title
+        return f"{self.run.rows.num_rows:,} rows in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a placement: seconds by formula, and of the one that was run simulated."""
+        rows = []
+        for each in sorted(self.estimates.placements, key=lambda one: (one.where != HOST, one.stages)):
+            inside = [stage.program for stage in self.plan.stages[: each.stages]] if each.where == DRIVE else []
+            label = " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"
+            chosen = each == self.placement
+            seconds = None if each.problem else each.seconds
+            rows.append(
+                {"where": each.where, "inside": label, "estimate_s": seconds, "rows_to_host": None if each.problem else round(each.rows)}
+                | {"chosen": chosen, "simulated_s": self.seconds if chosen else None, "problem": each.problem}
+            )
+        return rows
+
+    def explain(self) -> list[dict[str, Any]]:
+        """A row an operator: where it runs, and what it does."""
+        inside = self.placement.stages if self.placement.where == DRIVE else -1
+        scan = f"{self.plan.table}: {', '.join(self.plan.columns)}"
+        rows = [{"operator": "scan", "where": DRIVE if inside >= 0 else HOST, "detail": scan}]
+        for number, stage in enumerate(self.plan.stages):
+            where = DRIVE if number < inside else HOST
+            rows.append({"operator": stage.program, "where": where, "detail": stage.text})
+            if stage.build:
+                rows.append(
+                    {"operator": "build side", "where": HOST, "detail": f"{stage.build.table}: {self.run.builds[number].num_rows:,} rows"}
+                )
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer JSON-ready, without its rows."""
+        return {
+            "where": self.placement.where,
+            "seconds": self.seconds,
+            "result_rows": self.run.rows.num_rows,
+            "result_bytes": self.run.results,
+            "program_memory": max((part.memory for part in self.run.parts), default=0),
+            "break_even": self.estimates.break_even,
+            "explain": self.explain(),
+            "placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()],
+        }
+
+    def frame(self) -> pa.Table:
+        """The rows of the result; sums of integers as such where they are small enough."""
+        return pa.table({name: _narrow(column) for name, column in zip(self.run.rows.schema.names, self.run.rows.columns, strict=True)})
+
+
+def _narrow(column: pa.Array) -> pa.Array:
+    if not (pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision > 30):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) -> Machine:
+    """A host with some drives, whose programs may have another number of cores than the preset's."""
+    if cores is not None:
+        preset = replace(preset, inside=replace(inside_of(preset), cores=cores))
+    return Machine(preset, None if cpu is None else cpus.load(cpu), drives)
+
+
+def answer(
+    query: str,
+    sources: Mapping[str, Records],
+    machine: Machine,
+    where: str = AUTO,
+    page_size: int = 8192,
+    page_format: str = "pax",
+    then: str | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Plan, place, run and time a query.
+
+    Parameters
+    ----------
+    sources
+        Rows of the tables, by the names that the query uses.
+    then
+        A program behind the query's own stages, as ``NAME:parameter=value,...`` or ``FILE.py:...``.
+
+    Raises
+    ------
+    FlashsimError
+        The query is outside the language, or the placement is not possible.
+    """
+    if where == DRIVE:
+        inside_of(machine.preset)
+    tables = {name: Table.of(name, records, page_size, page_format) for name, records in sources.items()}
+    rows = {name: table.records.rows for name, table in tables.items()}
+    plan = plan_of(query, {name: table.schema for name, table in tables.items()}, rows)
+    if then:
+        plan.stages.append(stage_of(then))
+    table = tables[plan.table]
+    check_capacity(machine, table.file.pages * page_size)
+    known = estimates(plan, tables, machine)
+    placement = known.best(where)
+    if progress:
+        progress(0, 1, placement.where)
+    inside = placement.where == DRIVE
+    result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
+    seconds = (drive_seconds if inside else host_seconds)(machine, result, page_size)
+    return Answer(plan, table, machine, known, placement, result, seconds)
+
+
+def stage_of(text: str) -> Stage:
+    """A program with parameters, as ``partitioning:by=a,parts=8``."""
+    name, _, rest = text.partition(":")
+    parameters = dict(part.split("=", 1) for part in rest.split(",") if "=" in part)
+    if rest and len(parameters) != len(rest.split(",")):
+        raise InvalidParameterError("then", text, "it must read NAME:parameter=value,...")
+    PROGRAMS.load(name)
+    return Stage(name, parameters, rest)

@@ -1,0 +1,125 @@
+"""Simulated times of a plan's run: pages to the host over the link, or programs in sessions inside the drives."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.request import READ, SECTOR, Integers, make_requests
+from flashsim.core.units import SECONDS
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.device.smart import client
+from flashsim.device.smart.protocol import Status
+from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.steps import Steps, Task
+from flashsim.execution.cpu import CpuModel, kernel_times
+from flashsim.execution.requests import HOST
+from flashsim.studies.smart.prices import drive_prices, host_prices, inside_of, priced
+from flashsim.studies.smart.running import Part, PlanRun
+from flashsim.studies.smart.tables import EXTENT
+
+#: Extents that a host reads at once.
+OUTSTANDING = 8
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A host and its drives, all of one preset."""
+
+    preset: Preset
+    cpu: CpuModel | None
+    drives: int = 1
+
+    @property
+    def host_cores(self) -> int:
+        return self.cpu.cores[HOST] if self.cpu else 1
+
+    @property
+    def host(self) -> Mapping[str, float]:
+        """Prices of the host."""
+        return host_prices(self.cpu)
+
+    @property
+    def room(self) -> int:
+        """Bytes of a drive's memory for programs' tables: what extents and results leave."""
+        return max(0, inside_of(self.preset).memory - 2 * OUTSTANDING * EXTENT)
+
+
+def _lengths(part: Part, page_size: int) -> Integers:
+    return np.array(part.pages, np.int64) * page_size
+
+
+def check_capacity(machine: Machine, size: int) -> None:
+    """Refuse a table that its drives do not hold."""
+    if size > machine.preset.capacity * machine.drives:
+        raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the table takes {size} B")
+
+
+def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
+    """Time of a run whose pages the host reads: each extent's work begins when it has come and a core is free."""
+    ready, work = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for part in run.parts:
+        if not part.extents:
+            continue
+        device, lengths = Device(machine.preset), _lengths(part, page_size)
+        offsets = np.arange(len(lengths)) * EXTENT
+        device.load(0, int(offsets[-1] + lengths[-1]))
+        requests = make_requests(READ, offsets, lengths)
+        requests["dependency"] = np.maximum(np.arange(len(requests)) - OUTSTANDING, -1)
+        ready.append(device.serve(requests, settle=False)["completed"])
+        work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, lengths))
+    end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores)
+    return (end + priced(run.host, machine.host)) / SECONDS
+
+
+def _times(part: Part, prices: Mapping[str, float]) -> Integers:
+    return np.array([round(priced(each, prices)) for each in part.work], np.int64)
+
+
+def on_cores(ready: Integers, work: Integers, cores: int) -> int:
+    """When the last of some pieces of work ends, each of which begins once it is ready and a core is free, in order of readiness."""
+    free = [0] * cores
+    for row in np.argsort(ready, kind="stable").tolist():
+        heapq.heapreplace(free, max(free[0], int(ready[row])) + int(work[row]))
+    return max(free)
+
+
+def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive] = ()) -> float:
+    """Time of a run whose first part is a program in each drive; the host takes results as fast as it works on them.
+
+    Parameters
+    ----------
+    drives
+        Drives to run on; fresh ones without it.
+    """
+    prices, tasks, devices = drive_prices(inside_of(machine.preset)), [], list(drives)
+    for part in run.parts:
+        if part.extents:
+            tasks.append(task_of(machine, run, part, prices, page_size))
+    devices = devices or [SmartDrive.of(machine.preset) for _ in tasks]
+    for device, task in zip(devices, tasks, strict=True):
+        device.model.load(0, int(task.steps.offsets[-1] + task.steps.lengths[-1]))
+    host = priced(run.host, machine.host)
+    rate = max(1, int(run.results * SECONDS / host)) if run.results and host else 0
+    shares = client.run(devices, tasks, client.Polling(rate=rate))
+    for share in shares:
+        if share.status is Status.NO_MEMORY:
+            bound = f"the program needs {max(task.memory for task in tasks)} B beside its extents"
+            raise InvalidParameterError("memory", f"{inside_of(machine.preset).memory} B in {machine.preset.name}", bound)
+        if share.status is not Status.DONE:
+            raise InvalidParameterError("program", share.status.name.lower().replace("_", " "), "it must end")
+    return max((share.end for share in shares), default=0) / SECONDS
+
+
+def task_of(machine: Machine, run: PlanRun, part: Part, prices: Mapping[str, float], page_size: int) -> Task:
+    """A part as the drive sees it."""
+    lengths = _lengths(part, page_size)
+    steps = Steps(np.arange(len(lengths)) * EXTENT, lengths, _times(part, prices), np.array(part.results, np.int64))
+    sent = SECTOR + sum(build.nbytes for build in run.builds.values())
+    room = OUTSTANDING * max(EXTENT, *part.results)
+    return Task(steps, part.memory, inside_of(machine.preset).cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)

@@ -1,0 +1,152 @@
+"""Placements of queries: formula beside simulation, the choice between them, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import flashsim as fs
+from flashsim.core.errors import FlashsimError
+from flashsim.device import presets
+from flashsim.execution import cpu
+from flashsim.storage.source.base import TableRecords
+from flashsim.studies.smart.placing import DRIVE, Placement, estimates
+from flashsim.studies.smart.plan import Plan
+from flashsim.studies.smart.running import run
+from flashsim.studies.smart.sql import plan_of
+from flashsim.studies.smart.tables import Table
+from flashsim.studies.smart.timing import Machine, drive_seconds, host_seconds
+
+SMART = "samsung-smart-400gb"
+
+
+@cache
+def table(page_format: str, rows: int = 60_000) -> Table:
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 1000, rows), "b": rng.normal(size=rows), "g": rng.integers(0, 5000, rows), "pad": ["x" * 100] * rows}
+    return Table.of("t", TableRecords("t", pa.table(columns)), 8192, page_format)
+
+
+def machine(drives: int = 1, **inside: int) -> Machine:
+    preset = presets.load(SMART)
+    assert preset.inside
+    return Machine(replace(preset, inside=replace(preset.inside, **inside)), cpu.load("hexacore-2016"), drives)
+
+
+def simulated(plan: Plan, tables: dict[str, Table], used: Machine, placement: Placement) -> float:
+    inside = placement.where == DRIVE
+    result = run(plan, tables, placement.stages, used.drives, used.room if inside else None)
+    return (drive_seconds if inside else host_seconds)(used, result, 8192)
+
+
+def drawn(rng: random.Random) -> str:
+    where = f"WHERE a < {rng.choice([1, 10, 100, 300, 600, 1000])}"
+    outputs = ["a", "a, b", "a, pad", "avg(b)", "count(*), max(a)", "g % 1, b"]
+    form = rng.random()
+    if form < 0.6:
+        return f"SELECT {rng.choice(outputs[:5])} FROM t {where}"
+    if form < 0.85:
+        return f"SELECT {rng.choice(['a', 'g'])}, sum(b) FROM t {where} GROUP BY 1"
+    return f"SELECT a, b FROM t {where} ORDER BY b LIMIT {rng.randrange(1, 100)}"
+
+
+def test_the_choice_is_the_faster_placement() -> None:
+    rng, right, worst, drawn_queries = random.Random(1), 0, 1.0, 30
+    for _ in range(drawn_queries):
+        tables = {"t": table(rng.choice(["pax", "sqlite"]))}
+        used = machine(rng.choice([1, 1, 2]), cores=rng.choice([1, 2, 4, 8]))
+        plan = plan_of(drawn(rng), {"t": tables["t"].schema})
+        known = estimates(plan, tables, used)
+        times = {where: simulated(plan, tables, used, known.best(where)) for where in ("host", "drive")}
+        choice = known.best("auto").where
+        right += times[choice] == min(times.values())
+        worst = max(worst, times[choice] / min(times.values()))
+    assert right >= 0.95 * drawn_queries and worst <= 1.1
+
+
+@pytest.mark.parametrize("page_format", ["pax", "sqlite"])
+def test_formula_and_simulation_agree(page_format: str) -> None:
+    tables = {"t": table(page_format)}
+    for query in (
+        "SELECT a FROM t WHERE a < 1",
+        "SELECT avg(b) FROM t",
+        "SELECT a, pad FROM t WHERE a < 500",
+        "SELECT g, count(*) FROM t GROUP BY g",
+    ):
+        plan = plan_of(query, {"t": tables["t"].schema})
+        for each in estimates(plan, tables, machine()).placements:
+            assert each.seconds == pytest.approx(simulated(plan, tables, machine(), each), rel=0.15), (query, each)
+
+
+def test_break_even_by_formula_is_where_simulated_times_cross() -> None:
+    """Ten per cent of rows on one side host and drive take turns at being faster."""
+    tables = {"t": table("pax")}
+    share = estimates(plan_of("SELECT a FROM t WHERE a < 1", {"t": tables["t"].schema}), tables, machine()).break_even
+    assert share is not None and 0.05 < share < 0.9
+    faster = []
+    for selected in (share - 0.1, share + 0.1):
+        plan = plan_of(f"SELECT a FROM t WHERE a < {round(1000 * selected)}", {"t": tables["t"].schema})
+        known = estimates(plan, tables, machine())
+        times = {where: simulated(plan, tables, machine(), known.best(where)) for where in ("host", "drive")}
+        faster.append(min(times, key=lambda where: times[where]))
+    assert faster == ["drive", "host"]
+
+
+def test_drives_and_cores_share_the_work() -> None:
+    tables = {"t": table("pax")}
+    plan = plan_of("SELECT avg(b) FROM t", {"t": tables["t"].schema})
+    times = [simulated(plan, tables, used, Placement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
+    assert times[0] / times[1] == pytest.approx(4, rel=0.15) and times[0] > 2 * times[2]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "message"),
+    [
+        ("SELECT missing FROM t", {}, "column: 'missing' is unknown"),
+        ("SELECT a FROM other", {}, "table: 'other' is unknown"),
+        ("SELEC a FROM t", {}, "supported: SELECT of columns"),
+        ("SELECT a, rank() OVER () FROM t", {}, "is not supported; supported: SELECT"),
+        ("SELECT a FROM t UNION SELECT a FROM t", {}, "one SELECT is needed"),
+        ("SELECT a FROM t WHERE a LIKE 'x'", {}, "query: "),
+        ("SELECT a, sum(b) FROM t", {}, "column a stands neither in GROUP BY nor in an aggregate"),
+        ("SELECT sum(w) FROM t", {}, "sum of large_string, but it takes numbers"),
+        ("SELECT a FROM t", {"device": "ocz-core-60gb", "where": "drive"}, r"ocz-core-60gb has no \[inside\]"),
+        ("SELECT a FROM t", {"then": "partitioning:by=a,parts=0"}, "parts: 0, but it must be from 1"),
+        ("SELECT a FROM t", {"then": "partitioning:by"}, "then: partitioning:by"),
+        ("SELECT a FROM t", {"then": "sorting"}, "query program: 'sorting' is unknown"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(query: str, more: dict[str, str], message: str) -> None:
+    with pytest.raises(FlashsimError, match=message) as refused:
+        fs.smart(query, table={"t": {"a": [1, 2], "b": [0.5, None], "w": ["x", "y"]}}, **{"device": SMART} | more)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_program_too_large_for_the_drive_runs_on_the_host() -> None:
+    rows = 40_000
+    tables = {"t": {"a": list(range(rows))}, "u": {"a": list(range(rows - 1)), "pad": ["y" * 50] * (rows - 1)}}
+    query = "SELECT t.a, pad FROM t JOIN u ON t.a = u.a"
+    small = presets.load(SMART)
+    assert small.inside
+    used = Machine(replace(small, inside=replace(small.inside, memory=18 << 20)), None)
+    sources = {name: Table.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in tables.items()}
+    plan = plan_of(query, {name: each.schema for name, each in sources.items()}, {"t": rows, "u": rows - 1})
+    placements = estimates(plan, sources, used).placements
+    assert [each.stages for each in placements if each.where == DRIVE and not each.problem] == [0]
+    assert {each.problem for each in placements if each.problem} != set() and all(
+        "memory:" in each.problem for each in placements if each.problem
+    )
+
+
+def test_a_program_of_ones_own_follows_the_query(tmp_path: object) -> None:
+    result = fs.smart(
+        "SELECT a FROM t", table={"t": {"a": list(range(100))}}, device=SMART, then="partitioning:by=a,parts=4", where="drive"
+    )
+    rows = result.rows()
+    assert sorted(rows.a) == list(range(100)) and set(rows.partition) == {0, 1, 2, 3}
+    assert result.explain().iloc[-1].to_dict() == {"operator": "partitioning", "where": "drive", "detail": "by=a,parts=4"}
