@@ -4,6 +4,7 @@ On the host, pages pass the link and the host's cores work on them; inside, exte
 results pass the link.  Both are pipelines, so the slowest part is the time, and the first extent's way through comes before.
 """
 
+import math
 from typing import NamedTuple
 
 from flashsim.core.units import SECONDS
@@ -20,8 +21,8 @@ class Rates(NamedTuple):
         Cores of one drive, and of the host.
     drives
         How many drives share the work.
-    start
-        Time before the first byte, ns.
+    start, pause
+        Time before the first byte, and between two questions of the host for results, ns.
     """
 
     link: float
@@ -30,16 +31,21 @@ class Rates(NamedTuple):
     host_cores: int = 1
     drives: int = 1
     start: float = 0.0
+    pause: float = 0.0
 
 
 class Work(NamedTuple):
-    """Work of a query, over all drives: bytes of pages, extents, time of a drive's core and a host's core (ns), bytes of results."""
+    """Work of a query, over all drives: bytes of pages, extents, time of a drive's core and a host's core (ns), bytes of results.
+
+    `last` is the time of one core of each drive after its last extent, ns.
+    """
 
     size: float
     extents: int
     drive: float
     host: float
     results: float
+    last: float = 0.0
 
 
 def host_time(rates: Rates, work: Work) -> float:
@@ -47,11 +53,11 @@ def host_time(rates: Rates, work: Work) -> float:
 
     Examples
     --------
-    >>> round(host_time(Rates(link=550e6), Work(95e9, 1, 0, 0, 0)) / SECONDS, 1)
+    >>> round(host_time(Rates(link=550e6), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     172.7
     """
-    parts = (work.size * SECONDS / rates.link / rates.drives, work.host / rates.host_cores)
-    return rates.start + _piped(parts, work.extents, rates.drives)
+    pages = work.size * SECONDS / rates.link / rates.drives
+    return rates.start + _piped(work.extents, rates.drives, (pages,), (work.host, rates.host_cores * rates.drives))
 
 
 def drive_time(rates: Rates, work: Work) -> float:
@@ -62,15 +68,18 @@ def drive_time(rates: Rates, work: Work) -> float:
     >>> round(drive_time(Rates(link=550e6, bus=1560e6, cores=2), Work(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
     85.0
     """
-    inside = (work.size * SECONDS / rates.bus / rates.drives, work.drive / rates.cores / rates.drives)
-    outside = (work.results * SECONDS / rates.link / rates.drives, work.host / rates.host_cores)
-    return 2 * rates.start + _piped((*inside, *outside), work.extents, rates.drives)
+    bus, link = (size * SECONDS / rate / rates.drives for size, rate in ((work.size, rates.bus), (work.results, rates.link)))
+    cores = (work.drive, rates.cores * rates.drives)
+    return 2 * rates.start + rates.pause / 2 + work.last + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
 
 
-def _piped(parts: tuple[float, ...], extents: int, drives: int) -> float:
-    """The slowest part, and one extent's way through the others."""
-    each = max(1, extents // drives)
-    return max(parts) + (sum(parts) - max(parts)) / each
+def _piped(extents: int, drives: int, before: tuple[float, ...], work: tuple[float, int], after: tuple[float, ...] = ()) -> float:
+    """The slowest part, and the way of one extent through what is before it, or of as many as there are cores through what follows."""
+    each, (time, cores) = max(1, math.ceil(extents / drives)), work
+    one, rounds = time / max(1, extents), math.ceil(max(1, extents) / cores)
+    parts = [(flow, flow / each) for flow in before] + [(one * rounds, one)] + [(flow, flow / rounds) for flow in after]
+    slowest, own = max(parts)
+    return slowest + sum(single for _, single in parts) - own
 
 
 def break_even(rates: Rates, scan: Work, match: float, host_match: float, result: float, rows: int) -> float | None:

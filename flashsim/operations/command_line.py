@@ -102,7 +102,8 @@ _GROUPS = {
 
         Examples::
 
-            flashsim smart run "SELECT count(*) FROM t WHERE o_totalprice < 1000" --table t=do2009:orders@0.1 --device samsung-smart-400gb
+            flashsim smart run "SELECT avg(o_totalprice) FROM o" \
+                --table o=tpch:orders@0.01 --device samsung-smart-400gb
         """,
     "validate": """
         Simulated devices held against measured ones.

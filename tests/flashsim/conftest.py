@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +29,6 @@ def flashsim(here: Path) -> Run:
     """Run a command line, given as text, in an empty folder."""
 
     def run(line: str) -> Result:
-        return CliRunner().invoke(app, line.split(), prog_name="flashsim")
+        return CliRunner().invoke(app, shlex.split(line) if '"' in line else line.split(), prog_name="flashsim")
 
     return run

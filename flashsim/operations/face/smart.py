@@ -89,7 +89,11 @@ def smart(
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
     where: Annotated[
         str,
-        Field("Where operators may run; auto takes what is fastest by formula.", "|".join(session.PLACES), fields.choice(*session.PLACES)),
+        Field(
+            "Where operators run: auto, where it is fastest by formula; or drive, as many as can.",
+            "|".join(session.PLACES),
+            fields.choice(*session.PLACES),
+        ),
     ] = AUTO,
     drives: Annotated[int, Count("Drives over which the scanned table is striped.")] = 1,
     cores: Annotated[int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C")] = None,
@@ -107,12 +111,16 @@ def smart(
 
     Examples::
 
-        flashsim smart run "SELECT count(*) FROM t WHERE o_totalprice < 1000" \
-            --table t=tpch:orders@0.01 --device samsung-smart-400gb
-        flashsim smart run "SELECT o_orderpriority, avg(o_totalprice) FROM o GROUP BY 1" \
-            --table o=tpch:orders@0.01 --device samsung-smart-400gb --where drive --drives 4 --out rows.parquet
-        flashsim smart run "SELECT o_orderkey FROM o JOIN c ON o_custkey = c_custkey WHERE c_acctbal < 0" \
-            --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 --device samsung-smart-400gb --json query.json
+        flashsim smart run "SELECT count(*) FROM o WHERE o_custkey < 99" \
+            --table o=tpch:orders@0.01 --device samsung-smart-400gb
+        flashsim smart run \
+            "SELECT o_orderpriority, avg(o_totalprice) FROM o GROUP BY 1" \
+            --table o=tpch:orders@0.01 --device samsung-smart-400gb \
+            --where drive --drives 4 --out rows.parquet
+        flashsim smart run \
+            "SELECT o_orderkey FROM o JOIN c ON o_custkey = c_custkey" \
+            --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 \
+            --device samsung-smart-400gb --json query.json
 
     Examples
     --------

@@ -15,6 +15,7 @@ import pyarrow as pa
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS
+from flashsim.device.smart.client import Polling
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_rows, run
@@ -51,7 +52,7 @@ class Estimates(NamedTuple):
     break_even: float | None
 
     def best(self, where: str) -> Placement:
-        """The fastest placement in a place, or in any (`AUTO`).
+        """The fastest placement of all (`AUTO`), the host's, or the one with most stages inside the drive.
 
         Raises
         ------
@@ -62,7 +63,7 @@ class Estimates(NamedTuple):
         possible = [each for each in every if not each.problem]
         if not possible:
             raise InvalidParameterError("where", where, every[-1].problem)
-        return min(possible, key=lambda each: each.seconds)
+        return max(possible, key=lambda each: each.stages) if where == DRIVE else min(possible, key=lambda each: each.seconds)
 
 
 class _Sampled(NamedTuple):
@@ -100,7 +101,7 @@ def rates_of(machine: Machine) -> Rates:
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
     flows += [flash.bus_rate] if flash.bus_rate else []
     cores = inside.cores if inside else 1
-    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, machine.drives, nominal.latency)
+    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, machine.drives, nominal.latency, Polling().pause)
 
 
 def _extrapolated(
@@ -111,16 +112,18 @@ def _extrapolated(
     pages, size = table.file.pages, table.file.pages * table.file.page_size
     samples = [_sampled(plan, tables, stages, room, builds, table.sample(share)) for share in (2, 1)]
     half, whole = samples
+    gathers = stages > 0 and plan.stages[stages - 1].gathers
 
     def line(values: tuple[float, float]) -> float:
         growth = (values[1] - values[0]) / (whole.pages - half.pages) if whole.pages > half.pages else 0.0
         return max(0.0, values[1] + growth * (pages - whole.pages))
 
     def power(values: tuple[float, float]) -> float:
-        if not (plan.stages[:stages] and plan.stages[stages - 1].gathers) or min(values) <= 0 or whole.pages == half.pages:
+        if not gathers or min(values) <= 0 or whole.pages == half.pages:
             return line(values)
         exponent = math.log(values[1] / values[0]) / math.log(whole.pages / half.pages)
-        return values[1] * (pages / whole.pages) ** min(1.0, max(0.0, exponent))
+        each = values[1] * (pages / machine.drives / whole.pages) ** min(1.0, max(0.0, exponent))
+        return min(machine.drives * each, line(values))
 
     prices = drive_prices(inside_of(machine.preset)) if where == DRIVE else machine.host
     inner = line(_pair(samples, lambda each: sum(priced(work, prices) for part in each.parts for work in part.work)))
@@ -131,7 +134,8 @@ def _extrapolated(
         kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
         return Work(size, extents, 0, inner + kernel + power(outer), 0), handed
     sent = sum(build.nbytes for build in builds.values()) * machine.drives
-    return Work(size, extents, inner, power(outer), power(results) + sent), handed
+    last = handed / machine.drives * priced({"emit": 1}, prices) if gathers else 0.0
+    return Work(size, extents, max(0.0, inner - machine.drives * last), power(outer), power(results) + sent, last), handed
 
 
 def _pair(samples: list[_Sampled], value: Callable[[PlanRun], float]) -> tuple[float, float]:

@@ -208,7 +208,7 @@ class _Binder:
         group = select.args.get("group")
         orders = select.args["order"].expressions if select.args.get("order") else []
         having = select.args.get("having")
-        names = _unique([each.alias_or_name or each.sql(dialect="duckdb") for each in items])
+        names = _unique([each.alias or (each.name if isinstance(each, exp.Column) else each.sql(dialect="duckdb")) for each in items])
         nodes = [each.this if isinstance(each, exp.Alias) else each for each in items]
         order_nodes = [_ordered_by(each.this, nodes, names) for each in orders]
         every = [*nodes, *order_nodes, *([having.this] if having else [])]

@@ -51,6 +51,10 @@ LINES = {
     "pool worth": ("pool worth zipf:pages=4000,write-share=0.3,each=10 --budget 81 --prices graefe-2007", False),
     "pool restart": ("pool restart tpc-c:warehouses=1 --memory 20MB --ssd 64MB --time 10s --checkpoint 2s", False),
     "pool crash": ("pool crash --restart mmr --seed 4 --event 200", False),
+    "smart run": (
+        'smart run "SELECT n_regionkey, count(*) FROM n GROUP BY 1" --table n=tpch:nation@0.01 --device samsung-smart-400gb --where drive',
+        False,
+    ),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
@@ -114,7 +118,7 @@ def files(here: Path) -> Path:
 
 
 def test_every_command_has_a_snapshot() -> None:
-    groups = ("", "device", "trace", "cache", "pool", "validate")
+    groups = ("", "device", "trace", "cache", "pool", "smart", "validate")
     assert set(COMMANDS) - set(groups) <= set(LINES) and {path.stem for path in SNAPSHOTS.iterdir()} == set(LINES)
 
 

@@ -26,7 +26,7 @@ SMART = "samsung-smart-400gb"
 
 
 @cache
-def table(page_format: str, rows: int = 60_000) -> Table:
+def table(page_format: str, rows: int = 150_000) -> Table:
     rng = np.random.default_rng(0)
     columns = {"a": rng.integers(0, 1000, rows), "b": rng.normal(size=rows), "g": rng.integers(0, 5000, rows), "pad": ["x" * 100] * rows}
     return Table.of("t", TableRecords("t", pa.table(columns)), 8192, page_format)
@@ -55,18 +55,29 @@ def drawn(rng: random.Random) -> str:
     return f"SELECT a, b FROM t {where} ORDER BY b LIMIT {rng.randrange(1, 100)}"
 
 
-def test_the_choice_is_the_faster_placement() -> None:
-    rng, right, worst, drawn_queries = random.Random(1), 0, 1.0, 30
-    for _ in range(drawn_queries):
+def judge(seed: int, queries: int) -> None:
+    """The optimiser takes the fastest of all placements, to a hundredth, for 95 % of drawn queries, and never one that is 10 % slower."""
+    rng, right = random.Random(seed), 0
+    for _ in range(queries):
         tables = {"t": table(rng.choice(["pax", "sqlite"]))}
         used = machine(rng.choice([1, 1, 2]), cores=rng.choice([1, 2, 4, 8]))
         plan = plan_of(drawn(rng), {"t": tables["t"].schema})
         known = estimates(plan, tables, used)
-        times = {where: simulated(plan, tables, used, known.best(where)) for where in ("host", "drive")}
-        choice = known.best("auto").where
-        right += times[choice] == min(times.values())
-        worst = max(worst, times[choice] / min(times.values()))
-    assert right >= 0.95 * drawn_queries and worst <= 1.1
+        times = {each: simulated(plan, tables, used, each) for each in known.placements}
+        choice, best = times[known.best("auto")], min(times.values())
+        right += choice <= 1.01 * best
+        assert choice <= 1.1 * best, (plan, times)
+    assert right >= 0.95 * queries
+
+
+def test_the_choice_is_the_fastest_placement() -> None:
+    judge(0, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_choice_is_the_fastest_placement_of_300_queries() -> None:
+    judge(1, 300)
 
 
 @pytest.mark.parametrize("page_format", ["pax", "sqlite"])
@@ -101,7 +112,7 @@ def test_drives_and_cores_share_the_work() -> None:
     tables = {"t": table("pax")}
     plan = plan_of("SELECT avg(b) FROM t", {"t": tables["t"].schema})
     times = [simulated(plan, tables, used, Placement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
-    assert times[0] / times[1] == pytest.approx(4, rel=0.15) and times[0] > 2 * times[2]
+    assert times[0] / times[1] == pytest.approx(4, rel=0.25) and times[0] > 2 * times[2]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +154,7 @@ def test_a_program_too_large_for_the_drive_runs_on_the_host() -> None:
     )
 
 
-def test_a_program_of_ones_own_follows_the_query(tmp_path: object) -> None:
+def test_a_program_of_ones_own_follows_the_query() -> None:
     result = fs.smart(
         "SELECT a FROM t", table={"t": {"a": list(range(100))}}, device=SMART, then="partitioning:by=a,parts=4", where="drive"
     )
