@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from algorithms.expressions.expression import aligned
-from algorithms.expressions.floats import canonical
+from algorithms.programs._keys import comparable
 from algorithms.programs.base import ROOM, Operator
 from flashsim.execution.requests import Work
 from flashsim.storage.columns import array_of
@@ -44,11 +43,6 @@ class HashJoin(Operator):
         left, right = np.repeat(rows, counts), ranges(self._firsts[codes[rows]], counts)
         columns = [*batch.take(pa.array(left)).columns, *self._build.take(pa.array(right)).columns]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
-    """Values in the type in which they are compared with those of another, equal ones with equal bits."""
-    return canonical(aligned(values, pa.array([], other))[0])
 
 
 def start(schema: pa.Schema, *, build: pa.RecordBatch, probe: str, key: str, room: int = ROOM) -> Operator:

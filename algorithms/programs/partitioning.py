@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from algorithms.programs._hashing import hashes
+from algorithms.programs._keys import hashes
 from algorithms.programs.base import ROOM, Operator, one_batch
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.requests import Work

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from algorithms.programs._hashing import Hashes, hashes
+from algorithms.programs._keys import Hashes, comparable, hashes
 from algorithms.programs.base import ROOM, Operator
-from algorithms.programs.hash_join import comparable
 from flashsim.execution.requests import Work
 from flashsim.storage.columns import array_of
 

@@ -10,15 +10,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
-from flashsim.studies.smart.running import PlanRun, build_rows, run
+from flashsim.studies.smart.running import PlanRun, build_runs, run
 from flashsim.studies.smart.tables import EXTENT, Table
 from flashsim.studies.smart.timing import Machine
 from models.smart_scan import Rates, Work, break_even, drive_time, host_time
@@ -48,7 +46,7 @@ class Estimates(NamedTuple):
     """All placements of a plan, and what their runs share."""
 
     placements: list[Placement]
-    builds: Mapping[int, pa.RecordBatch]
+    builds: Mapping[int, PlanRun]
     break_even: float | None
 
     def best(self, where: str) -> Placement:
@@ -75,7 +73,7 @@ class _Sampled(NamedTuple):
 
 def estimates(plan: Plan, tables: Mapping[str, Table], machine: Machine) -> Estimates:
     """Times of every placement by formula."""
-    table, builds = tables[plan.table], build_rows(plan, tables)
+    table, builds = tables[plan.table], build_runs(plan, tables)
     rates = rates_of(machine)
     placements = []
     for stages in range(plan.most_pushed + 1):
@@ -105,7 +103,7 @@ def rates_of(machine: Machine) -> Rates:
 
 
 def _extrapolated(
-    plan: Plan, tables: Mapping[str, Table], machine: Machine, stages: int, where: str, builds: Mapping[int, pa.RecordBatch]
+    plan: Plan, tables: Mapping[str, Table], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
 ) -> tuple[Work, float]:
     """Work of a placement over the whole table, and the rows that it hands on."""
     table, room = tables[plan.table], machine.room if where == DRIVE else None
@@ -133,7 +131,7 @@ def _extrapolated(
     if where == HOST:
         kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
         return Work(size, extents, 0, inner + kernel + power(outer), 0), handed
-    sent = sum(build.nbytes for build in builds.values()) * machine.drives
+    sent = sum(build.rows.nbytes for build in builds.values()) * machine.drives
     last = handed / machine.drives * priced({"emit": 1}, prices) if gathers else 0.0
     return Work(size, extents, max(0.0, inner - machine.drives * last), power(outer), power(results) + sent, last), handed
 
@@ -144,7 +142,7 @@ def _pair(samples: list[_Sampled], value: Callable[[PlanRun], float]) -> tuple[f
 
 
 def _sampled(
-    plan: Plan, tables: Mapping[str, Table], stages: int, room: int | None, builds: Mapping[int, pa.RecordBatch], ranges: Integers
+    plan: Plan, tables: Mapping[str, Table], stages: int, room: int | None, builds: Mapping[int, PlanRun], ranges: Integers
 ) -> _Sampled:
     pages = int((ranges[:, 1] - ranges[:, 0]).sum())
     return _Sampled(pages, run(plan, tables, stages, 1, room, ranges, builds))

@@ -43,12 +43,12 @@ class Part:
 
 @dataclass
 class PlanRun:
-    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the rows of that."""
+    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that."""
 
     rows: pa.RecordBatch
     parts: list[Part]
     host: Counter[str]
-    builds: Mapping[int, pa.RecordBatch]
+    builds: Mapping[int, PlanRun]
 
     @property
     def results(self) -> int:
@@ -67,7 +67,7 @@ def run(
     drives: int = 1,
     room: int | None = None,
     ranges: Integers | None = None,
-    builds: Mapping[int, pa.RecordBatch] | None = None,
+    builds: Mapping[int, PlanRun] | None = None,
 ) -> PlanRun:
     """Run a plan.
 
@@ -82,12 +82,12 @@ def run(
     ranges
         First and last page of each extent, the last one excluded, shape (n, 2); the whole table without it.
     builds
-        Rows of build sides that are known, by stage.
+        Runs of build sides that were made before, by stage.
     """
     table = tables[plan.table]
     schema = plan.scanned(table.schema)
     if builds is None:
-        builds = build_rows(plan, tables)
+        builds = build_runs(plan, tables)
     ranges = table.extents() if ranges is None else ranges
     parts: list[Part] = []
     outputs: list[pa.RecordBatch] = []
@@ -105,18 +105,16 @@ def run(
     return PlanRun(rows, parts, sum((each.work for each in host), Counter()), builds)
 
 
-def build_rows(plan: Plan, tables: Mapping[str, Table]) -> dict[int, pa.RecordBatch]:
-    """Rows of the plans that stages need first, by stage."""
-    return {number: run(stage.build, tables, 0).rows for number, stage in enumerate(plan.stages) if stage.build}
+def build_runs(plan: Plan, tables: Mapping[str, Table]) -> dict[int, PlanRun]:
+    """Runs of the plans whose rows stages need first, by stage: on the host."""
+    return {number: run(stage.build, tables, stage.build.most_pushed) for number, stage in enumerate(plan.stages) if stage.build}
 
 
-def started(
-    plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, pa.RecordBatch], room: int | None = None
-) -> list[Operator]:
+def started(plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, PlanRun], room: int | None = None) -> list[Operator]:
     """Operators of some stages, the first for rows of a schema."""
     operators: list[Operator] = []
     for number in range(first, last):
-        operators.append(plan.stages[number].start(schema, builds.get(number), room))
+        operators.append(plan.stages[number].start(schema, builds[number].rows if number in builds else None, room))
         schema = (operators[-1].whole() or operators[-1]).schema
     return operators
 

@@ -21,14 +21,14 @@ from flashsim.studies.smart.prices import inside_of
 from flashsim.studies.smart.running import PlanRun, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import Table
-from flashsim.studies.smart.timing import Machine, check_capacity, drive_seconds, host_seconds
+from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
 
 PLACES = (AUTO, HOST, DRIVE)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of a query, and the times of its placement: by formula and simulated."""
+    """Rows of a query, and its time, simulated: of the scan and all behind it, and before of reading what joins hold in memory, s."""
 
     plan: Plan
     table: Table
@@ -37,12 +37,13 @@ class Answer:
     placement: Placement
     run: PlanRun
     seconds: float
+    build_seconds: float
 
     def title(self) -> str:
         """The outcome in a line."""
         drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
         where = "in the drive" if self.placement.where == DRIVE else "on the host"
-        took, pages = format_duration(round(self.seconds * SECONDS)), self.table.file.layout.page_title
+        took, pages = format_duration(round((self.seconds + self.build_seconds) * SECONDS)), self.table.file.layout.page_title
         return f"{self.run.rows.num_rows:,} rows in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -69,7 +70,11 @@ class Answer:
             rows.append({"operator": stage.program, "where": where, "detail": stage.text})
             if stage.build:
                 rows.append(
-                    {"operator": "build side", "where": HOST, "detail": f"{stage.build.table}: {self.run.builds[number].num_rows:,} rows"}
+                    {
+                        "operator": "build side",
+                        "where": HOST,
+                        "detail": f"{stage.build.table}: {self.run.builds[number].rows.num_rows:,} rows",
+                    }
                 )
         return rows
 
@@ -78,6 +83,7 @@ class Answer:
         return {
             "where": self.placement.where,
             "seconds": self.seconds,
+            "build_seconds": self.build_seconds,
             "result_rows": self.run.rows.num_rows,
             "result_bytes": self.run.results,
             "program_memory": max((part.memory for part in self.run.parts), default=0),
@@ -147,7 +153,7 @@ def answer(
     inside = placement.where == DRIVE
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
     seconds = (drive_seconds if inside else host_seconds)(machine, result, page_size)
-    return Answer(plan, table, machine, known, placement, result, seconds)
+    return Answer(plan, table, machine, known, placement, result, seconds, build_seconds(machine, result, page_size))
 
 
 def stage_of(text: str) -> Stage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,13 @@ from flashsim.core.units import MIB
 from flashsim.execution.requests import Work
 from flashsim.storage.columns import joined
 from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
 
 #: Bytes of an extent: what a scan takes at a time.
 EXTENT = MIB
+#: Bytes of a table up to which its pages are kept.
+_KEPT = 256 * MIB
 #: Extents of a sample, and their pages at most.
 _SAMPLES, _SAMPLE_PAGES = 48, 4
 #: Kind of a scan's work: a tuple that is visited in pages that hold columns.
@@ -37,6 +40,7 @@ class Table:
     name: str
     file: HeapFile
     records: Records
+    _bytes: Bytes | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, name: str, records: Records, page_size: int, page_format: str) -> Table:
@@ -68,8 +72,12 @@ class Table:
         firsts = np.arange(0, self.file.pages, step)[::share]
         return np.stack([firsts, np.minimum(firsts + min(step, _SAMPLE_PAGES), self.file.pages)], axis=1)
 
-    def pages(self, begin: int, end: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    def pages(self, begin: int, end: int) -> Bytes:
         """The bytes of some pages, shape (pages, page size)."""
+        if self.file.pages * self.file.page_size <= _KEPT:
+            if self._bytes is None:
+                self._bytes = self.file.layout.encode(self.file.run(0, self.file.pages), np.arange(self.file.pages))
+            return self._bytes[begin:end]
         return self.file.layout.encode(self.file.run(begin, end), np.arange(begin, end))
 
 

@@ -77,6 +77,12 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     return (end + priced(run.host, machine.host)) / SECONDS
 
 
+def build_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
+    """Time of the host to read and prepare what stages need first, one after another."""
+    builds = run.builds.values()
+    return sum(build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds)
+
+
 def _times(part: Part, prices: Mapping[str, float]) -> Integers:
     return np.array([round(priced(each, prices)) for each in part.work], np.int64)
 
@@ -120,6 +126,6 @@ def task_of(machine: Machine, run: PlanRun, part: Part, prices: Mapping[str, flo
     """A part as the drive sees it."""
     lengths = _lengths(part, page_size)
     steps = Steps(np.arange(len(lengths)) * EXTENT, lengths, _times(part, prices), np.array(part.results, np.int64))
-    sent = SECTOR + sum(build.nbytes for build in run.builds.values())
+    sent = SECTOR + sum(build.rows.nbytes for build in run.builds.values())
     room = OUTSTANDING * max(EXTENT, *part.results)
     return Task(steps, part.memory, inside_of(machine.preset).cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)

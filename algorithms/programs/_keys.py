@@ -1,4 +1,4 @@
-"""Hashes of values of any type."""
+"""Keys of joins and partitions: values in a common type, and hashes of values of any type."""
 
 from hashlib import blake2b
 
@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from algorithms.expressions.floats import order_keys
+from algorithms.expressions.expression import aligned
+from algorithms.expressions.floats import canonical, order_keys
 from algorithms.hashing.table import hash_keys
 from flashsim.storage.columns import array_of
 
@@ -23,3 +24,8 @@ def hashes(values: pa.Array) -> Hashes:
     encoded = values.dictionary_encode()
     distinct = [int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little") for value in encoded.dictionary.to_pylist()]
     return np.array([*distinct, 0], np.uint64)[array_of(encoded.indices.cast(pa.int64()), -1)]
+
+
+def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
+    """Values in the type in which they are compared with those of another, equal ones with equal bits."""
+    return canonical(aligned(values, pa.array([], other))[0])
