@@ -1,9 +1,11 @@
 """What checkpoints cost: figure 3.10, long intervals and short ones, and the kinds of chapter 3, sharp and fuzzy."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
+
+import pandas as pd
 
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
@@ -42,11 +44,17 @@ def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _shown_intervals(runs: Runs) -> list[Section]:
+    """Throughput over time, and rates before the SSD is full and after."""
     dw, long_dw, lc, long_lc = _intervals(PUBLISHED)
     names = ("every 40 minutes", "every 5 hours")
     panels = {"DW": dict(zip(names, (dw, long_dw), strict=True)), "LC": dict(zip(names, (lc, long_lc), strict=True))}
+    parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
+    return [replace(part, tables=[_rates(runs, _intervals(PUBLISHED), "checkpoints-rates")], on_terminal=True) for part in parts]
+
+
+def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> pd.DataFrame:
     rows: list[list[Entry]] = []
-    for setup in (*_intervals(PUBLISHED), *_without_writes()):
+    for setup in setups:
         if (series := runs.series(setup)) is not None:
             used, early, late = series.counts["ssd_used"], slice(0, _FULL), slice(_FULL, None)
             full = float((used >= _AS_FULL * used.max()).argmax() + 1) / _HOUR
@@ -60,21 +68,23 @@ def _shown_intervals(runs: Runs) -> list[Section]:
         "after that",
         "pages written to disk/s in the first 10 h",
     ]
-    table = Table([*header, "hours until the SSD is full"], rows, "checkpoints-rates", 1)
-    parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
-    return [replace(part, tables=[table], on_terminal=True) for part in parts]
+    return Table([*header, "hours until the SSD is full"], rows, name, 1)
 
 
 def _without_writes() -> list[PoolSetup]:
-    """DW with both intervals where disk writes take no time, so that a checkpoint holds up no read."""
-    return [replace(setup, devices=devices(1, NO_WRITES)) for setup in _intervals(PUBLISHED)[:2]]
+    return [setup for each in _intervals(PUBLISHED)[:2] for setup in (each, replace(each, devices=devices(1, NO_WRITES)))]
 
 
-class _Checkpoints(Benchmark):
-    """Figure 3.10, beside runs that show its cause."""
+class _WithoutWrites(Exhibit):
+    """DW with both intervals, and the same where disk writes take no time, so that a checkpoint holds up no read."""
+
+    TITLE = "Checkpoints where disk writes take no time"
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [*super().jobs(claims, settings), *(job(setup, settings) for setup in _without_writes() if claims)]
+        return [job(setup, settings) for setup in _without_writes()]
+
+    def sections(self, results: Results) -> list[Section]:
+        return [Section(self.TITLE, "", [_rates(Runs(results), _without_writes(), "without-writes")])]
 
 
 _SETUPS: dict[str, SetupOf] = {
@@ -135,6 +145,7 @@ class _Kinds(Exhibit):
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "checkpoints": _Checkpoints({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "checkpoints": Benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "without-writes": _WithoutWrites(),
     "sharp-and-fuzzy": _Kinds(),
 }
