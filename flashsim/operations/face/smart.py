@@ -61,7 +61,16 @@ def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
     pyarrow.csv.write_csv(table, target) if path.suffix == ".csv" else pq.write_table(table, target)
 
 
-SmartOutcome.FILES = (OutputFile("--out", "ROWS.parquet|.csv", "Write the rows.", _write_rows, (".parquet", ".csv")),)
+def _write_timeline(outcome: SmartOutcome, target: Path, path: Path) -> None:
+    outcome.result.write_timeline(target, path.suffix == ".gz")
+
+
+SmartOutcome.FILES = (
+    OutputFile("--out", "ROWS.parquet|.csv", "Write the rows.", _write_rows, (".parquet", ".csv")),
+    OutputFile(
+        "--timeline", "FILE.json[.gz]", "Write a timeline of the first drive, which Perfetto opens.", _write_timeline, (".json", ".gz")
+    ),
+)
 
 
 def _tables(value: Any, parameter: str) -> dict[str, Records]:
@@ -120,7 +129,7 @@ def smart(
         flashsim smart run \
             "SELECT o_orderkey FROM o JOIN c ON o_custkey = c_custkey" \
             --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 \
-            --device samsung-smart-400gb --json query.json
+            --device samsung-smart-400gb --where drive --timeline query.json
 
     Examples
     --------

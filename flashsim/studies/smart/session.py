@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,15 +14,18 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.device.presets import Preset
+from flashsim.device.smart.energy import energy_of
+from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
+from flashsim.studies.presentation.timeline import write_timeline
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
 from flashsim.studies.smart.plan import Plan, Stage
 from flashsim.studies.smart.prices import inside_of
 from flashsim.studies.smart.running import PlanRun, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import Table
-from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
+from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_seconds
 
 PLACES = (AUTO, HOST, DRIVE)
 
@@ -38,6 +42,7 @@ class Answer:
     run: PlanRun
     seconds: float
     build_seconds: float
+    drives: list[SmartDrive]
 
     def title(self) -> str:
         """The outcome in a line."""
@@ -88,9 +93,27 @@ class Answer:
             "result_bytes": self.run.results,
             "program_memory": max((part.memory for part in self.run.parts), default=0),
             "break_even": self.estimates.break_even,
+            "drives": [self._drive(drive) for drive in self.drives],
             "explain": self.explain(),
             "placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()],
         }
+
+    def _drive(self, drive: SmartDrive) -> dict[str, Any]:
+        """Shares of the time in which a drive's bus and cores were busy, and its energy, J."""
+        statistics, elapsed = drive.statistics(), max(1, round(self.seconds * SECONDS))
+        shares = {"bus": statistics["bus_busy_ns"] / elapsed, "cores": statistics["core_busy_ns"] / elapsed / drive.inside.cores}
+        return {"busy": shares, "energy": energy_of(drive.inside, statistics, elapsed).as_dict()}
+
+    def write_timeline(self, path: Path, packed: bool) -> None:
+        """Run the first drive's program anew, and write what the drive's parts and cores did."""
+        if not self.drives or self.machine.preset.flash is None:
+            raise InvalidParameterError("timeline", str(path), "nothing ran inside a drive; where='drive' makes it so")
+        drives, flash = fresh_drives(self.machine, self.run), self.machine.preset.flash
+        drives[0].record_spans(True)
+        drive_seconds(self.machine, self.run, self.table.file.page_size, drives)
+        parts = {"dies": flash.dies, "channels": flash.channels, "cores": drives[0].inside.cores}
+        with write_timeline(path, packed, self.machine.preset.name, **parts) as timeline:
+            timeline.add_spans(drives[0].spans())
 
     def frame(self) -> pa.Table:
         """The rows of the result; sums of integers as such where they are small enough."""
@@ -152,8 +175,9 @@ def answer(
         progress(0, 1, placement.where)
     inside = placement.where == DRIVE
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
-    seconds = (drive_seconds if inside else host_seconds)(machine, result, page_size)
-    return Answer(plan, table, machine, known, placement, result, seconds, build_seconds(machine, result, page_size))
+    drives = fresh_drives(machine, result) if inside else []
+    seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
+    return Answer(plan, table, machine, known, placement, result, seconds, build_seconds(machine, result, page_size), drives)
 
 
 def stage_of(text: str) -> Stage:

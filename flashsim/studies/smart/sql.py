@@ -263,9 +263,8 @@ class _Binder:
             if node.sql() in aggregates:
                 return Column(aggregates[node.sql()].name)
             if isinstance(node, exp.Column):
-                same = [name for each, name in zip(groups, keys.values(), strict=True) if isinstance(each, exp.Column)]
-                for each, name in zip([each for each in groups if isinstance(each, exp.Column)], same, strict=True):
-                    if self._column(each) == self._column(node):
+                for each, name in zip(groups, keys.values(), strict=True):
+                    if isinstance(each, exp.Column) and self._column(each) == self._column(node):
                         return Column(name)
                 raise SchemaError(f"query: column {node.name} stands neither in GROUP BY nor in an aggregate")
             return None

@@ -107,7 +107,7 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
     for part in run.parts:
         if part.extents:
             tasks.append(task_of(machine, run, part, prices, page_size))
-    devices = devices or [SmartDrive.of(machine.preset) for _ in tasks]
+    devices = devices or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
         device.model.load(0, int(task.steps.offsets[-1] + task.steps.lengths[-1]))
     host = priced(run.host, machine.host)
@@ -120,6 +120,11 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
         if share.status is not Status.DONE:
             raise InvalidParameterError("program", share.status.name.lower().replace("_", " "), "it must end")
     return max((share.end for share in shares), default=0) / SECONDS
+
+
+def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
+    """A drive for each part of a run that has extents."""
+    return [SmartDrive.of(machine.preset) for part in run.parts if part.extents]
 
 
 def task_of(machine: Machine, run: PlanRun, part: Part, prices: Mapping[str, float], page_size: int) -> Task:

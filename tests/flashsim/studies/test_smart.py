@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -152,6 +153,18 @@ def test_a_program_too_large_for_the_drive_runs_on_the_host() -> None:
     assert {each.problem for each in placements if each.problem} != set() and all(
         "memory:" in each.problem for each in placements if each.problem
     )
+
+
+def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
+    numbers = {"t": {"a": list(range(300_000))}}
+    result = fs.smart("SELECT sum(a) FROM t", table=numbers, device=SMART, where="drive").result
+    (drive,) = result.as_dict()["drives"]
+    assert 0.8 < drive["busy"]["cores"] <= 1 and 0 < drive["busy"]["bus"] < 1
+    assert drive["energy"]["total"] == pytest.approx(sum(drive["energy"][state] for state in ("idle", "reading", "cores")))
+    result.write_timeline(tmp_path / "t.json", False)
+    assert '"core 1"' in (tmp_path / "t.json").read_text()
+    with pytest.raises(FlashsimError, match="nothing ran inside"):
+        fs.smart("SELECT sum(a) FROM t", table=numbers, device=SMART, where="host").result.write_timeline(tmp_path / "u.json", False)
 
 
 def test_a_program_of_ones_own_follows_the_query() -> None:
