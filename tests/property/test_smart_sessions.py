@@ -1,4 +1,4 @@
-"""Sessions inside a drive and the host's requests beside them: runtime and specification agree, and no sequence of commands leaks or hangs."""
+"""Sessions inside a drive beside requests of the host: runtime and specification agree, and no sequence of commands leaks or hangs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def drawn_task(seed: int, number: int, capacity: int) -> Task:
     """A program with up to 12 steps, some of which fit no drive, ask for too much memory, or fail at a step."""
     random = generator(seed, "task", number)
     count, sectors = int(random.integers(0, 13)), capacity // SECTOR
-    lengths = np.minimum(random.integers(1, 17, count), sectors)
+    lengths = np.minimum(random.integers(1, 17, count), sectors) * (random.random(count) > 0.15)
     offsets = random.integers(0, sectors - lengths + 1, count)
     lengths = lengths + (sectors if random.random() < 0.1 else 0)
     steps = Steps(offsets * SECTOR, lengths * SECTOR, 10 * random.integers(0, 30, count), random.integers(0, 700, count))

@@ -59,6 +59,18 @@ class Session:
         return self.grant.extents - self.reading - len(self.ready) - self.at_work
 
     @property
+    def reads_on(self) -> bool:
+        """True if an extent is to be read, and the memory for it is free."""
+        running = self.state is State.RUNNING and self.next_step < len(self.task.steps.offsets)
+        return running and self.task.steps.lengths[self.next_step] > 0 and self.free_extents > 0
+
+    @property
+    def reads_nothing(self) -> bool:
+        """True if the next step has no extent, and all steps before it have ended."""
+        running = self.state is State.RUNNING and self.ended == self.next_step < len(self.task.steps.offsets)
+        return running and self.task.steps.lengths[self.next_step] == 0
+
+    @property
     def may_work(self) -> bool:
         if not self.ready or self.at_work >= self.grant.threads:
             return False
@@ -310,11 +322,15 @@ class SmartDrive:
 
     def _go_on(self) -> None:
         """Begin steps and reads that may begin."""
-        while self._idle_cores and (session := next((each for each in self._turns if each.may_work), None)):
-            self._turns.rotate(-1 - self._turns.index(session))
-            self._begin_step(session)
         for session in self.sessions.values():
-            if session.state is State.RUNNING and session.next_step < len(session.task.steps.offsets) and session.free_extents:
+            if session.reads_nothing:
+                session.ready.append(session.next_step)
+                session.next_step += 1
+        while self._idle_cores and (following := next((each for each in self._turns if each.may_work), None)):
+            self._turns.rotate(-1 - self._turns.index(following))
+            self._begin_step(following)
+        for session in self.sessions.values():
+            if session.reads_on:
                 self._read(session)
 
     def _begin_step(self, session: Session) -> None:
@@ -327,7 +343,8 @@ class SmartDrive:
 
     def _read(self, session: Session) -> None:
         steps, first = session.task.steps, session.next_step
-        count = min(session.free_extents, len(steps.offsets) - first)
+        ahead = steps.lengths[first : first + session.free_extents]
+        count = len(ahead) if ahead.all() else int(np.argmin(ahead))
         requests = np.zeros(count, REQUEST)
         requests["operation"], requests["flags"], requests["dependency"] = READ, INTERNAL, -1
         requests["offset"], requests["length"] = steps.offsets[first : first + count], steps.lengths[first : first + count]

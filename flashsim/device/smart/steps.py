@@ -13,7 +13,7 @@ class Steps(NamedTuple):
 
     #: Where each extent begins on the drive, bytes.
     offsets: Integers
-    #: Bytes of each extent, multiples of the sector.
+    #: Bytes of each extent, multiples of the sector; a step of none reads nothing and begins when all before it have ended.
     lengths: Integers
     #: Time of one core on each extent, ns.
     work: Integers
@@ -44,7 +44,7 @@ def check(task: Task, capacity: int) -> None:
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise InvalidParameterError("steps", f"columns of {[len(column) for column in columns]} rows", "all need as many rows")
     offsets, lengths, *others = columns
-    wrong = (offsets < 0) | (lengths <= 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
+    wrong = (offsets < 0) | (lengths < 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
     if np.any(wrong):
         row = int(np.argmax(wrong))
         bound = f"it must lie within the drive's {capacity} B, in sectors of {SECTOR} B"

@@ -121,10 +121,10 @@ class _Cores(Exhibit):
             first, last = (swept[layout, share]["seconds"] for share in (_SELECTIVITIES[0], 1.0))
             by_formula = (ssd - first) / (last - first)
             simulated = crossing([(share, swept[layout, share]["seconds"] / ssd) for share in _SELECTIVITIES])
-            evens.append(f"with {layout} {100 * by_formula:.0f} % by the prices and {100 * simulated:.0f} % as simulated")
+            evens.append(f"{100 * by_formula:.0f} % with {layout} by the prices, {100 * simulated:.0f} % as simulated")
         text = (
             f"Seconds and energy at the size of the figures, from {_PART:g} of the table. The Smart SSD is as fast as the SSD's interface "
-            f"at a selectivity of {', '.join(evens)}."
+            f"at a selectivity of {'; of '.join(evens)}."
         )
         more: list[list[Entry]] = []
         for (layout, cores), job in self._cores(settings).items():

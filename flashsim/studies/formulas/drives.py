@@ -120,13 +120,15 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
 def _rates(parameters: SsdParameters) -> tuple[float, float]:
     at_once = parameters.pools if parameters.multi_plane else parameters.dies
     chips = at_once * parameters.page_size * SECONDS / parameters.program
-    return parameters.link_read_rate, min(parameters.link_write_rate, chips)
+    bus = parameters.bus_rate or max(parameters.link_read_rate, parameters.link_write_rate)
+    return min(parameters.link_read_rate, bus), min(parameters.link_write_rate, chips, bus)
 
 
 def _latencies(parameters: SsdParameters) -> tuple[int, int]:
     # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
-    acknowledged = timing_of(parameters).write_overhead if parameters.whole_page_buffer else parameters.write_latency
-    return parameters.read_latency, acknowledged
+    timing = timing_of(parameters)
+    acknowledged = timing.write_overhead if parameters.whole_page_buffer else parameters.write_latency
+    return parameters.read_latency + timing.bus[-1], acknowledged + timing.bus[-1]
 
 
 def _flash(parameters: SsdParameters, page_size: int) -> Drive:

@@ -112,6 +112,15 @@ def test_results_wait_for_the_host_and_hold_the_program_up() -> None:
     assert share.gets >= 20
 
 
+def test_a_step_without_an_extent_follows_all_before_it() -> None:
+    """What a program hands over when it has seen everything, here of 7 ms, behind 20 steps of 5 ms on two cores."""
+    task = scan(21, work=5 * MILLISECONDS, threads=2)
+    task.steps.lengths[20], task.steps.work[20], task.steps.results[20] = 0, 7 * MILLISECONDS, 1000
+    (share,) = run([smart_drive()], [task])
+    assert share.results == 1000
+    assert (share.end - share.opened) / MILLISECONDS == pytest.approx(10 * 5 + 7, abs=2)
+
+
 def test_a_grant_is_what_memory_is_free() -> None:
     drive = smart_drive(memory=4 * MIB)
     (share,) = run([drive], [scan(8, ahead=50, room=100)])

@@ -32,7 +32,7 @@ def milliseconds(name: str, operation: int, length: int, count: int) -> float:
     return float(completed[-1] - completed[0]) / (count - 1) / 1e6
 
 
-@pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "intel-x25e-64gb", "nvme-tlc-1tb", "samsung-sas-400gb"])
+@pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "intel-x25e-64gb", "nvme-tlc-1tb", "samsung-sas-400gb", "samsung-smart-400gb"])
 @pytest.mark.parametrize("length", [128 * 1024, MIB, 4 * MIB])
 def test_a_read_takes_as_long_as_on_the_simulated_drive(name: str, length: int) -> None:
     """Within a tenth: the figures do not tell how chips and channels come into step at the beginning of each request."""
