@@ -15,7 +15,12 @@ from flashsim.core.kernel import compiled
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import GIB
+from flashsim.core.units import GB, GIB, MIB
+from flashsim.device import presets
+from flashsim.device.scaling import part_of
+from flashsim.device.smart.client import run
+from flashsim.device.smart.runtime import SmartDrive
+from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.precondition import Precondition, precondition
@@ -86,3 +91,16 @@ def test_a_warm_start_takes_less_than_a_second() -> None:
         if len(seconds) > 5 and min(seconds[5:]) < 1:
             break
     assert min(seconds[5:]) < 1
+
+
+@pytest.mark.slow
+def test_a_scan_of_100_gb_inside_a_drive_takes_less_than_a_minute() -> None:
+    """Of processor time on one core, without loading."""
+    drive = SmartDrive.of(part_of(presets.load("samsung-smart-400gb"), 3))
+    size, count = MIB, 100 * GB // MIB
+    drive.model.load(0, count * size)
+    each, none = np.full(count, size), np.zeros(count, np.int64)
+    begin = time.process_time()
+    (share,) = run([drive], [Task(Steps(np.arange(count) * size, each, none + 900_000, none + 100), threads=2, ahead=15)])
+    assert time.process_time() - begin < 60
+    assert share.results == 100 * count
