@@ -43,9 +43,15 @@ def _accounts(device: Device, spans: Spans) -> None:
     parameters, told = device.preset.parameters, device.statistics()
     assert spans.dtype == SPAN
     assert (spans["end"] > spans["begin"]).all()
-    servers = parameters.dies + parameters.channels + 2
+    servers = parameters.dies + parameters.channels + 2 + (parameters.bus_rate > 0)
     busy = np.bincount(spans["server"], spans["end"] - spans["begin"], minlength=servers).astype(int).tolist()
-    assert busy == [*told["die_busy_ns"], *told["channel_busy_ns"], told["link_busy_ns"], told["controller_busy_ns"]]
+    assert busy == [
+        *told["die_busy_ns"],
+        *told["channel_busy_ns"],
+        told["link_busy_ns"],
+        told["controller_busy_ns"],
+        *[told.get("bus_busy_ns", 0)][: parameters.bus_rate],
+    ]
     ordered = spans[np.lexsort((spans["begin"], spans["server"]))]
     same = ordered["server"][1:] == ordered["server"][:-1]
     assert (ordered["begin"][1:][same] >= ordered["end"][:-1][same]).all(), "a part does one thing at a time"
