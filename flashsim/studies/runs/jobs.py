@@ -16,9 +16,13 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
+from flashsim.ssd.gc.base import VICTIM
+from flashsim.ssd.wear.base import LEVELS, OPENS
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.parallel import each
 
+#: Policies of most drives that map single pages.
+_BESIDE_PAGES = ((VICTIM, "greedy"), (OPENS, "dynamic"), (LEVELS, "dynamic"))
 #: Kinds of simulated drives.
 KINDS = ("hdd", "ssd")
 #: Devices below scale 1 (`flashsim.studies.runs.drives`); the first is the default.
@@ -215,7 +219,7 @@ def _recall(job: Job) -> JobResult | None:
 def _parts(modules: set[str], layers: Sequence[str], kinds: Sequence[str] = KINDS) -> list[Part]:
     """Parts that runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
     engines = source_tree().closure(modules, members=True) & {f"flashsim.{kind}.engine.drive" for kind in kinds}
-    return parts_of(modules | engines, [(TRANSLATE, layer) for layer in layers])
+    return parts_of(modules | engines, [*((TRANSLATE, layer) for layer in layers), *(_BESIDE_PAGES if "page" in layers else ())])
 
 
 def run_and_time(job: Job) -> tuple[Any, float]:
