@@ -218,7 +218,7 @@ def _negated(values: Values) -> Values:
 def _like(values: Values, pattern: Values) -> Values:
     if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
         raise pa.ArrowTypeError("a pattern is a literal text")
-    return pc.match_like(values, pattern.as_py())
+    return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
 
 
 def _of_text(function: Callable[[Values], Values]) -> Callable[[Values], Values]:

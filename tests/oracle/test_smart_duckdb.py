@@ -45,6 +45,27 @@ def placements(plan: Plan) -> Iterator[tuple[int, int]]:
             yield stages, drives
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        r"SELECT id FROM t WHERE word LIKE '\%' OR word LIKE 'a\_'",
+        "SELECT abs(small) AS small, count(*) AS c FROM t GROUP BY small",
+        "SELECT count(*) FROM t",
+        "SELECT * FROM u WHERE id < 5",
+        "SELECT u.*, t.id AS other FROM t JOIN u ON t.id = u.id",
+        "SELECT tiny, tiny, tiny + 1 FROM u ORDER BY id DESC LIMIT 3",
+        "SELECT sum(large), avg(large), min(large) FROM t",
+        "SELECT t.id FROM t JOIN u USING (id) JOIN u AS v ON v.tiny = u.tiny WHERE v.id = 3",
+    ],
+)
+def test_chosen_queries(query: str) -> None:
+    tables = stored("pax")
+    plan = planned(query, tables)
+    for stages, drives in placements(plan):
+        problem = same_rows(query, run(plan, tables, stages, drives).rows, oracle().sql(query).fetchall())
+        assert not problem, f"{stages} stages on {drives} drives: {problem}"
+
+
 @pytest.mark.parametrize("part", range(10))
 def test_drawn_queries(part: int) -> None:
     rng = random.Random(part)

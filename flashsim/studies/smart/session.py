@@ -162,6 +162,9 @@ def answer(
     """
     if where == DRIVE:
         inside_of(machine.preset)
+    for name in sources:
+        if not name.isidentifier():
+            raise InvalidParameterError("table", repr(name), "its name must be one that a query can use: letters, digits and _")
     tables = {name: Table.of(name, records, page_size, page_format) for name, records in sources.items()}
     rows = {name: table.records.rows for name, table in tables.items()}
     plan = plan_of(query, {name: table.schema for name, table in tables.items()}, rows)

@@ -18,6 +18,7 @@ from flashsim.studies.smart.plan import Plan, Stage
 from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjunction, conjuncts, scalar, unsupported
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
+_TABLE = {"this", "alias"}
 _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "kind", "hint"}
 
 
@@ -71,7 +72,11 @@ class _Binder:
     def bind(self, select: exp.Select) -> Plan:
         for clause, value in select.args.items():
             if value and clause not in _CLAUSES:
-                raise unsupported(value[0] if isinstance(value, list) else value) if not isinstance(value, bool) else unsupported(select)
+                raise unsupported(value[0] if isinstance(value, list) else value if isinstance(value, exp.Expression) else select)
+        for clause in ("group", "distinct", "order"):
+            part = select.args.get(clause)
+            if part and any(value for name, value in part.args.items() if name != "expressions"):
+                raise unsupported(part)
         plan = self._sources(select)
         self._outputs(select)
         for build, table in self._builds:
@@ -83,7 +88,12 @@ class _Binder:
         return tuple(name for name in table.schema.names if name in table.used) or (table.schema.names[0],)
 
     def _add(self, node: exp.Expression) -> _Table:
-        if not isinstance(node, exp.Table):
+        alias = node.args.get("alias")
+        if (
+            not isinstance(node, exp.Table)
+            or (alias and alias.columns)
+            or any(value for part, value in node.args.items() if part not in _TABLE)
+        ):
             raise unsupported(node)
         schema = self._schemas.get(node.name) or {name.lower(): each for name, each in self._schemas.items()}.get(node.name.lower())
         if schema is None:
@@ -113,6 +123,11 @@ class _Binder:
         table, name = places[0]
         table.used.add(name)
         return Column(f"{table.alias}.{name}")
+
+    def _is_column(self, node: exp.Expression) -> bool:
+        """True if it is a column of a table, which comes before a column of the result that has the same name."""
+        names = {name.lower() for each in self._tables.values() for name in each.schema.names}
+        return isinstance(node, exp.Column) and node.name.lower() in names
 
     def _resolve(self, node: exp.Expression) -> Expression | None:
         if isinstance(node, exp.Column):
@@ -242,6 +257,9 @@ class _Binder:
         star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
         if not star:
             return [node]
+        stars = node.this if isinstance(node, exp.Column) else node
+        if any(stars.args.values()):
+            raise unsupported(node)
         tables = [each for each in self._tables.values() if not isinstance(node, exp.Column) or each.alias == node.table]
         return [exp.column(name, table=each.alias) for each in tables for name in each.schema.names]
 
@@ -249,7 +267,7 @@ class _Binder:
         self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
-        groups = [_ordered_by(each, nodes, names) for each in groups]
+        groups = [each if self._is_column(each) else _ordered_by(each, nodes, names) for each in groups]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
@@ -337,6 +355,6 @@ def _whole_number(clause: exp.Expression | None) -> int | None:
     if clause is None:
         return None
     node = clause.args.get("expression") or clause.this
-    if not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()):
+    if clause.args.get("limit_options") or not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()):
         raise unsupported(clause)
     return int(node.this)

@@ -33,7 +33,13 @@ def changed(**options: str) -> str:
 
 #: Refused only where the drive stands ready, which may have to be compiled first.
 TOO_SMALL = changed(device="small.toml")
+SMART = "--table n=tpch:nation@0.01 --device samsung-smart-400gb"
 BAD = {
+    f'smart run "SELECT missing FROM n" {SMART}': "column: 'missing' is unknown",
+    f'smart run "DELETE FROM n" {SMART}': "query: one SELECT is needed; supported: SELECT of columns",
+    f'smart run "SELECT 1 FROM n" {SMART} --where inside': "--where: 'inside', but it must be one of auto, host, drive",
+    'smart run "SELECT 1 FROM n" --table nation --device samsung-smart-400gb': "--table: 'nation', but it must read NAME=SOURCE",
+    'smart run "SELECT 1 FROM n" --table n=tpch:nation@0.01 --device ocz-core-60gb --where drive': "ocz-core-60gb has no [inside]",
     changed(device="ocz-core-60bg"): "did you mean ocz-core-60gb",
     changed(algorithm="hash-hybrid"): "did you mean",
     "device list --json --force": "--json: '--force', but its value is missing; a file of that name is ./--force",
