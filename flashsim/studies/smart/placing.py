@@ -128,12 +128,12 @@ def _extrapolated(
     outer, results = (_pair(samples, value) for value in (lambda each: priced(each.host, machine.host), lambda each: each.results))
     extents = max(1, -(-size // EXTENT))
     handed = power(_pair(samples, lambda each: each.part_rows))
+    last = power(_pair(samples, lambda each: sum(priced(part.last, prices) for part in each.parts))) / machine.drives
     if where == HOST:
         kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
-        return Work(size, extents, 0, inner + kernel + power(outer), 0), handed
+        return Work(size, extents, 0, inner + kernel + power(outer) + machine.drives * last, 0), handed
     sent = sum(build.rows.nbytes for build in builds.values()) * machine.drives
-    last = handed / machine.drives * priced({"emit": 1}, prices) if gathers else 0.0
-    return Work(size, extents, max(0.0, inner - machine.drives * last), power(outer), power(results) + sent, last), handed
+    return Work(size, extents, inner, power(outer), power(results) + sent, last), handed
 
 
 def _pair(samples: list[_Sampled], value: Callable[[PlanRun], float]) -> tuple[float, float]:

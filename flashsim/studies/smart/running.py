@@ -18,27 +18,27 @@ from flashsim.studies.smart.tables import Scan, Table
 
 @dataclass
 class Part:
-    """The part of a plan that runs over one drive's extents: by extent its number, pages, work by kind, and bytes handed on.
+    """A plan's part over one drive's extents: by extent pages, work by kind and bytes handed on, and those after the last."""
 
-    What the last extent leaves is added to the last extent's.
-    """
-
-    extents: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     work: list[Counter[str]] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
+    last: Counter[str] = field(default_factory=Counter)
+    last_results: int = 0
     rows: int = 0
     memory: int = 0
 
-    def add(self, operators: Iterable[Operator], rows: pa.RecordBatch | None) -> None:
-        """Add the work of operators to the last extent, and the rows that they hand on."""
+    def account(self, operators: Iterable[Operator], rows: pa.RecordBatch | None) -> tuple[Counter[str], int]:
+        """Work of operators since the last call, with that of handing rows on, and the bytes of these."""
+        work: Counter[str] = Counter()
         for operator in operators:
-            self.work[-1].update(operator.work)
+            work.update(operator.work)
             operator.work.clear()
-        if rows is not None:
-            self.work[-1][Work.EMIT] += rows.num_rows
-            self.results[-1] += rows.nbytes
-            self.rows += rows.num_rows
+        if rows is None:
+            return work, 0
+        self.rows += rows.num_rows
+        work[Work.EMIT] += rows.num_rows
+        return work, rows.nbytes
 
 
 @dataclass
@@ -53,7 +53,7 @@ class PlanRun:
     @property
     def results(self) -> int:
         """Bytes that the parts handed to the host."""
-        return sum(sum(part.results) for part in self.parts)
+        return sum(sum(part.results) + part.last_results for part in self.parts)
 
     @property
     def part_rows(self) -> int:
@@ -125,16 +125,15 @@ def _part(scan: Scan, operators: list[Operator], ranges: Integers, mine: Integer
     for number in mine.tolist():
         begin, end = ranges[number].tolist()
         rows = pushed(operators, scan.read(begin, end))
-        part.extents.append(number)
+        work, results = part.account([scan, *operators], rows)
         part.pages.append(end - begin)
-        part.work.append(Counter())
-        part.results.append(0)
-        part.add([scan, *operators], rows)
+        part.work.append(work)
+        part.results.append(results)
         outputs += [] if rows is None else [rows]
-    if part.extents:
-        for rows in finished(operators):
-            part.add(operators, rows)
-            outputs.append(rows)
-        part.add(operators, None)
+    for rows in [*finished(operators), None] if part.pages else []:
+        work, results = part.account(operators, rows)
+        part.last.update(work)
+        part.last_results += results
+        outputs += [] if rows is None else [rows]
     part.memory = sum(each.memory for each in operators)
     return part

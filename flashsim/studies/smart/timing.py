@@ -64,7 +64,7 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     """Time of a run whose pages the host reads: each extent's work begins when it has come and a core is free."""
     ready, work = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for part in run.parts:
-        if not part.extents:
+        if not part.pages:
             continue
         device, lengths = Device(machine.preset), _lengths(part, page_size)
         offsets = np.arange(len(lengths)) * EXTENT
@@ -74,7 +74,7 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
         ready.append(device.serve(requests, settle=False)["completed"])
         work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, lengths))
     end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores)
-    return (end + priced(run.host, machine.host)) / SECONDS
+    return (end + priced(sum((part.last for part in run.parts), run.host), machine.host)) / SECONDS
 
 
 def build_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
@@ -105,11 +105,11 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
     """
     prices, tasks, devices = drive_prices(inside_of(machine.preset)), [], list(drives)
     for part in run.parts:
-        if part.extents:
+        if part.pages:
             tasks.append(task_of(machine, run, part, prices, page_size))
     devices = devices or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
-        device.model.load(0, int(task.steps.offsets[-1] + task.steps.lengths[-1]))
+        device.model.load(0, int(np.max(task.steps.offsets + task.steps.lengths)))
     host = priced(run.host, machine.host)
     rate = max(1, int(run.results * SECONDS / host)) if run.results and host else 0
     shares = client.run(devices, tasks, client.Polling(rate=rate))
@@ -124,13 +124,15 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
 
 def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
     """A drive for each part of a run that has extents."""
-    return [SmartDrive.of(machine.preset) for part in run.parts if part.extents]
+    return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
 def task_of(machine: Machine, run: PlanRun, part: Part, prices: Mapping[str, float], page_size: int) -> Task:
     """A part as the drive sees it."""
-    lengths = _lengths(part, page_size)
-    steps = Steps(np.arange(len(lengths)) * EXTENT, lengths, _times(part, prices), np.array(part.results, np.int64))
+    lengths = np.append(_lengths(part, page_size), 0)  # a step without pages follows all others
+    offsets = np.arange(len(lengths)) * EXTENT * (lengths > 0)
+    work = np.append(_times(part, prices), round(priced(part.last, prices)))
+    steps = Steps(offsets, lengths, work, np.array([*part.results, part.last_results], np.int64))
     sent = SECTOR + sum(build.rows.nbytes for build in run.builds.values())
-    room = OUTSTANDING * max(EXTENT, *part.results)
+    room = OUTSTANDING * max(EXTENT, part.last_results, *part.results)
     return Task(steps, part.memory, inside_of(machine.preset).cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
