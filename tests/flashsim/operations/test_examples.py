@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 #: Pages whose commands and programs all run.
 EXPLANATIONS = [
     ROOT / "docs" / "explanation" / f"{name}.md"
-    for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "ssd_extension", "strands")
+    for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "smart_ssd", "ssd_extension", "strands")
 ]
 GUIDES = (
     "extend-memory-your-way",
