@@ -37,7 +37,11 @@ def drawn_task(seed: int, number: int, capacity: int) -> Task:
     lengths = np.minimum(random.integers(1, 17, count), sectors) * (random.random(count) > 0.15)
     offsets = random.integers(0, sectors - lengths + 1, count)
     lengths = lengths + (sectors if random.random() < 0.1 else 0)
-    steps = Steps(offsets * SECTOR, lengths * SECTOR, 10 * random.integers(0, 30, count), random.integers(0, 700, count))
+    outputs = np.minimum(random.integers(1, 17, count), sectors) * (random.random(count) > 0.6)
+    targets = random.integers(0, sectors - outputs + 1, count)
+    work, results = 10 * random.integers(0, 30, count), random.integers(0, 700, count)
+    steps = Steps(offsets * SECTOR, lengths * SECTOR, work, results, outputs * SECTOR, targets * SECTOR)
+    steps = steps if random.random() < 0.4 else steps._replace(outputs=None, targets=None)
     return Task(
         steps, memory=int(random.choice([0, 1000, 30000])), threads=int(random.integers(1, 4)), parameters=int(random.integers(0, 3000)),
         ahead=int(random.integers(0, 5)), room=int(random.choice([0, 1000, 5000])),

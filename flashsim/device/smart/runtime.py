@@ -20,7 +20,19 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import IN_MEMORY, INTERNAL, READ, REQUEST, SECTOR, WRITE, Commands, Completions, Integers, Requests
+from flashsim.core.request import (
+    IN_MEMORY,
+    INTERNAL,
+    READ,
+    REQUEST,
+    SECTOR,
+    WRITE,
+    Commands,
+    Completions,
+    Integers,
+    Requests,
+    make_requests,
+)
 from flashsim.core.spans import HOST, SPAN, STEP, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import engines, presets
@@ -42,6 +54,7 @@ class Session:
     reading: int = 0  # extents on their way into memory
     ready: deque[int] = field(default_factory=deque)  # steps whose extents wait for a core
     at_work: int = 0
+    writing: int = 0  # extents whose output is on its way to flash
     results: int = 0  # bytes that wait for the host
     promised: int = 0  # bytes of steps at work, and of answers under way
     commands: int = 0  # of its host, under way
@@ -56,7 +69,7 @@ class Session:
 
     @property
     def free_extents(self) -> int:
-        return self.grant.extents - self.reading - len(self.ready) - self.at_work
+        return self.grant.extents - self.reading - len(self.ready) - self.at_work - self.writing
 
     @property
     def reads_on(self) -> bool:
@@ -112,6 +125,7 @@ class SmartDrive:
         self._turns: deque[Session] = deque()
         self._next_session = self._begun = 0
         self._reads: dict[int, tuple[Session, int]] = {}
+        self._writes: dict[int, Session] = {}
         self._commands: dict[int, Command] = {}
         self._works: list[tuple[int, int, Session, int, int, int]] = []  # end, number, session, step, begin, core
         self._idle_cores = list(range(inside.cores))  # a heap
@@ -217,6 +231,8 @@ class SmartDrive:
         for row, number in enumerate(completions["id"].tolist()):
             if number in self._reads:
                 self._arrived(number)
+            elif number in self._writes:
+                self._stored(number)
             elif number in self._commands:
                 answers.append(self._answer(number, self._commands.pop(number)))
             else:
@@ -229,6 +245,13 @@ class SmartDrive:
         session.reading -= 1
         if session.state is State.RUNNING:
             session.ready.append(step)
+        self._drained(session)
+
+    def _stored(self, number: int) -> None:
+        """The output of a step is written."""
+        session = self._writes.pop(number)
+        session.writing -= 1
+        self._step_is_done(session)
         self._drained(session)
 
     def _answer(self, number: int, command: Command) -> Answer:
@@ -272,7 +295,7 @@ class SmartDrive:
 
     def _drained(self, session: Session) -> None:
         """Forget a session that is being closed once nothing of it is under way."""
-        if session.state is State.CLOSING and not (session.reading or session.at_work or session.commands):
+        if session.state is State.CLOSING and not (session.reading or session.at_work or session.writing or session.commands):
             session.happens(Event.DRAINED)
             self.free_memory += session.grant.memory
             del self.sessions[session.number]
@@ -299,13 +322,20 @@ class SmartDrive:
         size = int(session.task.steps.results[step])
         session.promised -= size
         if session.state is State.RUNNING:
-            session.ended += 1
             session.results += size
             if step == session.task.failure:
                 self._stop(session, Event.FAULT)
-            elif session.ended == len(session.task.steps.offsets):
-                session.happens(Event.LAST_STEP)
+            elif session.task.steps.output(step):
+                self._write(session, step)
+            else:
+                self._step_is_done(session)
         self._drained(session)
+
+    def _step_is_done(self, session: Session) -> None:
+        if session.state is State.RUNNING:
+            session.ended += 1
+            if session.ended == len(session.task.steps.offsets):
+                session.happens(Event.LAST_STEP)
 
     def _silence(self) -> int:
         """The next time at which a session's host has been silent for too long."""
@@ -341,14 +371,25 @@ class SmartDrive:
         heapq.heappush(self._works, (end, self._begun, session, step, self.now, heapq.heappop(self._idle_cores)))
         self._begun += 1
 
+    def _submit(self, operation: int, offsets: Any, lengths: Any) -> list[int]:
+        """Submit internal requests now; return their numbers."""
+        requests = make_requests(operation, offsets, lengths)
+        requests["flags"] = INTERNAL
+        numbers: list[int] = self.model.submit(requests, one_command_each(requests), self.now).tolist()
+        return numbers
+
+    def _write(self, session: Session, step: int) -> None:
+        steps = session.task.steps
+        assert steps.targets is not None
+        (number,) = self._submit(WRITE, int(steps.targets[step]), steps.output(step))
+        self._writes[number] = session
+        session.writing += 1
+
     def _read(self, session: Session) -> None:
         steps, first = session.task.steps, session.next_step
         ahead = steps.lengths[first : first + session.free_extents]
         count = len(ahead) if ahead.all() else int(np.argmin(ahead))
-        requests = np.zeros(count, REQUEST)
-        requests["operation"], requests["flags"], requests["dependency"] = READ, INTERNAL, -1
-        requests["offset"], requests["length"] = steps.offsets[first : first + count], steps.lengths[first : first + count]
-        numbers = self.model.submit(requests, one_command_each(requests), self.now)
-        self._reads.update(zip(numbers.tolist(), ((session, step) for step in range(first, first + count)), strict=True))
+        numbers = self._submit(READ, steps.offsets[first : first + count], steps.lengths[first : first + count])
+        self._reads.update(zip(numbers, ((session, step) for step in range(first, first + count)), strict=True))
         session.next_step += count
         session.reading += count

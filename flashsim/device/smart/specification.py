@@ -91,6 +91,17 @@ class SmartSpecification(SmartDrive):
         yield completed
         self._arrived(number)
 
+    def _write(self, session: Session, step: int) -> None:
+        before = set(self._writes)
+        super()._write(session, step)
+        (number,) = self._writes.keys() - before
+        self.env.process(self._output(number, self._wait(number)))
+
+    def _output(self, number: int, completed: simpy.Event) -> Steps:
+        """The output of a step goes to flash."""
+        yield completed
+        self._stored(number)
+
     def _begin_step(self, session: Session) -> None:
         super()._begin_step(session)
         end, number, *_ = next(work for work in self._works if work[1] == self._begun - 1)

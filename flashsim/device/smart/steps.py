@@ -19,6 +19,13 @@ class Steps(NamedTuple):
     work: Integers
     #: Bytes of results that each extent adds.
     results: Integers
+    #: Bytes that each step writes to the drive when its work has ended, multiples of the sector, and where; nothing without them.
+    outputs: Integers | None = None
+    targets: Integers | None = None
+
+    def output(self, step: int) -> int:
+        """Bytes that a step writes to the drive."""
+        return 0 if self.outputs is None else int(self.outputs[step])
 
 
 class Task(NamedTuple):
@@ -40,16 +47,13 @@ class Task(NamedTuple):
 
 def check(task: Task, capacity: int) -> None:
     """Refuse steps that no drive of that many bytes can carry out."""
-    columns = [np.asarray(column) for column in task.steps]
-    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+    columns = [np.asarray(column) for column in task.steps if column is not None]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1 or len(columns) not in (4, 6):
         raise InvalidParameterError("steps", f"columns of {[len(column) for column in columns]} rows", "all need as many rows")
-    offsets, lengths, *others = columns
-    wrong = (offsets < 0) | (lengths < 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
-    if np.any(wrong):
-        row = int(np.argmax(wrong))
-        bound = f"it must lie within the drive's {capacity} B, in sectors of {SECTOR} B"
-        raise InvalidParameterError("steps", f"row {row}: {lengths[row]} B at {offsets[row]}", bound)
-    for name, column in zip(("work", "results"), others, strict=True):
+    _check_extents(columns[0], columns[1], capacity)
+    if len(columns) == 6:
+        _check_extents(columns[5], columns[4], capacity)
+    for name, column in zip(("work", "results"), columns[2:4], strict=True):
         if np.any(column < 0):
             raise InvalidParameterError("steps", f"{name} {int(column.min())} in row {int(np.argmin(column))}", "it must be at least 0")
     for name, value, least in (
@@ -58,3 +62,11 @@ def check(task: Task, capacity: int) -> None:
     ):  # fmt: skip
         if value < least:
             raise InvalidParameterError(name, value, f"it must be at least {least}")
+
+
+def _check_extents(offsets: Integers, lengths: Integers, capacity: int) -> None:
+    wrong = (offsets < 0) | (lengths < 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        bound = f"it must lie within the drive's {capacity} B, in sectors of {SECTOR} B"
+        raise InvalidParameterError("steps", f"row {row}: {lengths[row]} B at {offsets[row]}", bound)

@@ -128,6 +128,17 @@ def test_a_step_without_an_extent_follows_all_before_it() -> None:
     assert (share.end - share.opened) / MILLISECONDS == pytest.approx(10 * 5 + 7, abs=2)
 
 
+def test_a_copy_inside_passes_the_bus_twice_and_the_link_never() -> None:
+    drive, task = smart_drive(write_buffer=0, power_protected=False, program=100_000, write_latency=200_000), scan(256, ahead=31)
+    steps = task.steps._replace(outputs=task.steps.lengths, targets=task.steps.offsets + 256 * MIB)
+    (share,) = run([drive], [task._replace(steps=steps)])
+    statistics = drive.statistics()
+    assert (share.end - share.opened) == pytest.approx(512 * MIB / 1560 * 1000, rel=0.03)
+    assert statistics["internal_write_bytes"] == statistics["internal_read_bytes"] == 256 * MIB
+    assert statistics["link_busy_ns"] < 10 * MILLISECONDS
+    assert statistics["write_amplification"] == pytest.approx(1)
+
+
 def test_a_grant_is_what_memory_is_free() -> None:
     drive = smart_drive(memory=4 * MIB)
     (share,) = run([drive], [scan(8, ahead=50, room=100)])
