@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS
+from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Table
 from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, dual_write
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
@@ -56,7 +56,7 @@ class Restart:
 
 
 def _log_disk(rate: int) -> str:
-    return "" if rate == _LOG_RATE else f", log at {rate * 8 * KIB / 1e6:.0f} MB/s"
+    return "" if rate == _LOG_RATE else f", log at {rate * 8 * KIB / MB:.0f} MB/s"
 
 
 class Restarts:
@@ -255,7 +255,7 @@ class _LogDisk(Exhibit):
         runs, rows = Restarts(results), list[list[Entry]]()
         for run in self._runs():
             if (result := runs.of(run)) is not None:
-                rate = run.log_rate * 8 * KIB / 1e6
+                rate = run.log_rate * 8 * KIB / MB
                 rows.append([DESIGNS[run.policy], rate, runs.peak(run), result.phases["analysis"], result.recovery, runs.interval(run)])
         header = ["design", "log's disk, MB/s", "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
         text = "TPC-C with LVR, after a crash; 78 MB/s is what 12.1 s of the thesis imply, 86 what its table 4.3 says of one disk."
