@@ -120,7 +120,7 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
         return left.cast(unit), right.cast(unit)
     for text, other in ((left, b), (right, a)):
         if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and pa.types.is_temporal(other):
-            spelled = text.cast(pa.string()).cast(other)
+            spelled = pa.scalar(None, other) if text.as_py() is None else spelled_out(pa.array([text.as_py()]), other)[0]
             return (spelled, right) if text is left else (left, spelled)
     if pa.types.is_floating(a) or pa.types.is_floating(b):
         floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
@@ -129,6 +129,15 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
     if pa.types.is_decimal(a) or pa.types.is_decimal(b) or pa.types.is_uint64(a) or pa.types.is_uint64(b):
         return _decimals(left, right)
     return _number(left, pa.int64()), _number(right, pa.int64())
+
+
+def spelled_out(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Dates and times that texts spell."""
+    if pa.types.is_time(kind):
+        day = pa.scalar("1970-01-01", pa.string())
+        texts = pc.binary_join_element_wise(day, texts.cast(pa.string()), " ").cast(pa.timestamp(kind.unit))
+        return texts.cast(kind)
+    return texts.cast(pa.string()).cast(kind)
 
 
 def _number(values: Values, kind: pa.DataType) -> Values:

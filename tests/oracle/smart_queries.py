@@ -37,8 +37,26 @@ def _table(seed: int, rows: int) -> pa.Table:
     )
 
 
-#: A large table, a small one, and one without rows.
-TABLES = {"t": _table(1, 4000), "u": _table(2, 60), "nothing": _table(3, 0)}
+def _rare(rows: int) -> pa.Table:
+    """Types that few tables have."""
+    rng = np.random.default_rng(4)
+    precise = [Decimal(int(each)).scaleb(-10) for each in rng.integers(-(10**12), 10**12, rows)]
+    return pa.table(
+        {
+            "single": _with_nulls(rng, np.round(rng.random(rows), 1).astype(np.float32)),
+            "huge": _with_nulls(rng, rng.integers(0, 1 << 64, rows, np.uint64), pa.uint64()),
+            "short": _with_nulls(rng, rng.integers(-5, 6, rows).astype(np.int16)),
+            "clock": _with_nulls(rng, rng.integers(0, 24, rows) * 3600 * 10**6, pa.time64("us")),
+            "blob": _with_nulls(rng, [bytes([each, 0, 255]) for each in rng.integers(0, 9, rows)], pa.binary()),
+            "zoned": _with_nulls(rng, rng.integers(0, 10**15, rows), pa.timestamp("us")),
+            "precise": _with_nulls(rng, precise, pa.decimal128(20, 10)),
+            "nothing": pa.nulls(rows, pa.int32()),
+        }
+    )
+
+
+#: A large table, a small one, one without rows, and one of other types.
+TABLES = {"t": _table(1, 4000), "u": _table(2, 60), "nothing": _table(3, 0), "rare": _rare(700)}
 
 NUMBERS = ("id", "small", "tiny", "real", "price", "large")
 LITERALS = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from algorithms.expressions.expression import spelled_out
 from algorithms.programs.base import Operator
 from flashsim.core.errors import SchemaError
 from flashsim.core.request import Integers
@@ -101,9 +102,11 @@ def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Values in their column's type, where pages store another (`flashsim.storage.columns.stored_column`)."""
     if values.type == kind:
         return values
-    if pa.types.is_union(values.type) or pa.types.is_null(values.type):
-        return pa.array(values.to_pylist()).cast(pa.large_string()).cast(kind) if pa.types.is_union(values.type) else values.cast(kind)
-    if pa.types.is_decimal(kind) or pa.types.is_temporal(kind):
+    if pa.types.is_union(values.type):
+        values = pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
+    if pa.types.is_temporal(kind) and not pa.types.is_null(values.type):
+        return spelled_out(values, kind)
+    if pa.types.is_decimal(kind):
         return values.cast(pa.string()).cast(kind)
     if pa.types.is_boolean(kind):
         return values.cast(pa.int8()).cast(kind)
