@@ -199,10 +199,6 @@ def _exact(left: Values, right: Values) -> bool:
     return any(map(pa.types.is_decimal, kinds)) and all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds)
 
 
-def _divided(left: Values, right: Values) -> Values:
-    return pc.divide(_number(left, pa.float64()), _number(right, pa.float64()))
-
-
 def _unified(values: list[Values]) -> list[Values]:
     """Values in one type."""
     first = values[0]
@@ -230,14 +226,6 @@ def _like(values: Values, pattern: Values) -> Values:
     return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
 
 
-def _of_text(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
-    return lambda values: function(values.cast(pa.large_string()) if pa.types.is_null(values.type) else values)
-
-
-def _is_null(values: Values) -> Values:
-    return pc.is_null(values)
-
-
 #: Functions of expressions, by name.
 FUNCTIONS: dict[str, Callable[..., Values]] = {
     "=": _compared(pc.equal),
@@ -249,19 +237,19 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "and": lambda left, right: pc.and_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
     "or": lambda left, right: pc.or_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
     "not": lambda values: pc.invert(values.cast(pa.bool_())),
-    "is null": _is_null,
+    "is null": pc.is_null,
     "+": _arithmetic(pc.add_checked),
     "-": _arithmetic(pc.subtract_checked),
     "*": _arithmetic(pc.multiply_checked, product=True),
-    "/": _divided,
+    "/": lambda left, right: pc.divide(_number(left, pa.float64()), _number(right, pa.float64())),
     "negate": _negated,
     "like": _like,
     "case": _case,
     "coalesce": lambda *values: pc.coalesce(*_unified(list(values))),
     "abs": pc.abs_checked,
-    "lower": _of_text(pc.utf8_lower),
-    "upper": _of_text(pc.utf8_upper),
-    "length": _of_text(lambda values: pc.utf8_length(values).cast(pa.int64())),
+    "lower": pc.utf8_lower,
+    "upper": pc.utf8_upper,
+    "length": lambda values: pc.utf8_length(values).cast(pa.int64()),
     "year": pc.year,
     "month": pc.month,
     "day": pc.day,

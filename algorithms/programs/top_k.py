@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,31 +29,24 @@ class Order(NamedTuple):
 
 
 class TopK(Operator):
-    """The first ``skip + limit`` rows, or all without a limit; `columns` are those that the whole hands on."""
+    """The first ``skip + limit`` rows, or all without a limit; with `columns`, the whole: without skipped rows, and only so many columns."""
 
-    def __init__(self, schema: pa.Schema, orders: Sequence[Order], limit: int | None, skip: int, columns: int, room: int) -> None:
-        super().__init__(schema)
-        self._input, self._orders, self._limit, self._skip, self._columns, self._room = schema, list(orders), limit, skip, columns, room
+    def __init__(self, schema: pa.Schema, orders: Sequence[Order], limit: int | None, skip: int, room: int, columns: int = 0) -> None:
+        super().__init__(pa.schema(list(schema)[: columns or None]))
+        self._input, self._orders, self._limit, self._skip, self._room, self._columns = schema, orders, limit, skip, room, columns
         self._most = None if limit is None else skip + limit
         self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
 
     def step(self, batch: pa.RecordBatch) -> None:
         self.work[Work.COMPARE] += batch.num_rows
-        if batch.num_rows:
-            self._waiting.append(batch)
-            self._rows += batch.num_rows
-        if self._most is not None and self._rows > 2 * self._most:
+        self._waiting += [batch] if batch.num_rows else []
+        if self._most is not None and sum(each.num_rows for each in self._waiting) > 2 * self._most:
             self._waiting = [self._first()]
-            self._rows = self._waiting[0].num_rows
         self.use(sum(each.nbytes for each in self._waiting), self._room)
 
     def finish(self) -> pa.RecordBatch:
-        rows, self._waiting, self._rows = self._first(), [], 0
-        return rows
-
-    def whole(self) -> Operator | None:
-        return Cut(self.schema, self._orders, self._limit, self._skip, self._columns, NO_BOUND)
+        rows, self._waiting = self._first(), []
+        return rows.slice(self._skip).select(self.schema.names) if self._columns else rows
 
     def _first(self) -> pa.RecordBatch:
         batch = one_batch(self._input, self._waiting)
@@ -62,18 +55,15 @@ class TopK(Operator):
         return batch.slice(0, self._most)
 
 
-class Cut(TopK):
-    """What a query asks for of the first rows."""
+class Part(TopK):
+    """The first rows of a part of the table."""
 
-    def __init__(self, schema: pa.Schema, orders: Sequence[Order], limit: int | None, skip: int, columns: int, room: int) -> None:
-        super().__init__(schema, orders, limit, skip, columns, room)
-        self.schema = pa.schema(list(schema)[:columns])
+    def __init__(self, whole: TopK, *rest: Any) -> None:
+        super().__init__(*rest)
+        self._whole = whole
 
-    def whole(self) -> None:
-        return None
-
-    def finish(self) -> pa.RecordBatch:
-        return super().finish().slice(self._skip).select(self.schema.names)
+    def whole(self) -> Operator:
+        return self._whole
 
 
 def sorted_rows(batch: pa.RecordBatch, orders: Sequence[Order]) -> pa.Array:
@@ -96,4 +86,5 @@ def start(
     columns: int | None = None,
     room: int = ROOM,
 ) -> Operator:
-    return TopK(schema, orders, limit, skip, len(schema) if columns is None else columns, room)
+    whole = TopK(schema, orders, limit, skip, NO_BOUND, len(schema) if columns is None else columns)
+    return Part(whole, schema, orders, limit, skip, room)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
+from flashsim.execution.requests import Work as Kind
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
-from flashsim.studies.smart.tables import EXTENT, Table
+from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, Table
 from flashsim.studies.smart.timing import Machine
 from models.smart_scan import Rates, Work, break_even, drive_time, host_time
 
@@ -64,13 +64,6 @@ class Estimates(NamedTuple):
         return max(possible, key=lambda each: each.stages) if where == DRIVE else min(possible, key=lambda each: each.seconds)
 
 
-class _Sampled(NamedTuple):
-    """A plan's run over a sample."""
-
-    pages: int
-    run: PlanRun
-
-
 def estimates(plan: Plan, tables: Mapping[str, Table], machine: Machine) -> Estimates:
     """Times of every placement by formula."""
     table, builds = tables[plan.table], build_runs(plan, tables)
@@ -108,44 +101,35 @@ def _extrapolated(
     """Work of a placement over the whole table, and the rows that it hands on."""
     table, room = tables[plan.table], machine.room if where == DRIVE else None
     pages, size = table.file.pages, table.file.pages * table.file.page_size
-    samples = [_sampled(plan, tables, stages, room, builds, table.sample(share)) for share in (2, 1)]
-    half, whole = samples
+    ranges = [table.sample(share) for share in (2, 1)]
+    half, whole = (int((each[:, 1] - each[:, 0]).sum()) for each in ranges)
+    runs = [run(plan, tables, stages, 1, room, each, builds) for each in ranges]
     gathers = stages > 0 and plan.stages[stages - 1].gathers
 
-    def line(values: tuple[float, float]) -> float:
-        growth = (values[1] - values[0]) / (whole.pages - half.pages) if whole.pages > half.pages else 0.0
-        return max(0.0, values[1] + growth * (pages - whole.pages))
+    def line(value: Callable[[PlanRun], float]) -> float:
+        first, last = map(value, runs)
+        growth = (last - first) / (whole - half) if whole > half else 0.0
+        return max(0.0, last + growth * (pages - whole))
 
-    def power(values: tuple[float, float]) -> float:
-        if not gathers or min(values) <= 0 or whole.pages == half.pages:
-            return line(values)
-        exponent = math.log(values[1] / values[0]) / math.log(whole.pages / half.pages)
-        each = values[1] * (pages / machine.drives / whole.pages) ** min(1.0, max(0.0, exponent))
-        return min(machine.drives * each, line(values))
+    def power(value: Callable[[PlanRun], float]) -> float:
+        first, last = map(value, runs)
+        if not gathers or min(first, last) <= 0 or whole == half:
+            return line(value)
+        exponent = math.log(last / first) / math.log(whole / half)
+        each = last * (pages / machine.drives / whole) ** min(1.0, max(0.0, exponent))
+        return min(machine.drives * each, line(value))
 
     prices = drive_prices(inside_of(machine.preset)) if where == DRIVE else machine.host
-    inner = line(_pair(samples, lambda each: sum(priced(work, prices) for part in each.parts for work in part.work)))
-    outer, results = (_pair(samples, value) for value in (lambda each: priced(each.host, machine.host), lambda each: each.results))
+    inner = line(lambda each: sum(priced(work, prices) for part in each.parts for work in part.work))
+    outer, results = power(lambda each: priced(each.host, machine.host)), power(lambda each: each.results)
     extents = max(1, -(-size // EXTENT))
-    handed = power(_pair(samples, lambda each: each.part_rows))
-    last = power(_pair(samples, lambda each: sum(priced(part.last, prices) for part in each.parts))) / machine.drives
+    handed = power(lambda each: each.part_rows)
+    last = power(lambda each: sum(priced(part.last, prices) for part in each.parts)) / machine.drives
     if where == HOST:
         kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
-        return Work(size, extents, 0, inner + kernel + power(outer) + machine.drives * last, 0), handed
+        return Work(size, extents, 0, inner + kernel + outer + machine.drives * last, 0), handed
     sent = sum(build.rows.nbytes for build in builds.values()) * machine.drives
-    return Work(size, extents, inner, power(outer), power(results) + sent, last), handed
-
-
-def _pair(samples: list[_Sampled], value: Callable[[PlanRun], float]) -> tuple[float, float]:
-    first, second = (float(value(each.run)) for each in samples)
-    return first, second
-
-
-def _sampled(
-    plan: Plan, tables: Mapping[str, Table], stages: int, room: int | None, builds: Mapping[int, PlanRun], ranges: Integers
-) -> _Sampled:
-    pages = int((ranges[:, 1] - ranges[:, 0]).sum())
-    return _Sampled(pages, run(plan, tables, stages, 1, room, ranges, builds))
+    return Work(size, extents, inner, outer, results + sent, last), handed
 
 
 def break_even_of(plan: Plan, table: Table, machine: Machine, placements: list[Placement]) -> float | None:
@@ -155,8 +139,8 @@ def break_even_of(plan: Plan, table: Table, machine: Machine, placements: list[P
     inside, host = inside_of(machine.preset), machine.host
     visit = Work(table.file.pages * table.file.page_size, len(table.extents()), 0, 0, 0)
     rows = table.records.rows
-    kind = "read_columns" if table.by_column else "read_tuple"
+    kind = READ_COLUMNS if table.by_column else Kind.READ_TUPLE
     drive = drive_prices(inside)
     visit = visit._replace(drive=rows * priced({kind: 1}, drive), host=rows * priced({kind: 1}, host))
     widths = [each.size for each in table.records.attributes() if each.name in plan.columns]
-    return break_even(rates_of(machine), visit, priced({"emit": 1}, drive), priced({"emit": 1}, host), sum(widths), rows)
+    return break_even(rates_of(machine), visit, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), sum(widths), rows)
