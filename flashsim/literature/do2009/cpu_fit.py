@@ -46,7 +46,7 @@ Kernel = Mapping[str, tuple[float, float]]
 class FittedValue:
     """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``.
 
-    `work` is in units of each kind, in the order of `Work`.
+    ``work`` is in units of each kind, in the order of `Work`.
     """
 
     name: str
