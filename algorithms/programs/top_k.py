@@ -29,7 +29,7 @@ class Order(NamedTuple):
 
 
 class TopK(Operator):
-    """The first ``skip + limit`` rows, or all without a limit; with `columns`, the whole: without skipped rows, and only so many columns."""
+    """The first ``skip + limit`` rows, or all without a limit; with `columns`, the whole: without skipped rows, and so many columns."""
 
     def __init__(self, schema: pa.Schema, orders: Sequence[Order], limit: int | None, skip: int, room: int, columns: int = 0) -> None:
         super().__init__(pa.schema(list(schema)[: columns or None]))

@@ -49,7 +49,8 @@ class Answer:
         drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
         where = "in the drive" if self.placement.where == DRIVE else "on the host"
         took, pages = format_duration(round((self.seconds + self.build_seconds) * SECONDS)), self.table.file.layout.page_title
-        return f"{self.run.rows.num_rows:,} rows in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
+        rows = self.run.rows.num_rows
+        return f"{rows:,} row{'s' * (rows != 1)} in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a placement: seconds by formula, and of the one that was run simulated."""
