@@ -59,6 +59,7 @@ def conversation(drive: SmartDrive, seed: int, requests: int = 20) -> tuple[list
     for number in range(int(random.integers(1, 25))):
         for _ in range(int(random.integers(0, 4))):
             own, answers = drive.advance(drive.now + 10 * int(random.integers(0, 200)))
+            check_grants(drive)
             heard += answers
             completions.append(own)
         known = [answer.session for answer in heard if answer.verb is Verb.OPEN and not answer.status.is_error]
@@ -76,6 +77,16 @@ def conversation(drive: SmartDrive, seed: int, requests: int = 20) -> tuple[list
         heard += answers
         completions.append(own)
     return heard, np.concatenate(completions)
+
+
+def check_grants(drive: SmartDrive) -> None:
+    """No session holds more than it was granted, and all grants are the memory that is not free."""
+    for session in drive.sessions.values():
+        grant = session.grant
+        assert session.reading + len(session.ready) + session.at_work + session.writing <= grant.extents
+        assert session.results + session.promised <= grant.room
+        assert session.at_work <= grant.threads
+    assert drive.free_memory + sum(session.grant.memory for session in drive.sessions.values()) == drive.inside.memory
 
 
 def both(seed: int) -> list[SmartDrive]:
@@ -98,5 +109,6 @@ def test_models_agree_and_nothing_leaks(block: int) -> None:
         reads = make_requests(READ, 0, SECTOR)
         ours.submit(reads, one_command_each(reads), ours.now)
         assert len(ours.advance()[0]) == 1  # host I/O is served afterwards
+        assert not any(answer.results for answer in one[0] if answer.status.is_error)
         statuses |= {answer.status for answer in one[0]}
     assert statuses == set(Status)

@@ -268,7 +268,7 @@ class SmartDrive:
                 status = Status.DONE
                 self._stop(known, Event.CLOSE)
             elif known.live:
-                results = command.results
+                results = 0 if known.state is State.FAILED else command.results
                 more = known.state is State.RUNNING or known.results > 0
                 status = Status.PROGRAM_FAILED if known.state is State.FAILED else Status.MORE if more else Status.DONE
             self._drained(known)
