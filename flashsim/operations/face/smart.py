@@ -33,8 +33,8 @@ class SmartOutcome(Outcome):
     """Rows of a query, and where its operators ran."""
 
     def rows(self) -> pd.DataFrame:
-        """The rows of the result."""
-        return self.result.frame().to_pandas()
+        """The rows of the result; integers stay integers beside NULLs."""
+        return self.result.frame().to_pandas(integer_object_nulls=True)
 
     def explain(self) -> pd.DataFrame:
         """A row an operator: where it runs, and what it does."""

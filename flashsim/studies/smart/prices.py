@@ -25,7 +25,7 @@ def inside_of(preset: Preset) -> Inside:
         It has none.
     """
     if preset.inside is None:
-        raise RefusedError(f"device: {preset.name} has no [inside] to run programs in; samsung-smart-400gb has")
+        raise RefusedError(f"device: {preset.name} has no [inside] to run programs in, only where='host'; samsung-smart-400gb has")
     return preset.inside
 
 

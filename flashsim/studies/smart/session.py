@@ -161,7 +161,7 @@ def answer(
     FlashsimError
         The query is outside the language, or the placement is not possible.
     """
-    if where == DRIVE:
+    if where != HOST:
         inside_of(machine.preset)
     for name in sources:
         if not name.isidentifier():
