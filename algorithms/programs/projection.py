@@ -6,7 +6,7 @@ from algorithms.expressions.expression import Expression, calls_of, evaluate, ty
 from algorithms.programs.base import Operator
 
 TITLE = "projection"
-#: Kind of work: a function of a row.
+#: A function of a row, as a kind of work.
 COMPUTE = "compute"
 
 

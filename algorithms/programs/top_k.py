@@ -55,7 +55,7 @@ class TopK(Operator):
         return batch.slice(0, self._most)
 
 
-class Part(TopK):
+class FirstRows(TopK):
     """The first rows of a part of the table."""
 
     def __init__(self, whole: TopK, *rest: Any) -> None:
@@ -87,4 +87,4 @@ def start(
     room: int = ROOM,
 ) -> Operator:
     whole = TopK(schema, orders, limit, skip, NO_BOUND, len(schema) if columns is None else columns)
-    return Part(whole, schema, orders, limit, skip, room)
+    return FirstRows(whole, schema, orders, limit, skip, room)

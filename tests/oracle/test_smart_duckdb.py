@@ -13,7 +13,7 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.running import run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import Table
+from flashsim.studies.smart.tables import StoredTable
 from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
 
 FORMATS = ("sqlite", "postgresql", "pax")
@@ -21,9 +21,9 @@ QUERIES = 500
 
 
 @cache
-def stored(page_format: str) -> dict[str, Table]:
+def stored(page_format: str) -> dict[str, StoredTable]:
     tables = TABLES | ({"rare": TABLES["rare"].drop_columns("clock")} if page_format == "postgresql" else {})  # whose pages hold no times
-    return {name: Table.of(name, TableRecords(name, table), 8192, page_format) for name, table in tables.items()}
+    return {name: StoredTable.of(name, TableRecords(name, table), 8192, page_format) for name, table in tables.items()}
 
 
 @cache
@@ -34,7 +34,7 @@ def oracle() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def planned(query: str, tables: dict[str, Table]) -> Plan:
+def planned(query: str, tables: dict[str, StoredTable]) -> Plan:
     rows = {name: table.records.rows for name, table in tables.items()}
     return plan_of(query, {name: table.schema for name, table in tables.items()}, rows)
 

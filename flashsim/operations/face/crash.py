@@ -155,7 +155,7 @@ def crash(
         flashsim pool crash --saved survived.json --without page-id
         flashsim pool crash --restart lvr --exhaustive --histories 10
         flashsim pool crash --restart mmr --exhaustive --histories 10 --without harden-replacement
-        flashsim pool crash --restart mmr --exhaustive --histories 10 --ssd-device mtron-msd-sata3025-16gb
+        flashsim pool crash --restart mmr --exhaustive --histories 3 --ssd-device mtron-msd-sata3025-16gb
 
     Examples
     --------

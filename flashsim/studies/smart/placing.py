@@ -17,7 +17,7 @@ from flashsim.execution.requests import Work as Kind
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
-from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, Table
+from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
 from flashsim.studies.smart.timing import Machine
 from models.smart_scan import Rates, Work, break_even, drive_time, host_time
 
@@ -64,7 +64,7 @@ class Estimates(NamedTuple):
         return max(possible, key=lambda each: each.stages) if where == DRIVE else min(possible, key=lambda each: each.seconds)
 
 
-def estimates(plan: Plan, tables: Mapping[str, Table], machine: Machine) -> Estimates:
+def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
     """Times of every placement by formula."""
     table, builds = tables[plan.table], build_runs(plan, tables)
     rates = rates_of(machine)
@@ -96,7 +96,7 @@ def rates_of(machine: Machine) -> Rates:
 
 
 def _extrapolated(
-    plan: Plan, tables: Mapping[str, Table], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
+    plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
 ) -> tuple[Work, float]:
     """Work of a placement over the whole table, and the rows that it hands on."""
     table, room = tables[plan.table], machine.room if where == DRIVE else None
@@ -132,7 +132,7 @@ def _extrapolated(
     return Work(size, extents, inner, outer, results + sent, last), handed
 
 
-def break_even_of(plan: Plan, table: Table, machine: Machine, placements: list[Placement]) -> float | None:
+def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: list[Placement]) -> float | None:
     """The share of rows at which a selection takes as long in both places; None for other plans, or if one place always wins."""
     if [stage.program for stage in plan.stages] != ["selection", "projection"]:
         return None

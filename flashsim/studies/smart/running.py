@@ -13,11 +13,11 @@ from algorithms.programs.base import Operator, finished, one_batch, pushed, thro
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Work
 from flashsim.studies.smart.plan import Plan
-from flashsim.studies.smart.tables import Scan, Table
+from flashsim.studies.smart.tables import Scan, StoredTable
 
 
 @dataclass
-class Part:
+class DrivePart:
     """A plan's part over one drive's extents: by extent pages, work by kind and bytes handed on, and those after the last."""
 
     pages: list[int] = field(default_factory=list)
@@ -46,7 +46,7 @@ class PlanRun:
     """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that."""
 
     rows: pa.RecordBatch
-    parts: list[Part]
+    parts: list[DrivePart]
     host: Counter[str]
     builds: Mapping[int, PlanRun]
 
@@ -62,7 +62,7 @@ class PlanRun:
 
 def run(
     plan: Plan,
-    tables: Mapping[str, Table],
+    tables: Mapping[str, StoredTable],
     stages: int,
     drives: int = 1,
     room: int | None = None,
@@ -89,7 +89,7 @@ def run(
     if builds is None:
         builds = build_runs(plan, tables)
     ranges = table.extents() if ranges is None else ranges
-    parts: list[Part] = []
+    parts: list[DrivePart] = []
     outputs: list[pa.RecordBatch] = []
     for drive in range(drives):
         operators = started(plan, schema, 0, stages, builds, room)
@@ -105,7 +105,7 @@ def run(
     return PlanRun(rows, parts, sum((each.work for each in host), Counter()), builds)
 
 
-def build_runs(plan: Plan, tables: Mapping[str, Table]) -> dict[int, PlanRun]:
+def build_runs(plan: Plan, tables: Mapping[str, StoredTable]) -> dict[int, PlanRun]:
     """Runs of the plans whose rows stages need first, by stage: on the host."""
     return {number: run(stage.build, tables, stage.build.most_pushed) for number, stage in enumerate(plan.stages) if stage.build}
 
@@ -119,9 +119,9 @@ def started(plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mappin
     return operators
 
 
-def _part(scan: Scan, operators: list[Operator], ranges: Integers, mine: Integers, outputs: list[pa.RecordBatch]) -> Part:
+def _part(scan: Scan, operators: list[Operator], ranges: Integers, mine: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
     """Run operators over some extents, and append the rows that they hand on."""
-    part = Part()
+    part = DrivePart()
     for number in mine.tolist():
         begin, end = ranges[number].tolist()
         rows = pushed(operators, scan.read(begin, end))

@@ -24,7 +24,7 @@ from flashsim.studies.smart.plan import Plan, Stage
 from flashsim.studies.smart.prices import inside_of
 from flashsim.studies.smart.running import PlanRun, run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import Table
+from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_seconds
 
 PLACES = (AUTO, HOST, DRIVE)
@@ -35,7 +35,7 @@ class Answer:
     """Rows of a query, and its time, simulated: of the scan and all behind it, and before of reading what joins hold in memory, s."""
 
     plan: Plan
-    table: Table
+    table: StoredTable
     machine: Machine
     estimates: Estimates
     placement: Placement
@@ -166,7 +166,7 @@ def answer(
     for name in sources:
         if not name.isidentifier():
             raise InvalidParameterError("table", repr(name), "its name must be one that a query can use: letters, digits and _")
-    tables = {name: Table.of(name, records, page_size, page_format) for name, records in sources.items()}
+    tables = {name: StoredTable.of(name, records, page_size, page_format) for name, records in sources.items()}
     rows = {name: table.records.rows for name, table in tables.items()}
     plan = plan_of(query, {name: table.schema for name, table in tables.items()}, rows)
     if then:

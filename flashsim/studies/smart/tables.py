@@ -29,7 +29,7 @@ READ_COLUMNS = "read_columns"
 
 
 @dataclass
-class Table:
+class StoredTable:
     """A table on pages of one format.
 
     Parameters
@@ -44,7 +44,7 @@ class Table:
     _bytes: Bytes | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, name: str, records: Records, page_size: int, page_format: str) -> Table:
+    def of(cls, name: str, records: Records, page_size: int, page_format: str) -> StoredTable:
         """Lay the rows of a source out on pages."""
         for column, attribute in zip(records.names, records.attributes(), strict=True):
             if pa.types.is_union(attribute.kind) or pa.types.is_duration(attribute.kind):
@@ -85,7 +85,7 @@ class Table:
 class Scan(Operator):
     """Rows of pages, of some columns; it takes ranges of pages instead of batches."""
 
-    def __init__(self, table: Table, columns: tuple[str, ...], schema: pa.Schema) -> None:
+    def __init__(self, table: StoredTable, columns: tuple[str, ...], schema: pa.Schema) -> None:
         super().__init__(schema)
         self._table, self._columns = table, columns
 

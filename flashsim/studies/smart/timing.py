@@ -20,7 +20,7 @@ from flashsim.device.smart.steps import Steps, Task
 from flashsim.execution.cpu import CpuModel, kernel_times
 from flashsim.execution.requests import HOST
 from flashsim.studies.smart.prices import drive_prices, host_prices, inside_of, priced
-from flashsim.studies.smart.running import Part, PlanRun
+from flashsim.studies.smart.running import DrivePart, PlanRun
 from flashsim.studies.smart.tables import EXTENT
 
 #: Extents that a host reads at once.
@@ -50,7 +50,7 @@ class Machine:
         return max(0, inside_of(self.preset).memory - 2 * OUTSTANDING * EXTENT)
 
 
-def _lengths(part: Part, page_size: int) -> Integers:
+def _lengths(part: DrivePart, page_size: int) -> Integers:
     return np.array(part.pages, np.int64) * page_size
 
 
@@ -83,7 +83,7 @@ def build_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     return sum(build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds)
 
 
-def _times(part: Part, prices: Mapping[str, float]) -> Integers:
+def _times(part: DrivePart, prices: Mapping[str, float]) -> Integers:
     return np.array([round(priced(each, prices)) for each in part.work], np.int64)
 
 
@@ -127,7 +127,7 @@ def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
-def task_of(machine: Machine, run: PlanRun, part: Part, prices: Mapping[str, float], page_size: int) -> Task:
+def task_of(machine: Machine, run: PlanRun, part: DrivePart, prices: Mapping[str, float], page_size: int) -> Task:
     """A part as the drive sees it."""
     lengths = np.append(_lengths(part, page_size), 0)  # a step without pages follows all others
     offsets = np.arange(len(lengths)) * EXTENT * (lengths > 0)

@@ -20,17 +20,17 @@ from flashsim.studies.smart.placing import DRIVE, Placement, estimates
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.running import run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import Table
+from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, drive_seconds, host_seconds
 
 SMART = "samsung-smart-400gb"
 
 
 @cache
-def table(page_format: str, rows: int = 400_000) -> Table:
+def table(page_format: str, rows: int = 400_000) -> StoredTable:
     rng = np.random.default_rng(0)
     columns = {"a": rng.integers(0, 1000, rows), "b": rng.normal(size=rows), "g": rng.integers(0, 5000, rows), "pad": ["x" * 100] * rows}
-    return Table.of("t", TableRecords("t", pa.table(columns)), 8192, page_format)
+    return StoredTable.of("t", TableRecords("t", pa.table(columns)), 8192, page_format)
 
 
 def machine(drives: int = 1, **inside: int) -> Machine:
@@ -39,7 +39,7 @@ def machine(drives: int = 1, **inside: int) -> Machine:
     return Machine(replace(preset, inside=replace(preset.inside, **inside)), cpu.load("hexacore-2016"), drives)
 
 
-def simulated(plan: Plan, tables: dict[str, Table], used: Machine, placement: Placement) -> float:
+def simulated(plan: Plan, tables: dict[str, StoredTable], used: Machine, placement: Placement) -> float:
     inside = placement.where == DRIVE
     result = run(plan, tables, placement.stages, used.drives, used.room if inside else None)
     return (drive_seconds if inside else host_seconds)(used, result, 8192)
@@ -165,7 +165,7 @@ def test_a_program_too_large_for_the_drive_runs_on_the_host() -> None:
     small = presets.load(SMART)
     assert small.inside
     used = Machine(replace(small, inside=replace(small.inside, memory=18 << 20)), None)
-    sources = {name: Table.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in tables.items()}
+    sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in tables.items()}
     plan = plan_of(query, {name: each.schema for name, each in sources.items()}, {"t": rows, "u": rows - 1})
     placements = estimates(plan, sources, used).placements
     assert [each.stages for each in placements if each.where == DRIVE and not each.problem] == [0]
