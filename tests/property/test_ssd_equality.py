@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from flashsim.core.host_queue import one_command_each
+from flashsim.core.request import Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 from tests.seeds import seeds
@@ -25,19 +27,24 @@ def assert_same_state(one: Model, other: Model) -> None:
         assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
 
 
-def assert_models_agree(seed: int, count: int = 50, ftl: str = "page") -> None:
-    """One random drive and workload, on a drive that is loaded in part."""
-    parameters = drive_for(ftl, random_drive(seed))
-    requests, at = random_workload(seed, parameters, count)
+def assert_alike(seed: int, parameters: SsdParameters, requests: Requests, at: Integers) -> None:
+    """Both models of a drive that is loaded in part serve a workload alike, and are in the same state afterwards."""
     loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.page_size
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     for model in (engine, specification):
         model.load(0, loaded)
     ours, theirs = served(engine, requests, at), served(specification, requests, at)
     assert np.array_equal(ours, theirs), f"seed {seed}"
-    assert len(ours) == count
+    assert len(ours) == len(requests)
     assert_same_state(engine, specification)
     check_invariants(engine)
+
+
+def assert_models_agree(seed: int, count: int = 50, ftl: str = "page") -> None:
+    """One random drive and workload, on a drive that is loaded in part."""
+    parameters = drive_for(ftl, random_drive(seed))
+    requests, at = random_workload(seed, parameters, count)
+    assert_alike(seed, parameters, requests, at)
 
 
 def assert_models_agree_in_turn(seeds: range, count: int) -> None:

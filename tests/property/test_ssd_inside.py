@@ -12,12 +12,10 @@ import pytest
 
 from flashsim.core.request import IN_MEMORY, INTERNAL, WRITE, Integers, Requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
-from tests.property.test_ssd_equality import assert_same_state
+from tests.flashsim.ssd.drives import PAGE, drive_for, random_drive, random_workload
+from tests.property.test_ssd_equality import assert_alike
 from tests.seeds import seeds
 
 
@@ -41,15 +39,7 @@ def mixed_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[Re
 def assert_agree_inside(seed: int, count: int) -> None:
     parameters = inside_drive(seed)
     requests, at = mixed_workload(seed, parameters, count)
-    loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.page_size
-    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    for model in (engine, specification):
-        model.load(0, loaded)
-    ours, theirs = served(engine, requests, at), served(specification, requests, at)
-    assert np.array_equal(ours, theirs), f"seed {seed}"
-    assert len(ours) == count
-    assert_same_state(engine, specification)
-    check_invariants(engine)
+    assert_alike(seed, parameters, requests, at)
 
 
 @pytest.mark.parametrize("block", seeds(0, 10, slow=4))

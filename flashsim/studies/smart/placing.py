@@ -85,7 +85,7 @@ def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -
 
 
 def rates_of(machine: Machine) -> Rates:
-    """What a machine's drives and cores do, by their parameters."""
+    """Rates of a machine's drives and cores, from its parameters."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
     if flash is None:
         return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=machine.drives, start=nominal.seek + nominal.latency)
