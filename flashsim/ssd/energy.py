@@ -50,9 +50,10 @@ class Energy(NamedTuple):
     controller: int
     idle: int
 
-    def as_dict(self) -> dict[str, float]:
-        """Joules by part, and ``total``."""
-        return {name: value / JOULES for name, value in (self._asdict() | {"total": sum(self)}).items()}
+
+def in_joules(parts: Mapping[str, int]) -> dict[str, float]:
+    """Energies (pJ) in J, and their ``total``."""
+    return {name: value / JOULES for name, value in (*parts.items(), ("total", sum(parts.values())))}
 
 
 def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:

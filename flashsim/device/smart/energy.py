@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from flashsim.core.units import JOULES
 from flashsim.device.smart.inside import Inside
 
 
@@ -19,10 +18,6 @@ class Energy(NamedTuple):
     def over_idle(self) -> int:
         return self.reading + self.cores
 
-    def as_dict(self) -> dict[str, float]:
-        """Joules by state, and ``total``."""
-        return {name: value / JOULES for name, value in (self._asdict() | {"total": sum(self)}).items()}
-
 
 def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> Energy:
     """The energy of a run that took so many ns, from what `flashsim.device.smart.runtime.SmartDrive.statistics` counted in it.
@@ -30,7 +25,7 @@ def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> En
     Examples
     --------
     >>> inside = Inside(memory=1, cores=2, page_work=0, tuple_work=0, column_work=0, match_work=0, idle=4000, active=9000, core_power=500)
-    >>> energy_of(inside, {"bus_busy_ns": 10**9, "core_busy_ns": 2 * 10**9}, 3 * 10**9).as_dict()
-    {'idle': 12.0, 'reading': 9.0, 'cores': 1.0, 'total': 22.0}
+    >>> energy_of(inside, {"bus_busy_ns": 10**9, "core_busy_ns": 2 * 10**9}, 3 * 10**9)
+    Energy(idle=12000000000000, reading=9000000000000, cores=1000000000000)
     """
     return Energy(elapsed * inside.idle, statistics["bus_busy_ns"] * inside.active, statistics["core_busy_ns"] * inside.core_power)

@@ -11,7 +11,7 @@ from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
-from flashsim.ssd.energy import energy_of
+from flashsim.ssd.energy import energy_of, in_joules
 from flashsim.studies.presentation.tables import SPREAD_HEADS, Table, durations, outstanding, same, spread
 from flashsim.studies.replaying.observation import BELOW_ONE, NOT_COLLECTED, Observation, by_cause, write_amplification
 from traces.summary.histogram import Histogram
@@ -121,7 +121,7 @@ class DeviceReport:
                 "reads_by_cause": by_cause(statistics, "reads") or None,
                 "erases_by_cause": by_cause(statistics, "erases") or None,
                 "gc_pauses": pauses.as_dict() if pauses else None,
-                "energy": energy.as_dict() if energy else None,
+                "energy": in_joules(energy._asdict()) if energy else None,
             }
         plain: dict[str, Any] = _plain(result | {"statistics": statistics})
         return plain

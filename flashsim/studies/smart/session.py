@@ -17,6 +17,7 @@ from flashsim.device.presets import Preset
 from flashsim.device.smart.energy import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
+from flashsim.ssd.energy import in_joules
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
@@ -103,7 +104,7 @@ class Answer:
         """Shares of the time in which a drive's bus and cores were busy, and its energy, J."""
         statistics, elapsed = drive.statistics(), max(1, round(self.seconds * SECONDS))
         shares = {"bus": statistics["bus_busy_ns"] / elapsed, "cores": statistics["core_busy_ns"] / elapsed / drive.inside.cores}
-        return {"busy": shares, "energy": energy_of(drive.inside, statistics, elapsed).as_dict()}
+        return {"busy": shares, "energy": in_joules(energy_of(drive.inside, statistics, elapsed)._asdict())}
 
     def write_timeline(self, path: Path, packed: bool) -> None:
         """Run the first drive's program anew, and write what the drive's parts and cores did."""

@@ -56,7 +56,7 @@ def drawn(rng: random.Random) -> str:
     return f"SELECT a, b FROM t {where} ORDER BY b LIMIT {rng.randrange(1, 100)}"
 
 
-def judge(seed: int, queries: int) -> None:
+def check_choices(seed: int, queries: int) -> None:
     """The optimiser takes the fastest of all placements, to a hundredth, for 95 % of drawn queries, and never one that is 10 % slower."""
     rng, right = random.Random(seed), 0
     for _ in range(queries):
@@ -72,13 +72,13 @@ def judge(seed: int, queries: int) -> None:
 
 
 def test_the_choice_is_the_fastest_placement() -> None:
-    judge(0, 8)
+    check_choices(0, 8)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_choice_is_the_fastest_placement_of_300_queries() -> None:
-    judge(1, 300)
+    check_choices(1, 300)
 
 
 @pytest.mark.parametrize("page_format", ["pax", "sqlite"])
