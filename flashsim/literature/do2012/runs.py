@@ -109,7 +109,7 @@ def _label(setup: PoolSetup) -> str:
 
 def job(setup: PoolSetup, settings: Settings) -> Job:
     """The run of a system whose devices have rates."""
-    return Job.of(run_pool, _label(setup), setup=at_scale(setup, settings.scale * SHARE, settings))
+    return Job.of(run_pool, _label(setup), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
 
 
 class Runs:

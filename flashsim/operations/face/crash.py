@@ -153,8 +153,8 @@ def crash(
         flashsim pool crash --restart lbr --seed 5 --event 120 --json crash.json
         flashsim pool crash --restart lvr --seed 32 --save survived.json
         flashsim pool crash --saved survived.json --without page-id
-        flashsim pool crash --restart lvr --exhaustive --histories 10
-        flashsim pool crash --restart mmr --exhaustive --histories 10 --without harden-replacement
+        flashsim pool crash --restart lvr --exhaustive --histories 3
+        flashsim pool crash --restart mmr --exhaustive --histories 3 --without harden-replacement
         flashsim pool crash --restart mmr --exhaustive --histories 3 --ssd-device mtron-msd-sata3025-16gb
 
     Examples

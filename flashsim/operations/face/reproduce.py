@@ -170,7 +170,7 @@ def reproduce(
         flashsim reproduce
         flashsim reproduce do2009 --scale 0.01 --details
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
-        flashsim reproduce do2009/fig2 --scale 0.01 --seeds 3
+        flashsim reproduce do2009/fig2 --scale 0.01 --seeds 2
         flashsim reproduce do2009/cpu_bound --scale 0.01
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
 

@@ -90,6 +90,8 @@ class Job:
         Runs with more are made first, so that no process is left with a long one at the end.
     group
         Runs of one group share work: one process makes them, one after the other.
+    drives
+        Whether simulated drives have a part in the run: then their engines are compiled before.
     """
 
     function: str
@@ -97,12 +99,13 @@ class Job:
     label: str = ""
     weight: float = field(default=0.0, compare=False)
     group: str = field(default="", compare=False)
+    drives: bool = field(default=True, compare=False)
 
     @classmethod
-    def of(cls, function: str | Callable[..., Any], label: str = "", group: str = "", **arguments: Any) -> Job:
+    def of(cls, function: str | Callable[..., Any], label: str = "", group: str = "", drives: bool = True, **arguments: Any) -> Job:
         """The run of a function, itself or as ``package.module:name``, with these arguments."""
         name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-        return cls(name, json.dumps(arguments, sort_keys=True), label, group=group)
+        return cls(name, json.dumps(arguments, sort_keys=True), label, group=group, drives=drives)
 
     @cached_property
     def id(self) -> str:
@@ -186,7 +189,8 @@ def make(
                 runs[job] = result
     missing = sorted((job for job in distinct if job not in runs), key=lambda job: -job.weight)
     if settings.cluster is None and missing and (len(missing) > 1 or parts is not None):
-        needed = [*_parts({job.module for job in missing}, layers, kinds), *more] if parts is None else parts
+        on_drives = (layers, kinds) if any(job.drives for job in missing) else ((), ())
+        needed = [*_parts({job.module for job in missing}, *on_drives), *more] if parts is None else parts
         Compilation(needed).wait("the engines")
 
     def tell(message: str) -> None:
