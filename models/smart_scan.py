@@ -1,7 +1,8 @@
 """Times of a scan on the host and inside a drive, by what limits each, and the selectivity where they are equal.
 
 On the host, pages pass the link and the host's cores work on them; inside, extents pass the drive's bus and its cores work on them, and
-results pass the link.  Both are pipelines, so the slowest part is the time, and the first extent's way through comes before.
+results pass the link.  Both are pipelines, so the slowest part is the time, and the first extent's way through comes before.  What joins
+hold in memory comes before all: the host reads it, or each drive its own part.
 """
 
 import math
@@ -20,7 +21,7 @@ class Rates(NamedTuple):
     cores, host_cores
         Cores of one drive, and of the host.
     drives
-        How many drives share the work.
+        How many drives share the work: all of it over that of the one with most.
     start, pause
         Time before the first byte, and between two questions of the host for results, ns.
     """
@@ -29,7 +30,7 @@ class Rates(NamedTuple):
     bus: float = 0.0
     cores: int = 1
     host_cores: int = 1
-    drives: int = 1
+    drives: float = 1
     start: float = 0.0
     pause: float = 0.0
 
@@ -37,7 +38,8 @@ class Rates(NamedTuple):
 class Work(NamedTuple):
     """Work of a query, over all drives: bytes of pages, extents, time of a drive's core and a host's core (ns), bytes of results.
 
-    `last` is the time of one core of each drive after its last extent, ns.
+    `first` and `last` are the time of one core of each drive (on the host, of the host) before the first extent and after the last, ns;
+    `sent` are bytes that each drive is sent before.
     """
 
     size: float
@@ -46,6 +48,8 @@ class Work(NamedTuple):
     host: float
     results: float
     last: float = 0.0
+    first: float = 0.0
+    sent: float = 0.0
 
 
 def host_time(rates: Rates, work: Work) -> float:
@@ -57,7 +61,7 @@ def host_time(rates: Rates, work: Work) -> float:
     172.7
     """
     pages = work.size * SECONDS / rates.link / rates.drives
-    return rates.start + _piped(work.extents, rates.drives, (pages,), (work.host, rates.host_cores * rates.drives))
+    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, (pages,), (work.host, rates.host_cores))
 
 
 def drive_time(rates: Rates, work: Work) -> float:
@@ -70,10 +74,22 @@ def drive_time(rates: Rates, work: Work) -> float:
     """
     bus, link = (size * SECONDS / rate / rates.drives for size, rate in ((work.size, rates.bus), (work.results, rates.link)))
     cores = (work.drive, rates.cores * rates.drives)
-    return 2 * rates.start + rates.pause / 2 + work.last + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
+    around = 2 * rates.start + rates.pause / 2 + work.sent * SECONDS / rates.link + work.first + work.last
+    return around + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
 
 
-def _piped(extents: int, drives: int, before: tuple[float, ...], work: tuple[float, int], after: tuple[float, ...] = ()) -> float:
+def build_time(rates: Rates, work: Work) -> float:
+    """Time in which drives scan what their programs then hold in memory, ns.
+
+    Examples
+    --------
+    >>> round(build_time(Rates(link=550e6, bus=1560e6, cores=2, drives=4), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
+    15.2
+    """
+    return _piped(work.extents, rates.drives, (work.size * SECONDS / rates.bus / rates.drives,), (work.drive, rates.cores * rates.drives))
+
+
+def _piped(extents: int, drives: float, before: tuple[float, ...], work: tuple[float, float], after: tuple[float, ...] = ()) -> float:
     """The slowest part, and the way of one extent through what is before it, or of as many as there are cores through what follows."""
     each, (time, cores) = max(1, math.ceil(extents / drives)), work
     one, rounds = time / max(1, extents), math.ceil(max(1, extents) / cores)

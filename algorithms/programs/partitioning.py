@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from algorithms.programs._keys import hashes
@@ -31,8 +32,8 @@ class Partitioning(Operator):
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         self.work[Work.HASH] += batch.num_rows
         self.work[Work.WRITE_TUPLE] += batch.num_rows
-        numbers = (hashes(batch.column(self._by)) % np.uint64(self._parts)).astype(np.int32)
-        numbered = pa.RecordBatch.from_arrays([pa.array(numbers), *batch.columns], schema=self.schema)
+        numbers = pa.array(partitions(batch.column(self._by), self._parts))
+        numbered = pa.RecordBatch.from_arrays([numbers, *batch.columns], schema=self.schema)
         rows = one_batch(self.schema, [self._waiting, numbered])
         part = rows.column(0).to_numpy()
         order = np.argsort(part, kind="stable")
@@ -46,6 +47,16 @@ class Partitioning(Operator):
     def finish(self) -> pa.RecordBatch:
         rows, self._waiting = self._waiting, self.empty()
         return rows
+
+
+def partitions(values: pa.Array, parts: int) -> npt.NDArray[np.int32]:
+    """Number of each value's partition, shape (rows,)."""
+    return (hashes(values) % np.uint64(parts)).astype(np.int32)
+
+
+def same_partitions(left: pa.DataType, right: pa.DataType) -> bool:
+    """True if equal values of two types have the same partition."""
+    return left == right or any(kind(left) and kind(right) for kind in (pa.types.is_integer, pa.types.is_floating))
 
 
 def start(schema: pa.Schema, *, by: str, parts: int | str, block: int | str = 1024, room: int = ROOM) -> Operator:

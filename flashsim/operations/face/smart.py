@@ -75,16 +75,27 @@ SmartOutcome.FILES = (
 
 def _tables(value: Any, parameter: str) -> dict[str, Records]:
     """Sources by name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
+    return {name: source(each, name) for name, each in _by_table(value, parameter, "NAME=SOURCE, such as t=tpch:orders@0.1").items()}
+
+
+def _columns(value: Any, parameter: str) -> dict[str, str]:
+    """Columns by table: a mapping, or texts such as ``t=o_custkey``."""
+    columns = _by_table(value, parameter, "NAME=COLUMN, such as t=o_custkey")
+    return {name: fields.text(column, parameter) for name, column in columns.items()}
+
+
+def _by_table(value: Any, parameter: str, form: str) -> dict[str, Any]:
+    """What is given of each table, by its name: a mapping, or texts."""
     if isinstance(value, Mapping):
-        return {name: source(each, name) for name, each in value.items()}
-    tables: dict[str, Records] = {}
+        return dict(value)
+    tables: dict[str, Any] = {}
     for each in fields.several(value, parameter):
         name, equals, text = fields.text(each, parameter).partition("=")
         if not (name and equals and text):
-            raise InvalidParameterError(parameter, repr(each), "it must read NAME=SOURCE, such as t=tpch:orders@0.1")
+            raise InvalidParameterError(parameter, repr(each), f"it must read {form}")
         if name in tables:
             raise InvalidParameterError(parameter, repr(each), f"{name} is the name of another table")
-        tables[name] = source(text, name)
+        tables[name] = text
     return tables
 
 
@@ -105,6 +116,16 @@ def smart(
         ),
     ] = AUTO,
     drives: Annotated[int, Count("Drives over which the scanned table is striped.")] = 1,
+    partition: Annotated[
+        Any,
+        Field(
+            "Place a table's rows on drives by the hash of a column; may be repeated.",
+            "NAME=COLUMN",
+            _columns,
+            several=True,
+            python="Or columns by name.",
+        ),
+    ] = None,
     cores: Annotated[int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C")] = None,
     cpu: fields.Cpu = "hexacore-2016",
     page_size: fields.PageSize = "8KiB",
@@ -130,6 +151,11 @@ def smart(
             "SELECT o_orderkey FROM o JOIN c ON o_custkey = c_custkey" \
             --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 \
             --device samsung-smart-400gb --where drive --timeline query.json
+        flashsim smart run \
+            "SELECT count(*) FROM o JOIN c ON o_custkey = c_custkey" \
+            --table o=tpch:orders@0.01 --table c=tpch:customer@0.01 \
+            --partition o=o_custkey --partition c=c_custkey --drives 2 \
+            --device samsung-smart-400gb --where drive
 
     Examples
     --------
@@ -144,4 +170,4 @@ def smart(
     """
     machine = session.machine_of(presets.load(device), cpu, drives, cores)
     with activity("query") as progress:
-        return SmartOutcome(session.answer(query, table, machine, where, page_size, page_format, then, progress))
+        return SmartOutcome(session.answer(query, table, machine, where, page_size, page_format, then, partition, progress))

@@ -7,7 +7,8 @@ pages, and bytes of groups by a power of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError
@@ -17,15 +18,15 @@ from flashsim.execution.requests import Work as Kind
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
-from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
+from flashsim.studies.smart.tables import READ_COLUMNS, StoredTable
 from flashsim.studies.smart.timing import Machine
-from models.smart_scan import Rates, Work, break_even, drive_time, host_time
+from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"
 
 
 class Placement(NamedTuple):
-    """Where a plan runs, and its time by formula, s; of a placement that cannot be, the reason.
+    """Where a plan runs, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
 
     Attributes
     ----------
@@ -66,44 +67,41 @@ class Estimates(NamedTuple):
 
 def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
     """Times of every placement by formula."""
-    table, builds = tables[plan.table], build_runs(plan, tables)
-    rates = rates_of(machine)
-    placements = []
-    for stages in range(plan.most_pushed + 1):
-        for where in (HOST, DRIVE):
-            if (where == HOST and stages < plan.most_pushed) or (where == DRIVE and machine.preset.inside is None):
-                continue
-            try:
-                work, rows = _extrapolated(plan, tables, machine, stages, where, builds)
-            except InvalidParameterError as problem:
-                placements.append(Placement(where, stages, math.inf, 0, str(problem)))
-                continue
-            time = host_time(rates, work) if where == HOST else drive_time(rates, work)
-            placements.append(Placement(where, stages, time / SECONDS, rows))
+    table, builds, placements = tables[plan.table], build_runs(plan, tables), []
+    places = [(DRIVE, stages) for stages in range(plan.most_pushed + 1)] if machine.preset.inside else []
+    for where, stages in [(HOST, plan.most_pushed), *places]:
+        try:
+            seconds, rows = _estimate(plan, tables, machine, stages, where, builds)
+        except InvalidParameterError as problem:
+            placements.append(Placement(where, stages, math.inf, 0, str(problem)))
+        else:
+            placements.append(Placement(where, stages, seconds, rows))
     share = None if machine.preset.inside is None else break_even_of(plan, table, machine, placements)
     return Estimates(placements, builds, share)
 
 
-def rates_of(machine: Machine) -> Rates:
-    """Rates of a machine's drives and cores, from its parameters."""
+def rates_of(machine: Machine, extents: Sequence[int]) -> Rates:
+    """Rates of a machine's drives and cores, from its parameters, for a table that has so many extents on each drive."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
+    drives = sum(extents) / max(extents) if any(extents) else 1.0
     if flash is None:
-        return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=machine.drives, start=nominal.seek + nominal.latency)
+        return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
     flows += [flash.bus_rate] if flash.bus_rate else []
     cores = inside.cores if inside else 1
-    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, machine.drives, nominal.latency, Polling().pause)
+    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, drives, nominal.latency, Polling().pause)
 
 
-def _extrapolated(
+def _estimate(
     plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
-) -> tuple[Work, float]:
-    """Work of a placement over the whole table, and the rows that it hands on."""
-    table, room = tables[plan.table], machine.room if where == DRIVE else None
-    pages, size = table.file.pages, table.file.pages * table.file.page_size
-    ranges = [table.sample(share) for share in (2, 1)]
-    half, whole = (int((each[:, 1] - each[:, 0]).sum()) for each in ranges)
-    runs = [run(plan, tables, stages, 1, room, each, builds) for each in ranges]
+) -> tuple[float, float]:
+    """Time of a placement, s, and the rows that it hands on."""
+    table, inside = tables[plan.table], where == DRIVE
+    drives = [ranges for _, ranges in table.on_drives(machine.drives)]
+    pages, extents = sum(int((each[:, 1] - each[:, 0]).sum()) for each in drives), [len(each) for each in drives]
+    runs = [run(plan, tables, stages, 1, machine.room if inside else None, each, builds) for each in (2, 1)]
+    half, whole = (each.pages for each in runs)
+    copies = machine.drives // len(runs[0].parts)  # drives for which a part of the sample stands
     gathers = stages > 0 and plan.stages[stages - 1].gathers
 
     def line(value: Callable[[PlanRun], float]) -> float:
@@ -116,20 +114,47 @@ def _extrapolated(
         if not gathers or min(first, last) <= 0 or whole == half:
             return line(value)
         exponent = math.log(last / first) / math.log(whole / half)
-        each = last * (pages / machine.drives / whole) ** min(1.0, max(0.0, exponent))
-        return min(machine.drives * each, line(value))
+        each = last * (pages / copies / whole) ** min(1.0, max(0.0, exponent))
+        return min(copies * each, line(value))
 
-    prices = drive_prices(inside_of(machine.preset)) if where == DRIVE else machine.host
-    inner = line(lambda each: sum(priced(work, prices) for part in each.parts for work in part.work))
-    outer, results = power(lambda each: priced(each.host, machine.host)), power(lambda each: each.results)
-    extents = max(1, -(-size // EXTENT))
-    handed = power(lambda each: each.part_rows)
-    last = power(lambda each: sum(priced(part.last, prices) for part in each.parts)) / machine.drives
-    if where == HOST:
-        kernel = 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
-        return Work(size, extents, 0, inner + kernel + outer + machine.drives * last, 0), handed
-    sent = sum(build.rows.nbytes for build in builds.values()) * machine.drives
-    return Work(size, extents, inner, outer, results + sent, last), handed
+    prices, rates = drive_prices(inside_of(machine.preset)) if inside else machine.host, rates_of(machine, extents)
+    inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host))
+    last = power(lambda each: sum(priced(part.last, prices) for part in each.parts))
+    first = max(priced(part.first, prices) for part in runs[1].parts)
+    results, handed = power(lambda each: each.results), power(lambda each: each.part_rows)
+    size, count = pages * table.file.page_size, sum(extents)
+    if inside:
+        time = drive_time(rates, Work(size, count, inner, outer, results, last / rates.drives, first, runs[1].sent))
+    else:
+        first *= -(-machine.drives // machine.host_cores)
+        time = host_time(rates, Work(size, count, 0, inner + _kernel(machine, count), 0, last + outer, first))
+    return (time + builds_time(machine, runs[1], table.file.page_size, runs[1].own if inside else ())) / SECONDS, handed
+
+
+def builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int]) -> float:
+    """Time by formula until stages have their build sides, ns: those of some are read by each drive, the others by the host."""
+    time = 0.0
+    for stage, build in run.builds.items():
+        extents = [len(part.pages) for part in build.parts]
+        rates, work = rates_of(machine, extents), Work(build.pages * page_size, sum(extents), 0, 0, 0)
+        if stage in own:
+            time += build_time(rates, work._replace(drive=_inner(build, drive_prices(inside_of(machine.preset)))))
+            continue
+        first, last = (sum((getattr(part, name) for part in build.parts), Counter[str]()) for name in ("first", "last"))
+        host = _inner(build, machine.host) + _kernel(machine, sum(extents))
+        work = work._replace(host=host, first=priced(first, machine.host), last=priced(last + build.host, machine.host))
+        time += host_time(rates, work) + builds_time(machine, build, page_size, ())
+    return time
+
+
+def _inner(run: PlanRun, prices: Mapping[str, float]) -> float:
+    """Time of a core on the extents of all parts, ns."""
+    return sum(priced(work, prices) for part in run.parts for work in part.work)
+
+
+def _kernel(machine: Machine, extents: int) -> float:
+    """Time of the host's kernel to read extents, ns."""
+    return 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
 
 
 def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: list[Placement]) -> float | None:
@@ -143,4 +168,11 @@ def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: 
     drive = drive_prices(inside)
     visit = visit._replace(drive=rows * priced({kind: 1}, drive), host=rows * priced({kind: 1}, host))
     widths = [each.size for each in table.records.attributes() if each.name in plan.columns]
-    return break_even(rates_of(machine), visit, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), sum(widths), rows)
+    return break_even(
+        rates_of(machine, [len(each) for _, each in table.on_drives(machine.drives)]),
+        visit,
+        priced({Kind.EMIT: 1}, drive),
+        priced({Kind.EMIT: 1}, host),
+        sum(widths),
+        rows,
+    )

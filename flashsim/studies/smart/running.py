@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
 from algorithms.programs.base import Operator, finished, one_batch, pushed, through
+from algorithms.programs.partitioning import same_partitions
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Work
 from flashsim.studies.smart.plan import Plan
@@ -18,11 +18,12 @@ from flashsim.studies.smart.tables import Scan, StoredTable
 
 @dataclass
 class DrivePart:
-    """A plan's part over one drive's extents: by extent pages, work by kind and bytes handed on, and those after the last."""
+    """A plan's part over one drive's extents: by extent pages, work by kind and bytes handed on, and those before and after all."""
 
     pages: list[int] = field(default_factory=list)
     work: list[Counter[str]] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
+    first: Counter[str] = field(default_factory=Counter)
     last: Counter[str] = field(default_factory=Counter)
     last_results: int = 0
     rows: int = 0
@@ -43,12 +44,20 @@ class DrivePart:
 
 @dataclass
 class PlanRun:
-    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that."""
+    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that.
+
+    Parameters
+    ----------
+    own, broadcast
+        Stages of the parts whose build side is each part's own (co-partitioned), and whose build side all parts need.
+    """
 
     rows: pa.RecordBatch
     parts: list[DrivePart]
     host: Counter[str]
     builds: Mapping[int, PlanRun]
+    own: Sequence[int]
+    broadcast: Sequence[int]
 
     @property
     def results(self) -> int:
@@ -56,8 +65,21 @@ class PlanRun:
         return sum(sum(part.results) + part.last_results for part in self.parts)
 
     @property
+    def pages(self) -> int:
+        return sum(sum(part.pages) for part in self.parts)
+
+    @property
     def part_rows(self) -> int:
         return sum(part.rows for part in self.parts)
+
+    @property
+    def sent(self) -> int:
+        """Bytes of build sides that the host sends to each drive."""
+        return sum(self.builds[stage].rows.nbytes for stage in self.broadcast)
+
+    def share(self, part: int) -> pa.RecordBatch:
+        """The rows of a part, if no operator follows on the host."""
+        return self.rows.slice(sum(each.rows for each in self.parts[:part]), self.parts[part].rows)
 
 
 def run(
@@ -66,7 +88,7 @@ def run(
     stages: int,
     drives: int = 1,
     room: int | None = None,
-    ranges: Integers | None = None,
+    sample: int = 0,
     builds: Mapping[int, PlanRun] | None = None,
 ) -> PlanRun:
     """Run a plan.
@@ -76,11 +98,11 @@ def run(
     stages
         How many run where the pages are, behind the scan; the rest runs behind them on the host.
     drives
-        Over how many the table is striped.
+        Over how many the table is striped, if it is not partitioned.
     room
         Bytes of memory that each program's table may take where the pages are.
-    ranges
-        First and last page of each extent, the last one excluded, shape (n, 2); the whole table without it.
+    sample
+        Of a sample of the table's pages, one in so many; 0: the whole table.
     builds
         Runs of build sides that were made before, by stage.
     """
@@ -88,21 +110,22 @@ def run(
     schema = plan.scanned(table.schema)
     if builds is None:
         builds = build_runs(plan, tables)
-    ranges = table.extents() if ranges is None else ranges
+    own = [number for number in co_partitioned(plan, tables) if number < stages]
+    rows = {number: build.rows for number, build in builds.items()}
     parts: list[DrivePart] = []
     outputs: list[pa.RecordBatch] = []
-    for drive in range(drives):
-        operators = started(plan, schema, 0, stages, builds, room)
-        mine = np.arange(drive, len(ranges), drives)
-        parts.append(_part(Scan(table, plan.columns, schema), operators, ranges, mine, outputs))
+    for drive, (mine, extents) in enumerate(table.on_drives(drives, sample)):
+        operators = started(plan, schema, 0, stages, rows | {number: builds[number].share(drive) for number in own}, room)
+        parts.append(_part(Scan(mine, plan.columns, schema), operators, extents, outputs))
     host: list[Operator] = []
     behind = operators[-1].schema if operators else schema
     if operators and (whole := operators[-1].whole()) is not None:
         host, behind = [whole], whole.schema
-    for operator in started(plan, behind, stages, len(plan.stages), builds):
+    for operator in started(plan, behind, stages, len(plan.stages), rows):
         host += [operator] if (whole := operator.whole()) is None else [operator, whole]
-    rows = one_batch(host[-1].schema if host else behind, through(host, outputs))
-    return PlanRun(rows, parts, sum((each.work for each in host), Counter()), builds)
+    result = one_batch(host[-1].schema if host else behind, through(host, outputs))
+    broadcast = [number for number in builds if number < stages and number not in own]
+    return PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
 
 
 def build_runs(plan: Plan, tables: Mapping[str, StoredTable]) -> dict[int, PlanRun]:
@@ -110,20 +133,36 @@ def build_runs(plan: Plan, tables: Mapping[str, StoredTable]) -> dict[int, PlanR
     return {number: run(stage.build, tables, stage.build.most_pushed) for number, stage in enumerate(plan.stages) if stage.build}
 
 
-def started(plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, PlanRun], room: int | None = None) -> list[Operator]:
-    """Operators of some stages, the first for rows of a schema."""
+def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
+    """Stages that join rows of one drive with rows of the same: both tables are partitioned by the columns that are joined."""
+    scanned, stages = tables[plan.table], []
+    columns = {f"{plan.alias}.{scanned.by}"}  # whose values say the drive
+    for number, stage in enumerate(plan.stages):
+        if stage.program == "hash-join" and stage.build and stage.parameters["probe"] in columns:
+            build, key = tables[stage.build.table], stage.parameters["key"]
+            kinds = [each.schema.field(each.by).type for each in (scanned, build) if each.by]
+            if key == f"{stage.build.alias}.{build.by}" and same_partitions(*kinds):
+                stages.append(number)
+                columns.add(key)
+    return stages
+
+
+def started(
+    plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, pa.RecordBatch], room: int | None = None
+) -> list[Operator]:
+    """Operators of some stages, the first for rows of a schema, with the rows of build sides by stage."""
     operators: list[Operator] = []
     for number in range(first, last):
-        operators.append(plan.stages[number].start(schema, builds[number].rows if number in builds else None, room))
+        operators.append(plan.stages[number].start(schema, builds.get(number), room))
         schema = (operators[-1].whole() or operators[-1]).schema
     return operators
 
 
-def _part(scan: Scan, operators: list[Operator], ranges: Integers, mine: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
+def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
     """Run operators over some extents, and append the rows that they hand on."""
     part = DrivePart()
-    for number in mine.tolist():
-        begin, end = ranges[number].tolist()
+    part.first, _ = part.account(operators, None)
+    for begin, end in extents.tolist():
         rows = pushed(operators, scan.read(begin, end))
         work, results = part.account([scan, *operators], rows)
         part.pages.append(end - begin)

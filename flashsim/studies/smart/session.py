@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.device.presets import Preset
@@ -33,7 +33,7 @@ PLACES = (AUTO, HOST, DRIVE)
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of a query, and its time, simulated: of the scan and all behind it, and before of reading what joins hold in memory, s."""
+    """Rows of a query, and its time, simulated, s: of the host's reading of build sides, and then of the scan and all behind it."""
 
     plan: Plan
     table: StoredTable
@@ -60,10 +60,10 @@ class Answer:
             inside = [stage.program for stage in self.plan.stages[: each.stages]] if each.where == DRIVE else []
             label = " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"
             chosen = each == self.placement
-            seconds = None if each.problem else each.seconds
+            seconds, simulated = None if each.problem else each.seconds, self.seconds + self.build_seconds if chosen else None
             rows.append(
                 {"where": each.where, "inside": label, "estimate_s": seconds, "rows_to_host": None if each.problem else round(each.rows)}
-                | {"chosen": chosen, "simulated_s": self.seconds if chosen else None, "problem": each.problem}
+                | {"chosen": chosen, "simulated_s": simulated, "problem": each.problem}
             )
         return rows
 
@@ -76,13 +76,9 @@ class Answer:
             where = DRIVE if number < inside else HOST
             rows.append({"operator": stage.program, "where": where, "detail": stage.text})
             if stage.build:
-                rows.append(
-                    {
-                        "operator": "build side",
-                        "where": HOST,
-                        "detail": f"{stage.build.table}: {self.run.builds[number].rows.num_rows:,} rows",
-                    }
-                )
+                own, size = where == DRIVE and number in self.run.own, f"{self.run.builds[number].rows.num_rows:,} rows"
+                how = ", co-partitioned" if own else ", broadcast" if where == DRIVE else ""
+                rows.append({"operator": "build side", "where": DRIVE if own else HOST, "detail": f"{stage.build.table}: {size}{how}"})
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -146,6 +142,7 @@ def answer(
     page_size: int = 8192,
     page_format: str = "pax",
     then: str | None = None,
+    partition: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """Plan, place, run and time a query.
@@ -156,6 +153,8 @@ def answer(
         Rows of the tables, by the names that the query uses.
     then
         A program behind the query's own stages, as ``NAME:parameter=value,...`` or ``FILE.py:...``.
+    partition
+        Columns by whose hash tables are on drives, by table; extents of the others are striped.
 
     Raises
     ------
@@ -168,12 +167,16 @@ def answer(
         if not name.isidentifier():
             raise InvalidParameterError("table", repr(name), "its name must be one that a query can use: letters, digits and _")
     tables = {name: StoredTable.of(name, records, page_size, page_format) for name, records in sources.items()}
+    for name, column in (partition or {}).items():
+        if name not in tables:
+            raise UnknownNameError("table", name, tables)
+        tables[name] = tables[name].partitioned(column, machine.drives)
     rows = {name: table.records.rows for name, table in tables.items()}
     plan = plan_of(query, {name: table.schema for name, table in tables.items()}, rows)
     if then:
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
-    check_capacity(machine, table.file.pages * page_size)
+    check_capacity(machine, table)
     known = estimates(plan, tables, machine)
     placement = known.best(where)
     if progress:
@@ -182,7 +185,8 @@ def answer(
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
     drives = fresh_drives(machine, result) if inside else []
     seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
-    return Answer(plan, table, machine, known, placement, result, seconds, build_seconds(machine, result, page_size), drives)
+    before = build_seconds(machine, result, page_size, result.own if inside else ())
+    return Answer(plan, table, machine, known, placement, result, seconds, before, drives)
 
 
 def stage_of(text: str) -> Stage:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from algorithms.expressions.expression import spelled_out
 from algorithms.programs.base import Operator
+from algorithms.programs.partitioning import partitions
 from flashsim.core.errors import SchemaError
 from flashsim.core.request import Integers
 from flashsim.core.units import MIB
@@ -17,6 +18,7 @@ from flashsim.storage.columns import joined
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
+from flashsim.storage.source.base import TableRecords, check_column
 
 #: Bytes of an extent: what a scan takes at a time.
 EXTENT = MIB
@@ -36,11 +38,15 @@ class StoredTable:
     ----------
     name
         What queries call it.
+    by, partitions
+        A column, and the rows of each drive, which its hash says; without them extents are striped over drives.
     """
 
     name: str
     file: HeapFile
     records: Records
+    by: str = ""
+    partitions: tuple[StoredTable, ...] = ()
     _bytes: Bytes | None = field(default=None, repr=False)
 
     @classmethod
@@ -51,6 +57,14 @@ class StoredTable:
                 raise SchemaError(f"table {name}: column {column} is of type {attribute.kind}, of which queries know nothing")
         codes = np.broadcast_to(np.int32(0), records.rows)
         return cls(name, heap_file(Relation(name, records.names[0], codes, records), page_size, page_format=page_format), records)
+
+    def partitioned(self, by: str, drives: int) -> StoredTable:
+        """The table with the rows of each drive on pages of their own, equal values of a column on one."""
+        check_column(self.records, by)
+        numbers, layout = partitions(joined(self.records.key(by)), drives), self.file.layout
+        rows = [self.records.take(np.flatnonzero(numbers == drive)) for drive in range(drives)]
+        parts = (StoredTable.of(self.name, TableRecords(self.name, each), layout.page_size, layout.page_format) for each in rows)
+        return replace(self, by=by, partitions=tuple(parts))
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,9 +81,15 @@ class StoredTable:
         firsts = np.arange(0, self.file.pages, step)
         return np.stack([firsts, np.minimum(firsts + step, self.file.pages)], axis=1)
 
-    def sample(self, share: int = 1) -> Integers:
-        """As many extents of a few pages all over the table as an estimate needs, or one in `share` of them."""
+    def on_drives(self, drives: int, share: int = 0) -> list[tuple[StoredTable, Integers]]:
+        """Pages and extents of each drive; of a sample, extents of a few pages all over the table, or one in `share` of them."""
         step = max(1, self.file.pages // _SAMPLES)
+        if self.partitions:
+            return [(each, each._sample(step, share) if share else each.extents()) for each in self.partitions]
+        extents = self._sample(step, share) if share else self.extents()
+        return [(self, extents[drive::drives]) for drive in range(drives)]
+
+    def _sample(self, step: int, share: int) -> Integers:
         firsts = np.arange(0, self.file.pages, step)[::share]
         return np.stack([firsts, np.minimum(firsts + min(step, _SAMPLE_PAGES), self.file.pages)], axis=1)
 

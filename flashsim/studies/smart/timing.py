@@ -21,7 +21,7 @@ from flashsim.execution.cpu import CpuModel, kernel_times
 from flashsim.execution.requests import HOST
 from flashsim.studies.smart.prices import drive_prices, host_prices, inside_of, priced
 from flashsim.studies.smart.running import DrivePart, PlanRun
-from flashsim.studies.smart.tables import EXTENT
+from flashsim.studies.smart.tables import EXTENT, StoredTable
 
 #: Extents that a host reads at once.
 OUTSTANDING = 8
@@ -54,10 +54,11 @@ def _lengths(part: DrivePart, page_size: int) -> Integers:
     return np.array(part.pages, np.int64) * page_size
 
 
-def check_capacity(machine: Machine, size: int) -> None:
-    """Refuse a table that its drives do not hold."""
-    if size > machine.preset.capacity * machine.drives:
-        raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the table takes {size} B")
+def check_capacity(machine: Machine, table: StoredTable) -> None:
+    """Refuse a table of which a drive does not hold its part."""
+    size = max(int((each[:, 1] - each[:, 0]).sum()) for _, each in table.on_drives(machine.drives)) * table.file.page_size
+    if size > machine.preset.capacity:
+        raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the table takes {size} B of a drive")
 
 
 def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
@@ -73,13 +74,19 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
         requests["dependency"] = np.maximum(np.arange(len(requests)) - OUTSTANDING, -1)
         ready.append(device.serve(requests, settle=False)["completed"])
         work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, lengths))
-    end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores)
+    end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores) + first_time(machine, run)
     return (end + priced(sum((part.last for part in run.parts), run.host), machine.host)) / SECONDS
 
 
-def build_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
-    """Time of the host to read and prepare what stages need first, one after another."""
-    builds = run.builds.values()
+def first_time(machine: Machine, run: PlanRun) -> int:
+    """Time of the host for all parts' work before their first extents."""
+    work = np.array([round(priced(part.first, machine.host)) for part in run.parts], np.int64)
+    return on_cores(np.zeros(len(work), np.int64), work, machine.host_cores)
+
+
+def build_seconds(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int] = ()) -> float:
+    """Time of the host to read and prepare what stages need first, one after another, except those whose build side is each drive's own."""
+    builds = [build for stage, build in run.builds.items() if stage not in own]
     return sum(build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds)
 
 
@@ -104,9 +111,9 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
         Drives to run on; fresh ones without it.
     """
     prices, tasks, devices = drive_prices(inside_of(machine.preset)), [], list(drives)
-    for part in run.parts:
+    for number, part in enumerate(run.parts):
         if part.pages:
-            tasks.append(task_of(machine, run, part, prices, page_size))
+            tasks.append(task_of(machine, run, number, prices, page_size))
     devices = devices or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
         device.model.load(0, int(np.max(task.steps.offsets + task.steps.lengths)))
@@ -127,12 +134,15 @@ def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
-def task_of(machine: Machine, run: PlanRun, part: DrivePart, prices: Mapping[str, float], page_size: int) -> Task:
-    """A part as the drive sees it."""
-    lengths = np.append(_lengths(part, page_size), 0)  # a step without pages follows all others
-    offsets = np.arange(len(lengths)) * EXTENT * (lengths > 0)
-    work = np.append(_times(part, prices), round(priced(part.last, prices)))
-    steps = Steps(offsets, lengths, work, np.array([*part.results, part.last_results], np.int64))
-    sent = SECTOR + sum(build.rows.nbytes for build in run.builds.values())
-    room = OUTSTANDING * max(EXTENT, part.last_results, *part.results)
+def task_of(machine: Machine, run: PlanRun, number: int, prices: Mapping[str, float], page_size: int) -> Task:
+    """A part as the drive sees it: extents of build sides of its own, and its tables; its extents, and what is left after them."""
+    part, own = run.parts[number], [run.builds[stage].parts[number] for stage in run.own]
+    between = [[round(priced(part.first, prices))]] if part.first else []  # a step without pages follows all before it
+    blocks = [*own, *([None] * len(between)), part, None]
+    lengths = np.concatenate([[0] if block is None else _lengths(block, page_size) for block in blocks])
+    work = np.concatenate([*(_times(build, prices) for build in own), *between, _times(part, prices), [round(priced(part.last, prices))]])
+    results = np.zeros(len(lengths), np.int64)
+    results[-1 - len(part.results) :] = [*part.results, part.last_results]
+    sent, room = SECTOR + run.sent, OUTSTANDING * max(EXTENT, int(results.max()))
+    steps = Steps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
     return Task(steps, part.memory, inside_of(machine.preset).cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
