@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.smart.plan import Plan
-from flashsim.studies.smart.running import run
+from flashsim.studies.smart.running import co_partitioned, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
@@ -106,3 +106,51 @@ def test_drawn_queries(part: int) -> None:
                 rows = run(plan, tables, stages, drives, room=2000 if spills and rng.random() < 0.3 else None).rows
                 problem = same_rows(query, rows, expected)
                 assert not problem, f"{query}\n{page_format}, {stages} stages on {drives} drives: {problem}"
+
+
+#: Columns of both sides of a join whose equal values are on one drive if both tables are partitioned by them; `flag` has two values.
+ALIKE = [(each, each) for each in ("small", "word", "day", "moment", "real", "price", "flag")] + [("small", "tiny"), ("id", "small")]
+#: Columns of other types, whose equal values may be on different drives.
+UNLIKE = [("price", "tiny"), ("real", "small"), ("day", "moment")]
+
+
+def drawn_join_of_partitions(rng: random.Random, left: str, right: str) -> str:
+    """A join of two tables or three, of which all are joined by one column."""
+    third = rng.random() < 0.3
+    source = f"t JOIN u ON t.{left} = u.{right}{f' JOIN u AS v ON v.{right} = u.{right} AND v.id < 9' * third}"
+    outputs = rng.choice(["t.id, u.id AS other", "count(*) AS n, max(u.id) AS a", "u.tiny, sum(t.id) AS s", "u.word, t.word AS w, u.small"])
+    where = f" WHERE t.tiny < {rng.randrange(6)} OR u.flag" if rng.random() < 0.5 else ""
+    return f"SELECT {outputs} FROM {source}{where}{' GROUP BY u.tiny' if 'sum' in outputs else ''}"
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_drawn_joins_of_partitioned_tables(part: int) -> None:
+    """Both sides by the columns that are joined, or one of them, or one by another column."""
+    rng, own = random.Random(part), 0
+    for _ in range(20):
+        alike = rng.random() < 0.8
+        left, right = rng.choice(ALIKE if alike else UNLIKE)
+        query, drives = drawn_join_of_partitions(rng, left, right), rng.choice([1, 2, 3, 9])
+        tables, by = dict(stored(rng.choice(FORMATS))), rng.choice([(left, right)] * 4 + [(left, None), (None, right), (left, "id")])
+        for name, column in zip("tu", by, strict=True):
+            if column:
+                tables[name] = tables[name].partitioned(column, drives)
+        plan = planned(query, tables)
+        assert bool(co_partitioned(plan, tables)) == (alike and by == (left, right)), query
+        for stages in range(plan.most_pushed + 1):
+            result = run(plan, tables, stages, drives)
+            problem = same_rows(query, result.rows, oracle().sql(query).fetchall())
+            assert not problem, f"{query}\n{by}, {stages} stages on {drives} drives: {problem}"
+            own += len(result.own)
+    assert own
+
+
+def test_a_drive_that_has_all_rows() -> None:
+    """Keys are fewer than drives, or there is one, beside NULL."""
+    tables = {name: stored("pax")[name].partitioned("flag", 5) for name in "tu"}
+    assert sum(not each.records.rows for each in tables["t"].partitions) >= 2
+    query = "SELECT count(*) AS n FROM t JOIN u ON t.flag = u.flag WHERE u.flag"
+    plan = planned(query, tables)
+    result = run(plan, tables, plan.most_pushed, 5)
+    assert result.own and not same_rows(query, result.rows, oracle().sql(query).fetchall())
+    assert sum(part.rows > 0 for part in result.parts) <= 3

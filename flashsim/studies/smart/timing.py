@@ -137,7 +137,8 @@ def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
 def task_of(machine: Machine, run: PlanRun, number: int, prices: Mapping[str, float], page_size: int) -> Task:
     """A part as the drive sees it: extents of build sides of its own, and its tables; its extents, and what is left after them."""
     part, own = run.parts[number], [run.builds[stage].parts[number] for stage in run.own]
-    between = [[round(priced(part.first, prices))]] if part.first else []  # a step without pages follows all before it
+    # A step without pages follows all before it; of two, the first is over when what follows the second begins.
+    between = [[round(priced(part.first, prices))], [0]] if part.first else []
     blocks = [*own, *([None] * len(between)), part, None]
     lengths = np.concatenate([[0] if block is None else _lengths(block, page_size) for block in blocks])
     work = np.concatenate([*(_times(build, prices) for build in own), *between, _times(part, prices), [round(priced(part.last, prices))]])
