@@ -13,6 +13,7 @@ from flashsim.operations.face.join import join as join
 from flashsim.operations.face.lab import lab as lab
 from flashsim.operations.face.papers import papers as papers
 from flashsim.operations.face.pool import pool as pool
+from flashsim.operations.face.record import record as record
 from flashsim.operations.face.replay import replay as replay
 from flashsim.operations.face.reproduce import reproduce as reproduce
 from flashsim.operations.face.restart import restart as restart

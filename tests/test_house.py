@@ -120,7 +120,7 @@ def test_ci_installs_the_programs_that_judge_and_goes_on_without(works: bool, tm
     assert done.stdout.splitlines()[-1] == "done" and done.stderr == ""
     asked = [line.split() for line in log.read_text().splitlines()]
     assert "update" in asked[0]
-    assert [words[-1] for words in asked[1:]] == ["fio", "blktrace", "libnbd-bin", "fuse3", "chromium", "postgresql"]
+    assert [words[-1] for words in asked[1:]] == ["fio", "blktrace", "libnbd-bin", "fuse3", "chromium", "postgresql", "strace"]
     assert done.stdout.count("could not be installed") == (0 if works else 6)
 
 

@@ -56,7 +56,10 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
     outputs_of = getattr(get_type_hints(operation)["return"], "FILES", ())
     files = {f"{each.option.removeprefix('--').replace('-', '_')}_": each for each in (*outputs_of, JSON)}
 
-    options_by_name = {name: field.name_in_messages(name) for name, field in declarations.items() if not field.constant}
+    words = {name for name, field in declarations.items() if field.argument and field.several}  # behind "--" these may look like options
+    options_by_name = {
+        name: field.name_in_messages(name) for name, field in declarations.items() if not field.constant and name not in words
+    }
     options_by_name |= {name: file.option for name, file in files.items()}
 
     def run(**values: Any) -> None:

@@ -29,6 +29,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "join": "face.join:join",
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
+    "record": "face.record:record",
     "device": {
         "list": "face.devices:list_presets",
         "show": "face.devices:show",

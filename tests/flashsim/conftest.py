@@ -26,9 +26,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def flashsim(here: Path) -> Run:
-    """Run a command line, given as text, in an empty folder."""
+    """Run a command line, given as text or as words, in an empty folder."""
 
-    def run(line: str) -> Result:
-        return CliRunner().invoke(app, shlex.split(line) if '"' in line else line.split(), prog_name="flashsim")
+    def run(line: str | list[str]) -> Result:
+        words = line if isinstance(line, list) else shlex.split(line) if '"' in line else line.split()
+        return CliRunner().invoke(app, words, prog_name="flashsim")
 
     return run

@@ -1,0 +1,139 @@
+"""A program is recorded while it runs, unchanged: ``strace`` watches its system calls, and a recording is made of what it writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
+from traces.calls import schema
+from traces.calls.schema import SCHEMA, Recording
+from traces.calls.strace import EXPRESSION, OPTIONS, Reader
+
+#: Bytes of a content that are kept; a longer write is cut, which the recording says.
+LONGEST_CONTENT = 64 << 20
+#: Rows of a table that is put together with others.
+_ROWS = 1 << 16
+#: Calls of the small program that shows what recording a call costs.
+_TRIAL = 2000
+
+
+def record(command: Sequence[str] = (), pid: int | None = None, contents: bool = False) -> Recording:
+    """Run a program, or attach to one, until it ends; the calls that it made.
+
+    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
+
+    Raises
+    ------
+    RefusedError, MissingFileError
+        There is no strace, or it may not watch programs here; there is no such program or process.
+    """
+    strace = _strace()
+    if pid is None and shutil.which(command[0]) is None:
+        raise MissingFileError(f"record: no program {command[0]!r}")
+    inherited = _inherited_of(pid) if pid else _inherited_of(os.getpid(), (0, 1, 2))
+    place = os.readlink(f"/proc/{pid}/cwd") if pid else os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="flashsim-record-") as folder:
+        lines = Path(folder, "calls")
+        watch = [strace, *OPTIONS, "-qq", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
+        watch += ["-e", EXPRESSION]
+        target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
+        begin = time.monotonic()
+        code = _wait([*watch, *target])
+        seconds = time.monotonic() - begin
+        if not lines.exists() or (pid and code and not lines.stat().st_size):
+            raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
+        reader = Reader(contents, inherited, place)
+        table = _table(reader, lines)
+    missed = [f"{what}: {_some(sorted(where))}" for what, where in sorted(reader.missed.items())]
+    cost = _cost_of_a_call(strace)
+    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
+    return Recording(table, command, missed, facts)
+
+
+def _table(reader: Reader, path: Path) -> pa.Table:
+    tables, rows = [], list[dict[str, Any]]()
+    with path.open(encoding="ascii", errors="backslashreplace") as lines:
+        for row in reader.rows(lines):
+            rows.append(row)
+            if len(rows) == _ROWS:
+                tables.append(schema.table_of(rows))
+                rows = []
+    table = pa.concat_tables([*tables, schema.table_of(rows)]).unify_dictionaries()
+    return table.take(pa.compute.sort_indices(table, [("time", "ascending")])).cast(SCHEMA)
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _strace() -> str:
+    """The path of a strace that may watch programs."""
+    strace = shutil.which("strace")
+    if strace is None:
+        raise RefusedError("record: strace is not installed; on Debian and Ubuntu: sudo apt-get install strace")
+    trial = subprocess.run([strace, "-qq", *OPTIONS, "-e", "trace=none", "-o", os.devnull, "true"], capture_output=True, text=True)
+    if trial.returncode:
+        reason = (trial.stderr.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
+        raise RefusedError(f"record: strace may not watch programs here, or is older than 5.11: {reason}")
+    return strace
+
+
+def _wait(command: Sequence[str]) -> int:
+    """Run a command with the terminal as it is; an interruption is for the program, and the recording ends with it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else 128 - code
+
+
+def _inherited_of(pid: int, only: Sequence[int] | None = None) -> Mapping[int, tuple[int | None, int]]:
+    """Positions and flags of the descriptors of a process, by number."""
+    folder = Path("/proc", str(pid), "fdinfo")
+    try:
+        numbers = [int(each.name) for each in folder.iterdir()] if only is None else list(only)
+    except FileNotFoundError:
+        raise InvalidParameterError("--pid", pid, "there is no such process") from None
+    except PermissionError:
+        raise RefusedError(f"record: process {pid} is another user's") from None
+    return dict(_state_of(folder, numbers))
+
+
+def _state_of(folder: Path, numbers: Sequence[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+    for number in numbers:
+        try:
+            text = (folder / str(number)).read_text()
+        except OSError:
+            continue
+        position, flags = re.search(r"pos:\s+(\d+)", text), re.search(r"flags:\s+([0-7]+)", text)
+        if position and flags:
+            bits = int(flags[1], 8)
+            wide = {os.O_DIRECT: schema.DIRECT, os.O_SYNC: schema.SYNC, os.O_APPEND: schema.APPEND}
+            yield number, (int(position[1]), sum(ours for theirs, ours in wide.items() if bits & theirs == theirs))
+
+
+def _cost_of_a_call(strace: str) -> float:
+    """Seconds by which recording makes a call longer, by a small program with and without."""
+    command = ["dd", "if=/dev/zero", f"of={os.devnull}", "bs=1", f"count={_TRIAL}"]
+    if shutil.which("dd") is None:
+        raise FlashsimError("record: dd, which shows what recording a call costs, is not installed")
+    watch = [strace, *OPTIONS, "-qq", "-s", "0", "-o", os.devnull, "--seccomp-bpf", "-e", "trace=read,write", "--"]
+    took = []
+    for line in (command, [*watch, *command]):
+        begin = time.monotonic()
+        subprocess.run(line, capture_output=True, check=False)
+        took.append(time.monotonic() - begin)
+    return max(0.0, took[1] - took[0]) / (2 * _TRIAL)

@@ -1,0 +1,123 @@
+"""``flashsim record``: every byte that a program reads and writes, held against what the kernel counted, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from traces.calls.schema import READS, WRITES, Recording
+
+pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+
+#: Runs a program and leaves what the kernel counted for it; what the kernel reads to begin a program counts as read, and is no call.
+COUNTED = """
+import subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+with open("/proc/self/io") as counts:
+    text = counts.read()
+with open("counts", "w") as file:
+    file.write(text)
+"""
+MANY = (
+    "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000) "
+    "insert into t select i, hex(randomblob(40)) from n; create index x on t(b); delete from t where a % 3 = 0; vacuum"
+)
+SQLITE = f"import sqlite3; c = sqlite3.connect('shop.db'); c.executescript({MANY!r})"
+DUCKDB = "import duckdb; c = duckdb.connect('d.db'); c.sql('create table t as select range a from range(100000)'); c.sql('checkpoint')"
+FIO = "fio --name=a --filename=f.bin --size=1M --rw=randrw --bs=4k --ioengine=psync --fsync=16"
+
+
+def go_on_when_watched(process: subprocess.Popen[str], over: threading.Event) -> None:
+    """Let a program go on once strace watches it, or nobody will any more."""
+    status = Path("/proc", str(process.pid), "status")
+    while not over.is_set() and "TracerPid:\t0\n" in status.read_text():
+        over.wait(0.01)
+    assert process.stdin
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def recording(flashsim: Any, program: list[str], *options: str) -> pd.DataFrame:
+    line = ["record", "--out", "run.parquet", *options, "--", *program]
+    result = flashsim(line)
+    assert result.exit_code == 0, result.output
+    frame: pd.DataFrame = Recording.read(Path("run.parquet")).table.to_pandas()
+    return frame
+
+
+@pytest.mark.parametrize(
+    "program", [[sys.executable, "-c", SQLITE], [sys.executable, "-c", DUCKDB], FIO.split()], ids=["sqlite", "duckdb", "fio"]
+)
+def test_every_byte_is_there_that_the_kernel_counted(flashsim: Any, here: Path, program: list[str]) -> None:
+    if not shutil.which(program[0]):
+        pytest.skip(f"{program[0]} is not installed")
+    calls = recording(flashsim, [sys.executable, "-c", COUNTED, *program])
+    before = calls[calls["time"] < calls.loc[calls["path"].astype(str).str.fullmatch(r"/proc/(self|\d+)/io"), "time"].min()]
+    moved = before["result"].clip(lower=0).fillna(0)
+    counts = dict(line.split(": ") for line in Path("counts").read_text().splitlines())
+    assert moved[before["call"].isin(WRITES)].sum() == int(counts["wchar"]) > 0
+    read, by_kernel = moved[before["call"].isin(READS)].sum(), int(counts["rchar"])
+    assert 0 <= by_kernel - read < 20_000 and read > 1000
+
+
+def test_contents_make_the_file_again(flashsim: Any, here: Path) -> None:
+    calls = recording(flashsim, [sys.executable, "-c", SQLITE], "--contents")
+    writes = calls[(calls["path"] == f"{here}/shop.db") & calls["call"].isin(WRITES)]
+    content = bytearray()
+    for offset, data in zip(writes["offset"].astype(int), writes["content"], strict=True):
+        content[offset : offset + len(data)] = data.ljust(0)
+    assert bytes(content[: (here / "shop.db").stat().st_size]) == (here / "shop.db").read_bytes()
+
+
+def test_the_exit_code_is_the_program_s_and_files_are_counted(flashsim: Any, here: Path) -> None:
+    result = flashsim(["record", "--out", "run.parquet", "--json", "run.json", "--", "sh", "-c", "echo pears > shop; exit 7"])
+    told = json.loads((here / "run.json").read_text())
+    (shop,) = [row for row in told["files"] if row["path"] == f"{here}/shop"]
+    assert result.exit_code == told["exit_code"] == 7 and (shop["writes"], shop["bytes_written"]) == (1, 6)
+    killed = flashsim(["record", "--out", "run.parquet", "--force", "--", "sh", "-c", "kill -TERM $$"])
+    assert killed.exit_code == 128 + signal.SIGTERM
+
+
+def test_a_process_that_runs_is_attached_to(flashsim: Any, here: Path) -> None:
+    program = "import sys, os\nf = os.open('log', os.O_CREAT | os.O_RDWR)\nos.write(f, b'12345')\nprint('ready', flush=True)\n"
+    program += "sys.stdin.readline()\nos.write(f, b'678')\n"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout and process.stdout.readline() == "ready\n"
+        over = threading.Event()
+        threading.Thread(target=go_on_when_watched, args=(process, over)).start()
+        result = flashsim(["record", "--out", "run.parquet", "--pid", str(process.pid)])
+        over.set()
+    assert result.exit_code == 0, result.output
+    calls = Recording.read(Path("run.parquet")).table.to_pandas()
+    (write,) = calls[calls["path"] == f"{here}/log"].to_dict("records")
+    assert (write["call"], write["offset"], write["result"]) == ("write", 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["--", "no-such-program"], "no program 'no-such-program'"),
+        ([], "a command behind --, or --pid"),
+        (["--pid", "4194303"], "there is no such process"),
+        (["--pid", "0"], "it must be at least 1"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(flashsim: Any, here: Path, line: list[str], told: str) -> None:
+    result = flashsim(["record", "--out", "run.parquet", *line])
+    assert result.exit_code == 2 and told in result.stderr and len(result.stderr.splitlines()) == 1, result.output
+    assert not list(here.iterdir())
+
+
+def test_without_strace_a_line_says_how_to_get_it(flashsim: Any, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(here))
+    result = flashsim(["record", "--out", "run.parquet", "--", "true"])
+    assert result.exit_code == 2 and "apt-get install strace" in result.stderr

@@ -1,0 +1,1 @@
+"""System calls of programs on files: their schema, and what reads them."""

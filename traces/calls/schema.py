@@ -1,0 +1,123 @@
+"""The schema of recorded system calls, a Parquet file: a row a call, in order of their begin.
+
+========  ======  ====================================================================================================
+column    unit    meaning
+========  ======  ====================================================================================================
+time      ns      begin of the call, since the first one
+duration  ns      null where the call did not return
+process           the process's number
+thread            the thread's number
+call              name of the system call
+kind              of what the call works on: file, or pipe, socket, terminal, kernel (``/proc``, ``/sys``), device, other
+file              number of the file, which renames and links do not change; -1: none
+path              at the time of the call
+offset    bytes   in the file; null where it is not known, or has no meaning
+length    bytes   asked for; of truncate and fallocate the new size
+result            as the call returned it: bytes, or 0; null where it did not return
+error             such as ENOSPC; null for none
+flags             bits of `FLAGS`
+other             of a rename or link the new path, of a copy within the kernel the path of the other file
+content           bytes written, if contents were recorded
+========  ======  ====================================================================================================
+
+What the recording misses stands in the file's metadata, in words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashsim.core.errors import DamagedFileError, MissingFileError
+
+VERSION = 1
+_KEY = b"flashsim.calls"
+_NAME = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema(
+    [
+        pa.field("time", "int64", nullable=False),
+        pa.field("duration", "int64"),
+        pa.field("process", "int32", nullable=False),
+        pa.field("thread", "int32", nullable=False),
+        pa.field("call", _NAME, nullable=False),
+        pa.field("kind", _NAME, nullable=False),
+        pa.field("file", "int32", nullable=False),
+        pa.field("path", _NAME),
+        pa.field("offset", "int64"),
+        pa.field("length", "int64"),
+        pa.field("result", "int64"),
+        pa.field("error", _NAME),
+        pa.field("flags", "int16", nullable=False),
+        pa.field("other", _NAME),
+        pa.field("content", "large_binary"),
+    ]
+)
+#: Flags of the open file, and of the call itself, by bit.
+FLAGS = ("direct", "sync", "dsync", "append", "create", "truncate", "exclusive", "shared", "data-only")
+DIRECT, SYNC, DSYNC, APPEND, CREATE, TRUNCATE, EXCLUSIVE, SHARED, DATA_ONLY = (1 << bit for bit in range(len(FLAGS)))
+#: Calls that bring bytes from a file, that take bytes to one, and that ask for what was written to be durable.
+READS = ("read", "pread64", "readv", "preadv", "preadv2", "io_read")
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "io_write")
+SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_fsync")
+
+
+@dataclass
+class Recording:
+    """Calls of a program.
+
+    Parameters
+    ----------
+    table
+        Of `SCHEMA`, shape (calls,).
+    command
+        The program and its arguments; empty where a running process was attached to.
+    missed
+        What the program did that the recording does not show, a line each.
+    facts
+        Numbers about the recording: seconds, the program's exit code, and what recording cost.
+    """
+
+    table: pa.Table
+    command: Sequence[str] = ()
+    missed: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, path: Path, provenance: Mapping[str, Any]) -> None:
+        """Write the recording as Parquet."""
+        about = {"version": VERSION, "command": list(self.command), "missed": list(self.missed), "facts": dict(self.facts)}
+        metadata = {_KEY: json.dumps(about | {"provenance": provenance}).encode()}
+        pq.write_table(self.table.replace_schema_metadata(metadata), path, compression="zstd")
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        """The recording that a file holds.
+
+        Raises
+        ------
+        MissingFileError, DamagedFileError
+            There is no file; it is no recording, or is cut short.
+        """
+        if not path.is_file():
+            raise MissingFileError(f"recording: no file at {path}")
+        try:
+            table = pq.read_table(path)
+            about = json.loads((table.schema.metadata or {})[_KEY])
+            table = table.select(SCHEMA.names).cast(SCHEMA)
+        except KeyError:
+            raise DamagedFileError(f"{path}: it is no recording of a program (flashsim record makes one)") from None
+        except (pa.ArrowInvalid, OSError, ValueError) as problem:
+            raise DamagedFileError(f"{path}: it cannot be read as a recording: {str(problem).splitlines()[0]}") from problem
+        if about.get("version") != VERSION:
+            raise DamagedFileError(f"{path}: a recording of version {about.get('version')}, but this flashsim reads {VERSION}")
+        return cls(table, about["command"], about["missed"], about["facts"])
+
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as a table of `SCHEMA`; what a row lacks is null."""
+    return pa.Table.from_pylist(list(rows), SCHEMA)
