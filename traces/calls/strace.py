@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from flashsim.core.errors import DamagedFileError
+from flashsim.core.units import SECONDS
 from traces.calls import schema
 from traces.calls.descriptors import Namespace, OpenFile, Process
+from traces.calls.syntax import STRING, Descriptor, arguments_of, descriptor_of, integer_of, kind_of, normal, string_of, unhex
 
 #: Options that the reader of this module needs.
 OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--absolute-timestamps=format:unix,precision:ns", "--syscall-times=ns")
@@ -32,100 +34,14 @@ _CALL = re.compile(r"(\w+)\((.*)", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
 _RESULT = re.compile(r"(-?\d+|0x[0-9a-f]+|\?)(?:<([^>]*)>)?(?:\(deleted\))?(?: (E[A-Z0-9]+) \([^)]*\))?")
 _TAKES = re.compile(r" <(\d+)\.(\d{9})>$")
-_DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)(?:<((?:\\x[0-9a-f]{2})*)>)?(\(deleted\))?")
-_STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 _CONTROL_BLOCK = re.compile(r"aio_lio_opcode=IOCB_CMD_(\w+).*?aio_fildes=([^,]+)")
 _NUMBER = re.compile(r"aio_(nbytes|offset)=(\d+)")
 _MODES = {
-    "O_DIRECT": schema.DIRECT,
-    "O_SYNC": schema.SYNC,
-    "O_DSYNC": schema.DSYNC,
-    "O_APPEND": schema.APPEND,
-    "O_CREAT": schema.CREATE,
-    "O_TRUNC": schema.TRUNCATE,
-    "O_EXCL": schema.EXCLUSIVE,
+    **{"O_DIRECT": schema.DIRECT, "O_SYNC": schema.SYNC, "O_DSYNC": schema.DSYNC, "O_APPEND": schema.APPEND},
+    **{"O_CREAT": schema.CREATE, "O_TRUNC": schema.TRUNCATE, "O_EXCL": schema.EXCLUSIVE},
 }
 #: Flags that stay with an open file.
 _LASTING = schema.DIRECT | schema.SYNC | schema.DSYNC | schema.APPEND
-_KINDS = (
-    (re.compile(r"/dev/(pts|tty|ptmx|console)"), "terminal"),
-    (re.compile(r"/dev/"), "device"),
-    (re.compile(r"/(proc|sys)/"), "kernel"),
-    (re.compile(r"/memfd:"), "other"),
-    (re.compile(r"/"), "file"),
-    (re.compile(r"(pipe|socket):"), ""),
-)
-
-
-class Descriptor(NamedTuple):
-    """A descriptor in a call: its number, and the path of what it stands for."""
-
-    number: int
-    path: str
-    deleted: bool = False
-
-
-def unhex(text: str) -> bytes:
-    r"""The bytes of ``\x61\x62``."""
-    return bytes.fromhex(text.replace("\\x", ""))
-
-
-def _path(text: str) -> str:
-    return unhex(text).decode(errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
-
-
-def kind_of(path: str) -> str:
-    """What a path as ``strace -y`` tells it stands for: file, pipe, socket, ...
-
-    Examples
-    --------
-    >>> [kind_of(path) for path in ("/tmp/a", "pipe:[7]", "/dev/pts/0", "anon_inode:[eventfd]")]
-    ['file', 'pipe', 'terminal', 'other']
-    """
-    for pattern, kind in _KINDS:
-        if match := pattern.match(path):
-            return kind or match[1]
-    return "other"
-
-
-def arguments_of(text: str) -> list[str]:
-    """Arguments of a call, of which structures and lists stay whole.
-
-    Examples
-    --------
-    >>> arguments_of("3, [{a=1, b=2}, 4], 5")
-    ['3', '[{a=1, b=2}, 4]', '5']
-    """
-    parts, depth, begin = [], 0, 0
-    for place, letter in enumerate(text):
-        if letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[begin:place].strip())
-            begin = place + 1
-    return [*parts, text[begin:].strip()] if text[begin:].strip() else parts
-
-
-def descriptor_of(text: str) -> Descriptor:
-    """A descriptor, such as ``3<...>(deleted)`` with the path in hexadecimal."""
-    match = _DESCRIPTOR.match(text)
-    if match is None:
-        return Descriptor(-1, "")
-    return Descriptor(-100 if match[1] == "AT_FDCWD" else int(match[1]), _path(match[2] or ""), bool(match[3]))
-
-
-def _string(text: str) -> str | None:
-    match = _STRING.match(text)
-    return _path(match[1]) if match else None
-
-
-def _integer(text: str) -> int | None:
-    try:
-        return int(text.split(" ")[0], 0)
-    except ValueError:
-        return None
 
 
 @dataclass
@@ -175,7 +91,7 @@ class Reader:
             match = _LINE.match(line.rstrip("\n"))
             if match is None:
                 raise DamagedFileError(f"strace: line {number}: it is no line of a recorded call: {line[:60]!r}")
-            thread, time, text = int(match[1]), int(match[2]) * 10**9 + int(match[3]), match[4]
+            thread, time, text = int(match[1]), int(match[2]) * SECONDS + int(match[3]), match[4]
             self.first = time if self.first is None else self.first
             yield from self._line(thread, time, text)
         for thread, begun in self._begun.items():
@@ -192,8 +108,7 @@ class Reader:
             begun = self._begun.pop(thread, None)
             if begun is None:
                 return
-            rest = match[2]
-            text = begun.text + rest
+            text = begun.text + match[2]
         elif match := _CALL.match(text):
             begun = _Open(match[1], match[2], time)
             if begun.name in ("clone", "clone3", "fork", "vfork"):
@@ -208,7 +123,7 @@ class Reader:
         took = _TAKES.search(text)
         inner, _, result = text[: took.start() if took else None].rpartition(") = ")
         begun.text = inner
-        yield from self._call(thread, begun, result, int(took[1]) * 10**9 + int(took[2]) if took else None)
+        yield from self._call(thread, begun, result, int(took[1]) * SECONDS + int(took[2]) if took else None)
 
     def _process(self, thread: int) -> Process:
         """The process of a thread; one that is seen first comes from the oldest call of clone or fork that is still open."""
@@ -244,20 +159,9 @@ class Reader:
         process, name = self._threads[thread], begun.name
         self.calls += 1
         match = _RESULT.match(result)
-        value = None if match is None or match[1] == "?" else int(match[1], 0)
-        error = match[3] if match else None
-        base = {
-            "time": begun.time - (self.first or 0),
-            "duration": took,
-            "process": process.number,
-            "thread": thread,
-            "call": name,
-            "result": value,
-            "error": error,
-            "flags": 0,
-            "file": -1,
-            "kind": "other",
-        }
+        value, error = (None, None) if match is None or match[1] == "?" else (int(match[1], 0), match[3])
+        base: dict[str, Any] = {"time": begun.time - (self.first or 0), "duration": took, "process": process.number, "thread": thread}
+        base |= {"call": name, "result": value, "error": error, "flags": 0, "file": -1, "kind": "other"}
         arguments = arguments_of(begun.text)
         if name in ("clone", "clone3", "fork", "vfork"):
             if value is None or value < 0:
@@ -279,8 +183,8 @@ class Reader:
         name, result = base["call"], base["result"] or 0
         opened, row = self._on(process, arguments[0], base)
         is_write, is_vector, has_place = name in schema.WRITES, "v" in name, name.startswith("p")
-        asked = sum(int(each) for each in re.findall(r"iov_len=(\d+)", arguments[1])) if is_vector else _integer(arguments[2])
-        place = _integer(arguments[3]) if has_place and len(arguments) > 3 else None
+        asked = sum(int(each) for each in re.findall(r"iov_len=(\d+)", arguments[1])) if is_vector else integer_of(arguments[2])
+        place = integer_of(arguments[3]) if has_place and len(arguments) > 3 else None
         if name.endswith("v2") and len(arguments) > 4:
             row["flags"] |= schema.DSYNC * ("RWF_DSYNC" in arguments[4]) | schema.SYNC * ("RWF_SYNC" in arguments[4])
         if place is None or place < 0:
@@ -292,7 +196,7 @@ class Reader:
         if is_write and opened.file >= 0 and place is not None:
             self.names.grown(opened.file, place + result)
         if is_write and self.contents and row["kind"] == "file":
-            strings = _STRING.findall(arguments[1])
+            strings = STRING.findall(arguments[1])
             row["content"] = b"".join(unhex(each) for each, _ in strings)[:result]
             if len(row["content"]) < result:
                 self._miss("all bytes that were written", row["path"])
@@ -315,7 +219,7 @@ class Reader:
 
     def _named(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
         """The absolute path that a call names, by a string, or by a folder's descriptor and a string."""
-        text = _string(arguments[at + relative]) or ""
+        text = string_of(arguments[at + relative]) or ""
         folder = descriptor_of(arguments[at]).path if relative else process.folder
         return normal(text if text.startswith("/") else f"{folder}/{text}" if text else folder)
 
@@ -324,7 +228,7 @@ class Reader:
         opened, _ = self._on(process, arguments[0], base)
         if base["error"] is None and base["result"] is not None and opened.file >= 0:
             opened.position = base["result"]
-            if arguments[2].startswith("SEEK_END") and _integer(arguments[1]) == 0:
+            if arguments[2].startswith("SEEK_END") and integer_of(arguments[1]) == 0:
                 self.names.sizes[opened.file] = base["result"]
         yield from ()
 
@@ -369,7 +273,7 @@ class Reader:
             return
         _, row = self._on(process, arguments[0], base)
         if base["call"] == "sync_file_range":
-            row |= {"offset": _integer(arguments[1]), "length": _integer(arguments[2])}
+            row |= {"offset": integer_of(arguments[1]), "length": integer_of(arguments[2])}
         row["flags"] |= schema.DATA_ONLY * (base["call"] == "fdatasync")
         yield row
 
@@ -381,12 +285,12 @@ class Reader:
         else:
             row = self._on(process, arguments[0], base)[1]
         if base["call"] == "fallocate":
-            start, length = _integer(arguments[2]) or 0, _integer(arguments[3]) or 0
+            start, length = integer_of(arguments[2]) or 0, integer_of(arguments[3]) or 0
             row |= {"offset": start, "length": length, "other": arguments[1]}
             if base["error"] is None and "KEEP_SIZE" not in arguments[1]:
                 self.names.grown(row["file"], start + length)
         else:
-            row["length"] = _integer(arguments[1])
+            row["length"] = integer_of(arguments[1])
             if base["error"] is None and row["length"] is not None:
                 self.names.sizes[row["file"]] = row["length"]
         yield row
@@ -397,7 +301,7 @@ class Reader:
         if base["error"] is not None or base["result"] is None:
             return
         if call.startswith("symlink"):
-            yield base | {"path": self._named(process, arguments[1:], relative), "kind": "file", "other": _string(arguments[0])}
+            yield base | {"path": self._named(process, arguments[1:], relative), "kind": "file", "other": string_of(arguments[0])}
             return
         old = self._named(process, arguments, relative)
         row = base | {"path": old, "kind": "file"}
@@ -422,7 +326,12 @@ class Reader:
             self._miss("writes through memory that stands for a file (mmap)", row["path"])
         shared = schema.SHARED * ("MAP_SHARED" in arguments[3])
         if row["kind"] == "file":
-            yield row | {"offset": _integer(arguments[5]), "length": _integer(arguments[1]), "flags": row["flags"] | shared, "result": 0}
+            yield row | {
+                "offset": integer_of(arguments[5]),
+                "length": integer_of(arguments[1]),
+                "flags": row["flags"] | shared,
+                "result": 0,
+            }
 
     def ring(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A ring of io_uring is made, whose requests are no system calls."""
@@ -444,7 +353,7 @@ class Reader:
                 call = "io_fsync" if "SYNC" in match[1] else "io_read" if "READ" in match[1] else "io_write"
                 length = sum(int(each) for each in re.findall(r"iov_len=(\d+)", block)) or length
                 if call == "io_write" and self.contents:
-                    row["content"] = b"".join(unhex(each) for each, _ in _STRING.findall(block))
+                    row["content"] = b"".join(unhex(each) for each, _ in STRING.findall(block))
                     if len(row["content"]) < length:
                         self._miss("all bytes that were written", row["path"])
                 yield row | {"call": call, "offset": numbers.get("offset"), "length": length, "result": length}
@@ -470,39 +379,23 @@ class Reader:
             yield row | {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}
 
 
-def normal(path: str) -> str:
-    """A path without ``.`` and ``..``.
-
-    Examples
-    --------
-    >>> normal("/tmp/./a/../b")
-    '/tmp/b'
-    """
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts)
-
-
 _HANDLERS: dict[str, Any] = {
-    **dict.fromkeys(("read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2"), Reader.data),
-    **dict.fromkeys(("open", "openat", "openat2", "creat"), Reader.open),
-    **dict.fromkeys(("dup", "dup2", "dup3", "fcntl"), Reader.copy),
-    **dict.fromkeys(("fstat", "newfstatat", "statx"), Reader.size),
-    **dict.fromkeys(("chdir", "fchdir"), Reader.enter),
-    **dict.fromkeys(("fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync"), Reader.sync),
-    **dict.fromkeys(("truncate", "ftruncate", "fallocate"), Reader.resize),
-    **dict.fromkeys(
-        ("rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "link", "linkat", "symlink", "symlinkat"),
-        Reader.name,
-    ),
-    **dict.fromkeys(("sendfile", "copy_file_range", "splice"), Reader.transfer),
-    "close": Reader.close,
-    "lseek": Reader.position,
-    "mmap": Reader.mapping,
-    "io_uring_setup": Reader.ring,
-    "io_submit": Reader.submit,
+    call: handler
+    for calls, handler in (
+        ("read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2", Reader.data),
+        ("open openat openat2 creat", Reader.open),
+        ("dup dup2 dup3 fcntl", Reader.copy),
+        ("fstat newfstatat statx", Reader.size),
+        ("chdir fchdir", Reader.enter),
+        ("fsync fdatasync sync syncfs sync_file_range msync", Reader.sync),
+        ("truncate ftruncate fallocate", Reader.resize),
+        ("rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat", Reader.name),
+        ("sendfile copy_file_range splice", Reader.transfer),
+        ("close", Reader.close),
+        ("lseek", Reader.position),
+        ("mmap", Reader.mapping),
+        ("io_uring_setup", Reader.ring),
+        ("io_submit", Reader.submit),
+    )
+    for call in calls.split()
 }

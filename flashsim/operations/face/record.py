@@ -20,6 +20,8 @@ from flashsim.studies.programs import recorder
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 
 _SHOWN = 12
+#: Files of the system: libraries and what describes it.
+_SYSTEM = r"/(usr|lib\w*|etc|bin|sbin)/"
 
 
 class RecordOutcome(Outcome):
@@ -60,12 +62,17 @@ class RecordOutcome(Outcome):
         """Files, what the recording misses, and what it cost."""
         facts, rows = self.result.facts, self.summary()
         busy = rows[(rows.reads > 0) | (rows.writes > 0) | (rows.syncs > 0)]
+        system = busy.path.str.match(_SYSTEM) & (busy.writes == 0)
         read, written = int(rows["bytes_read"].sum()), int(rows["bytes_written"].sum())
         yield from (self.title, f"{facts['seconds']:.2f} s; read from files: {format_size(read)}; written: {format_size(written)}", "")
         columns = same("path", "reads", "writes", "syncs", "bytes_read", "bytes_written")
-        yield Table.of(busy.head(_SHOWN).to_dict("records"), columns)
-        if len(busy) > _SHOWN:
-            yield Explanation(f"{_SHOWN} of {len(busy):,} files; --json has all.")
+        own = busy[~system]
+        if len(own):
+            yield Table.of(own.head(_SHOWN).to_dict("records"), columns)
+        more = [f"{len(own) - _SHOWN:,} more files"] if len(own) > _SHOWN else []
+        more += [f"{system.sum():,} files of the system, which were only read"] if system.any() else []
+        if more:
+            yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
         for line in self.result.missed:
             yield f"not recorded: {line}"
         cost = f"Recording made the program about {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen)."
