@@ -134,9 +134,7 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
 def spelled_out(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Dates and times that texts spell."""
     if pa.types.is_time(kind):
-        day = pa.scalar("1970-01-01", pa.string())
-        texts = pc.binary_join_element_wise(day, texts.cast(pa.string()), " ").cast(pa.timestamp(kind.unit))
-        return texts.cast(kind)
+        return pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ").cast(pa.timestamp(kind.unit)).cast(kind)
     return texts.cast(pa.string()).cast(kind)
 
 
@@ -175,7 +173,9 @@ def _arithmetic(function: Callable[[Values, Values], Values], product: bool = Fa
     """Arithmetic of integers, refused where it overflows, of exact decimals, or of floating-point numbers."""
 
     def compute(left: Values, right: Values) -> Values:
-        if product and _exact(left, right):
+        kinds = left.type, right.type
+        exact = all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds)
+        if product and exact and any(map(pa.types.is_decimal, kinds)):
             a, b = _decimal(left), _decimal(right)
             wide = a.type.precision + b.type.precision + 1
         else:
@@ -191,12 +191,6 @@ def _arithmetic(function: Callable[[Values, Values], Values], product: bool = Fa
         return values.cast(pa.decimal128(_MOST_DIGITS, values.type.scale)) if wide > _MOST_DIGITS else values
 
     return compute
-
-
-def _exact(left: Values, right: Values) -> bool:
-    """True if one is a decimal and the other no floating-point number."""
-    kinds = left.type, right.type
-    return any(map(pa.types.is_decimal, kinds)) and all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds)
 
 
 def _unified(values: list[Values]) -> list[Values]:
@@ -226,14 +220,10 @@ def _like(values: Values, pattern: Values) -> Values:
     return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
 
 
+_COMPARISONS = {"=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
 #: Functions of expressions, by name.
 FUNCTIONS: dict[str, Callable[..., Values]] = {
-    "=": _compared(pc.equal),
-    "<>": _compared(pc.not_equal),
-    "<": _compared(pc.less),
-    "<=": _compared(pc.less_equal),
-    ">": _compared(pc.greater),
-    ">=": _compared(pc.greater_equal),
+    **{name: _compared(function) for name, function in _COMPARISONS.items()},
     "and": lambda left, right: pc.and_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
     "or": lambda left, right: pc.or_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
     "not": lambda values: pc.invert(values.cast(pa.bool_())),

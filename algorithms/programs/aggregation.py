@@ -148,11 +148,9 @@ def _prepared(aggregate: Aggregate, values: pa.Array) -> list[tuple[str, pa.Arra
     count = [("count", values, "count")] if aggregate.function == "avg" else []
     if pa.types.is_floating(kind):
         return [("sum", values.cast(pa.float64()), "sum"), *count]
-    if pa.types.is_decimal(kind):
-        return [("sum", values.cast(pa.decimal128(_DIGITS, kind.scale)), "sum"), *count]
-    whole = values.cast(pa.decimal128(20, 0)) if pa.types.is_uint64(kind) else values.cast(pa.int64())
-    if pa.types.is_uint64(kind):
-        return [("sum", whole.cast(pa.decimal128(_DIGITS, 0)), "sum"), *count]
+    if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+        return [("sum", values.cast(pa.decimal128(_DIGITS, getattr(kind, "scale", 0))), "sum"), *count]
+    whole = values.cast(pa.int64())
     high = pc.shift_right(whole, _LOW)
     return [("high", high, "sum"), ("low", pc.bit_wise_and(whole, (1 << _LOW) - 1), "sum"), *count]
 

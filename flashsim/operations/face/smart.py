@@ -117,14 +117,7 @@ def smart(
     ] = AUTO,
     drives: Annotated[int, Count("Drives over which the scanned table is striped.")] = 1,
     partition: Annotated[
-        Any,
-        Field(
-            "Place a table's rows on drives by the hash of a column; may be repeated.",
-            "NAME=COLUMN",
-            _columns,
-            several=True,
-            python="Or columns by name.",
-        ),
+        Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
     ] = None,
     cores: Annotated[int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C")] = None,
     cpu: fields.Cpu = "hexacore-2016",

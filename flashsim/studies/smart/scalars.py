@@ -16,31 +16,11 @@ LANGUAGE = (
     "SELECT of columns, expressions and aggregates FROM a table, [SEMI] JOIN ... ON equality, WHERE (also IN (SELECT column ...)), "
     "GROUP BY, HAVING, ORDER BY, LIMIT"
 )
+_COMPARISONS: dict[type[exp.Expression], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_ARITHMETIC: dict[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Neg: "negate"}
+_SAME_NAMES = ("and", "or", "not", "abs", "lower", "upper", "length", "year", "month", "day", "like")
 #: Classes of functions with as many arguments as the class has, by their names here.
-_CALLS: dict[type[exp.Expression], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "and",
-    exp.Or: "or",
-    exp.Not: "not",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Neg: "negate",
-    exp.Abs: "abs",
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Length: "length",
-    exp.Year: "year",
-    exp.Month: "month",
-    exp.Day: "day",
-    exp.Like: "like",
-}
+_CALLS = {**_COMPARISONS, **_ARITHMETIC, **{getattr(exp, name.title()): name for name in _SAME_NAMES}}
 _PARTS = ("year", "month", "day")
 
 Resolve = Callable[[exp.Expression], Expression | None]
@@ -73,10 +53,8 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
             raise unsupported(node)
         return Call("is null", (scalar(node.this, resolve),))
     if isinstance(node, exp.Between):
-        low, high = (
-            Call(name, (scalar(node.this, resolve), scalar(node.args[arg], resolve))) for name, arg in ((">=", "low"), ("<=", "high"))
-        )
-        return Call("and", (low, high))
+        bounds = [(">=", node.args["low"]), ("<=", node.args["high"])]
+        return Call("and", tuple(Call(name, (scalar(node.this, resolve), scalar(bound, resolve))) for name, bound in bounds))
     if isinstance(node, exp.In) and node.expressions:
         return _any([Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
     if isinstance(node, exp.Case):

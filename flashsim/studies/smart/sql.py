@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 import pyarrow as pa
 import sqlglot
@@ -88,12 +89,8 @@ class _Binder:
         return tuple(name for name in table.schema.names if name in table.used) or (table.schema.names[0],)
 
     def _add(self, node: exp.Expression) -> _Table:
-        alias = node.args.get("alias")
-        if (
-            not isinstance(node, exp.Table)
-            or (alias and alias.columns)
-            or any(value for part, value in node.args.items() if part not in _TABLE)
-        ):
+        alias, more = node.args.get("alias"), any(value for part, value in node.args.items() if part not in _TABLE)
+        if more or not isinstance(node, exp.Table) or (alias and alias.columns):
             raise unsupported(node)
         schema = self._schemas.get(node.name) or {name.lower(): each for name, each in self._schemas.items()}.get(node.name.lower())
         if schema is None:
@@ -107,19 +104,15 @@ class _Binder:
 
     def _column(self, node: exp.Column) -> Column:
         """A column of one of the tables."""
-        if node.table:
-            tables = [each for each in self._tables.values() if each.alias.lower() == node.table.lower()]
-            if not tables:
-                raise UnknownNameError("table", node.table, self._tables)
-        else:
-            tables = list(self._tables.values())
+        tables = [each for each in self._tables.values() if node.table.lower() in ("", each.alias.lower())]
+        if not tables:
+            raise UnknownNameError("table", node.table, self._tables)
         places = [(each, name) for each in tables for name in each.schema.names if name.lower() == node.name.lower()]
         if not places:
             raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
         if len(places) > 1:
-            raise SchemaError(
-                f"query: column {node.name} is in {' and '.join(each.alias for each, _ in places)}; put a table's name before it"
-            )
+            names = " and ".join(each.alias for each, _ in places)
+            raise SchemaError(f"query: column {node.name} is in {names}; put a table's name before it")
         table, name = places[0]
         table.used.add(name)
         return Column(f"{table.alias}.{name}")
@@ -149,8 +142,8 @@ class _Binder:
                 raise unsupported(join)
             table, on = self._add(join.this), conjuncts(join.args.get("on"))
             for each in join.args.get("using") or []:
-                pairs = [exp.column(each.name, table=owner.alias) for owner in (joined[0], table)]
-                on.append(exp.EQ(this=pairs[0], expression=pairs[1]))
+                left, right = (exp.column(each.name, table=owner.alias) for owner in (joined[0], table))
+                on.append(exp.EQ(this=left, expression=right))
             if "SEMI" in kind:
                 semi.append((table, on))
                 del self._tables[table.alias]
@@ -246,21 +239,19 @@ class _Binder:
         limit, skip = (_whole_number(select.args.get(name)) for name in ("limit", "offset"))
         if not nodes and limit is None and skip is None:
             return
-        orders = [
-            Order(f"order.{number}", bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for number, each in enumerate(nodes)
-        ]
+        ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in nodes]
+        orders = [Order(f"order.{number}", *way) for number, way in enumerate(ways)]
         text = f"{', '.join(each.sql(dialect='duckdb') for each in nodes) or 'any order'}{'' if limit is None else f', {limit} rows'}"
         self._stages.append(Stage("top-k", {"orders": orders, "limit": limit, "skip": skip or 0, "columns": columns}, text))
 
     def _expanded(self, node: exp.Expression) -> list[exp.Expression]:
         """The columns that a star stands for; any other expression as it is."""
-        star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-        if not star:
+        star = node.this if isinstance(node, exp.Column) else node
+        if not isinstance(star, exp.Star):
             return [node]
-        stars = node.this if isinstance(node, exp.Column) else node
-        if any(stars.args.values()):
+        if any(star.args.values()):
             raise unsupported(node)
-        tables = [each for each in self._tables.values() if not isinstance(node, exp.Column) or each.alias == node.table]
+        tables = [each for each in self._tables.values() if star is node or each.alias == node.text("table")]
         return [exp.column(name, table=each.alias) for each in tables for name in each.schema.names]
 
     def _aggregate(
@@ -344,10 +335,8 @@ def _unique(names: list[str]) -> list[str]:
     """Names of the result's columns, those that repeat with a number."""
     unique: list[str] = []
     for name in names:
-        number = 0
-        while (f"{name}_{number}" if number else name) in unique:
-            number += 1
-        unique.append(f"{name}_{number}" if number else name)
+        every = chain([name], (f"{name}_{number}" for number in count(1)))
+        unique.append(next(each for each in every if each not in unique))
     return unique
 
 
