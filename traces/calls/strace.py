@@ -86,7 +86,6 @@ class Reader:
         DamagedFileError
             A line is none of strace's.
         """
-        number = 0
         for number, line in enumerate(lines, 1):
             match = _LINE.match(line.rstrip("\n"))
             if match is None:
