@@ -161,18 +161,9 @@ def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: 
     """The share of rows at which a selection takes as long in both places; None for other plans, or if one place always wins."""
     if [stage.program for stage in plan.stages] != ["selection", "projection"]:
         return None
-    inside, host = inside_of(machine.preset), machine.host
-    visit = Work(table.file.pages * table.file.page_size, len(table.extents()), 0, 0, 0)
-    rows = table.records.rows
-    kind = READ_COLUMNS if table.by_column else Kind.READ_TUPLE
-    drive = drive_prices(inside)
-    visit = visit._replace(drive=rows * priced({kind: 1}, drive), host=rows * priced({kind: 1}, host))
-    widths = [each.size for each in table.records.attributes() if each.name in plan.columns]
-    return break_even(
-        rates_of(machine, [len(each) for _, each in table.on_drives(machine.drives)]),
-        visit,
-        priced({Kind.EMIT: 1}, drive),
-        priced({Kind.EMIT: 1}, host),
-        sum(widths),
-        rows,
-    )
+    drive, host, rows = drive_prices(inside_of(machine.preset)), machine.host, table.records.rows
+    rates = rates_of(machine, [len(each) for _, each in table.on_drives(machine.drives)])
+    visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows}
+    scan = Work(table.file.pages * table.file.page_size, len(table.extents()), priced(visited, drive), priced(visited, host), 0)
+    width = sum(each.size for each in table.records.attributes() if each.name in plan.columns)
+    return break_even(rates, scan, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), width, rows)
