@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, SECTOR, make_requests
 from flashsim.core.rng import generator
+from flashsim.core.units import SECONDS
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer, Status, Verb
 from flashsim.device.smart.runtime import SmartDrive
@@ -112,3 +114,43 @@ def test_models_agree_and_nothing_leaks(block: int) -> None:
         assert not any(answer.results for answer in one[0] if answer.status.is_error)
         statuses |= {answer.status for answer in one[0]}
     assert statuses == set(Status)
+
+
+def row(work: int = 10, results: int = 0, kind: type = np.int64) -> Steps:
+    return Steps(*(np.array([value], kind) for value in (0, SECTOR, work, results)))
+
+
+BAD_TASKS = [
+    Task(row(work=2**62)),
+    Task(row(work=3600 * SECONDS + 1)),
+    Task(row(kind=np.float64)),
+    Task(row(kind=np.uint64)),
+    Task(Steps(*([0],) * 4)),  # type: ignore[arg-type]
+    Task(row()._replace(outputs=np.array([SECTOR]))),
+    Task(row(results=-1)),
+    Task(row(), failure=1),
+    Task(row(), failure=-7),
+    Task(row(), memory=0.5),  # type: ignore[arg-type]
+    Task(row(), memory=2**70),
+]
+
+
+@pytest.mark.parametrize("task", BAD_TASKS, ids=range(len(BAD_TASKS)))
+def test_a_bad_program_is_not_opened(task: Task) -> None:
+    for drive in both(0):
+        drive.open(task)
+        assert drive.advance()[1][0].status is Status.BAD_PROGRAM
+        assert drive.free_memory == drive.inside.memory
+
+
+def test_parameters_lie_in_the_program_s_memory() -> None:
+    for drive in both(0):
+        memory, answers = drive.inside.memory, []
+        for task in (Task(row(), memory, parameters=2 * memory), Task(row(), 1000, parameters=3000)):
+            drive.open(task)
+            answers += drive.advance()[1]
+        assert [answer.status for answer in answers] == [Status.NO_MEMORY, Status.DONE]
+        grant = drive.sessions[0].grant
+        assert grant.memory == 3000 + grant.extents * SECTOR + grant.room
+        with pytest.raises(InvalidParameterError, match="most: -5"):
+            drive.get(0, -5)

@@ -121,13 +121,14 @@ def grant_of(task: Task, inside: Inside, capacity: int, sessions: int, free: int
     if sessions >= inside.sessions:
         return Status.TOO_MANY
     longest, largest = (int(np.max(column, initial=0)) for column in (task.steps.lengths, task.steps.results))
-    spare = free - task.memory - longest - largest
+    own = max(task.memory, task.parameters)
+    spare = free - own - longest - largest
     if spare < 0:
         return Status.NO_MEMORY
     ahead = min(task.ahead, spare // longest if longest else 0)
     room = largest + min(max(0, task.room - largest), spare - ahead * longest)
     extents = 1 + ahead
-    return Grant(task.memory + extents * longest + room, extents, room, min(task.threads, inside.cores))
+    return Grant(own + extents * longest + room, extents, room, min(task.threads, inside.cores))
 
 
 def mermaid() -> str:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import (
@@ -177,11 +177,13 @@ class SmartDrive:
         return self.model.submit(requests, commands, at)
 
     def open(self, task: Task) -> int:
-        """Send OPEN now; return the command's number, which its `Answer` bears."""
-        return self._send(Command(Verb.OPEN, task=task), WRITE, max(task.parameters, 1))
+        """Send OPEN now; return the command's number, which its `Answer` bears.  Of parameters the drive takes what its memory holds."""
+        return self._send(Command(Verb.OPEN, task=task), WRITE, max(min(task.parameters, self.inside.memory), 1))
 
     def get(self, session: int, most: int) -> int:
-        """Send GET now, for at most so many bytes of results; return the command's number."""
+        """Send GET now, for at most so many bytes of results, one or more; return the command's number."""
+        if most < 1:
+            raise InvalidParameterError("most", most, "GET brings at least 1 B if there is any")
         command = Command(Verb.GET, session, self.sessions.get(session))
         if command.session and command.session.live:
             command.results = min(most, command.session.results)

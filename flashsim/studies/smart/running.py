@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from algorithms.programs.base import Operator, finished, one_batch, pushed, through
 from algorithms.programs.partitioning import same_partitions
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Work
 from flashsim.studies.smart.plan import Plan
@@ -125,7 +126,10 @@ def run(
         host += [operator] if (whole := operator.whole()) is None else [operator, whole]
     result = one_batch(host[-1].schema if host else behind, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
-    return PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
+    plan_run = PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
+    if room is not None and plan_run.sent > room:
+        raise InvalidParameterError("memory", f"{room} B", f"the host sends {plan_run.sent} B of build sides")
+    return plan_run
 
 
 def build_runs(plan: Plan, tables: Mapping[str, StoredTable]) -> dict[int, PlanRun]:
