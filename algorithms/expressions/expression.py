@@ -217,6 +217,7 @@ def _negated(values: Values) -> Values:
 def _like(values: Values, pattern: Values) -> Values:
     if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
         raise pa.ArrowTypeError("a pattern is a literal text")
+    values = values.cast(pa.large_string()) if pa.types.is_null(values.type) else values
     return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
 
 

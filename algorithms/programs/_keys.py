@@ -9,6 +9,7 @@ import pyarrow as pa
 from algorithms.expressions.expression import aligned
 from algorithms.expressions.floats import canonical, order_keys
 from algorithms.hashing.table import hash_keys
+from flashsim.core.errors import SchemaError
 from flashsim.storage.columns import array_of
 
 Hashes = npt.NDArray[np.uint64]
@@ -27,5 +28,14 @@ def hashes(values: pa.Array) -> Hashes:
 
 
 def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
-    """Values in the type in which they are compared with those of another, equal ones with equal bits."""
-    return canonical(aligned(values, pa.array([], other))[0])
+    """Values in the type in which they are compared with those of another, equal ones with equal bits.
+
+    Raises
+    ------
+    SchemaError
+        The types have no values in common.
+    """
+    try:
+        return canonical(aligned(values, pa.array([], other))[0])
+    except pa.ArrowException:
+        raise SchemaError(f"query: a join of {values.type} with {other}, which equal nothing of each other") from None

@@ -133,7 +133,8 @@ def _grouped(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Tabl
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
     kind = None if aggregate.column is None else schema.field(aggregate.column).type
-    numeric = kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    numeric = kind is not None and any(is_kind(kind) for is_kind in kinds)
     if aggregate.function in ("sum", "avg") and not numeric:
         raise SchemaError(f"query: {aggregate.function} of {kind}, but it takes numbers")
 

@@ -57,6 +57,11 @@ def placements(plan: Plan) -> Iterator[tuple[int, int]]:
         "SELECT tiny, tiny, tiny + 1 FROM u ORDER BY id DESC LIMIT 3",
         "SELECT sum(large), avg(large), min(large) FROM t",
         "SELECT t.id FROM t JOIN u USING (id) JOIN u AS v ON v.tiny = u.tiny WHERE v.id = 3",
+        "SELECT * FROM t JOIN u USING (id) WHERE id < 4",
+        "SELECT T.* FROM t WHERE T.id = 3",
+        "SELECT word FROM t WHERE word NOT LIKE 'a%' AND id NOT IN (1, 2) AND id NOT BETWEEN 5 AND 9",
+        'SELECT id AS "order.0", tiny AS "order..1" FROM u ORDER BY tiny, 1',
+        "SELECT t.id FROM t JOIN u ON t.id = u.id SEMI JOIN u AS v ON u.tiny = v.tiny WHERE t.id < 50",
     ],
 )
 def test_chosen_queries(query: str) -> None:

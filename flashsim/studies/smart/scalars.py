@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
 from algorithms.expressions.expression import Call, Expression, Literal
@@ -22,13 +22,17 @@ _SAME_NAMES = ("and", "or", "not", "abs", "lower", "upper", "length", "year", "m
 #: Classes of functions with as many arguments as the class has, by their names here.
 _CALLS = {**_COMPARISONS, **_ARITHMETIC, **{getattr(exp, name.title()): name for name in _SAME_NAMES}}
 _PARTS = ("year", "month", "day")
+#: Parts of a node that `scalar` understands; `safe` and `typed` say how other dialects divide.
+_UNDERSTOOD = {"this", "expression", "expressions", "low", "high", "ifs", "true", "default", "to", "is_string", "safe", "typed"}
+_MOST_DIGITS = 38
 
 Resolve = Callable[[exp.Expression], Expression | None]
 
 
 def unsupported(node: exp.Expression) -> FlashsimError:
     """The error for what is outside the language."""
-    return FlashsimError(f"query: {node.sql(dialect='duckdb')!r} is not supported; supported: {LANGUAGE}")
+    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE) or node.key.upper()
+    return FlashsimError(f"query: {text!r} is not supported; supported: {LANGUAGE}")
 
 
 def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
@@ -42,6 +46,12 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     known = resolve(node)
     if known is not None:
         return known
+    if node.args.get("negate"):  # NOT LIKE and its like
+        positive = node.copy()
+        positive.set("negate", None)
+        return Call("not", (scalar(positive, resolve),))
+    if isinstance(node, exp.TryCast) or any(value for part, value in node.args.items() if part not in _UNDERSTOOD):
+        raise unsupported(node)
     if isinstance(node, exp.Paren):
         return scalar(node.this, resolve)
     if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
@@ -108,6 +118,8 @@ def _number(text: str) -> pa.Scalar:
         return pa.scalar(int(text), pa.int64())
     value = Decimal(text)
     _, digits, exponent = value.as_tuple()
+    if max(len(digits), -int(exponent)) > _MOST_DIGITS:
+        return pa.scalar(float(text))
     return pa.scalar(value, pa.decimal128(max(len(digits), -int(exponent)), -int(exponent)))
 
 

@@ -58,7 +58,12 @@ class _Table:
     alias: str
     schema: pa.Schema
     used: set[str] = field(default_factory=set)
+    merged: set[str] = field(default_factory=set)
     conditions: list[Expression] = field(default_factory=list)
+
+    def columns(self, without_merged: bool) -> list[str]:
+        """Its columns, with or without those that USING made one with another table's."""
+        return [name for name in self.schema.names if not (without_merged and name.lower() in self.merged)]
 
 
 class _Binder:
@@ -97,19 +102,27 @@ class _Binder:
             raise UnknownNameError("table", node.name, self._schemas)
         name = next(name for name, each in self._schemas.items() if each is schema)
         table = _Table(name, node.alias_or_name, schema)
+        if "." in table.alias:
+            raise SchemaError(f"query: a table named {table.alias!r}; give it a name without a dot with AS")
         if table.alias in self._tables:
             raise SchemaError(f"query: two tables are named {table.alias}; give one another name with AS")
         self._tables[table.alias] = table
         return table
 
-    def _column(self, node: exp.Column) -> Column:
-        """A column of one of the tables."""
-        tables = [each for each in self._tables.values() if node.table.lower() in ("", each.alias.lower())]
+    def _named(self, table: str) -> list[_Table]:
+        """The tables that a name means; all of them without one."""
+        tables = [each for each in self._tables.values() if table.lower() in ("", each.alias.lower())]
         if not tables:
-            raise UnknownNameError("table", node.table, self._tables)
-        places = [(each, name) for each in tables for name in each.schema.names if name.lower() == node.name.lower()]
+            raise UnknownNameError("table", table, self._tables)
+        return tables
+
+    def _column(self, node: exp.Column) -> Column:
+        """A column of one of the tables; of one that USING names the first."""
+        places = [
+            (each, name) for each in self._named(node.table) for name in each.columns(not node.table) if name.lower() == node.name.lower()
+        ]
         if not places:
-            raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
+            raise UnknownNameError("column", node.name, {name for each in self._named(node.table) for name in each.schema.names})
         if len(places) > 1:
             names = " and ".join(each.alias for each, _ in places)
             raise SchemaError(f"query: column {node.name} is in {names}; put a table's name before it")
@@ -140,21 +153,25 @@ class _Binder:
             kind = " ".join(str(join.args.get(part) or "") for part in ("method", "side", "kind")).strip().upper()
             if kind not in ("", "INNER", "CROSS", "SEMI", "LEFT SEMI"):
                 raise unsupported(join)
+            using = [each.name for each in join.args.get("using") or []]
+            owners = [self._column(exp.column(name)).name.partition(".")[0] for name in using]
             table, on = self._add(join.this), conjuncts(join.args.get("on"))
-            for each in join.args.get("using") or []:
-                left, right = (exp.column(each.name, table=owner.alias) for owner in (joined[0], table))
-                on.append(exp.EQ(this=left, expression=right))
+            for name, owner in zip(using, owners, strict=True):
+                on.append(exp.EQ(this=exp.column(name, table=owner), expression=exp.column(name, table=table.alias)))
+                table.merged.add(name.lower())
             if "SEMI" in kind:
                 semi.append((table, on))
                 del self._tables[table.alias]
             else:
                 joined.append(table)
                 conditions += on
-        stages = [self._in(each) for each in conditions if isinstance(each, exp.In) and each.args.get("query")]
-        stages += [self._semi_join(table, on) for table, on in semi]
+        semi_joins = [self._in(each) for each in conditions if isinstance(each, exp.In) and each.args.get("query")]
+        semi_joins += [self._semi_join(table, on) for table, on in semi]
         waiting = self._by_table([scalar(each, self._resolve) for each in conditions if not each.args.get("query")])
-        first = max(joined, key=lambda each: self._rows.get(each.name, 0)) if not stages else joined[0]
-        stages += self._hash_joins(first, [each for each in joined if each is not first], waiting)
+        first = max(joined, key=lambda each: self._rows.get(each.name, 0)) if not semi_joins else joined[0]
+        early = [each for each in semi_joins if each.parameters["probe"].startswith(f"{first.alias}.")]
+        stages = [*early, *self._hash_joins(first, [each for each in joined if each is not first], waiting)]
+        stages += [each for each in semi_joins if each not in early]
         if waiting:
             stages.append(_selection(waiting))
         self._stages = [*_selections(first), *stages]
@@ -190,7 +207,7 @@ class _Binder:
     def _in(self, node: exp.In) -> Stage:
         """A semi-join with a query of its own."""
         query = node.args["query"].unnest()
-        if not isinstance(query, exp.Select):
+        if not isinstance(query, exp.Select) or node.args.get("negate"):
             raise unsupported(node)
         column, build = scalar(node.this, self._resolve), _Binder(self._schemas, self._rows).bind(query)
         if not isinstance(column, Column) or len(query.selects) != 1:
@@ -226,21 +243,22 @@ class _Binder:
             if having:
                 self._stages.append(_selection([scalar(having.this, resolve)]))
         columns = {name: scalar(node, resolve) for name, node in zip(names, nodes, strict=True)}
-        hidden = {f"order.{number}": scalar(node, resolve) for number, node in enumerate(order_nodes)}
+        mark = next(mark for mark in ("order" + "." * dots for dots in count(1)) if not any(name.startswith(mark) for name in names))
+        hidden = {f"{mark}{number}": scalar(node, resolve) for number, node in enumerate(order_nodes)}
         text = ", ".join(f"{text_of(each)} AS {name}" for name, each in columns.items())
         self._stages.append(Stage("projection", {"columns": columns | hidden}, text))
         if select.args.get("distinct"):
             if orders and not {each.sql() for each in order_nodes} <= {each.sql() for each in nodes}:
                 raise FlashsimError("query: ORDER BY of SELECT DISTINCT must name columns of the result")
             self._stages.append(Stage("aggregation", {"keys": [*names, *hidden], "aggregates": []}, f"distinct {', '.join(names)}"))
-        self._order(select, orders, len(columns))
+        self._order(select, orders, list(hidden), len(columns))
 
-    def _order(self, select: exp.Select, nodes: list[exp.Expression], columns: int) -> None:
+    def _order(self, select: exp.Select, nodes: list[exp.Expression], hidden: list[str], columns: int) -> None:
         limit, skip = (_whole_number(select.args.get(name)) for name in ("limit", "offset"))
         if not nodes and limit is None and skip is None:
             return
         ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in nodes]
-        orders = [Order(f"order.{number}", *way) for number, way in enumerate(ways)]
+        orders = [Order(name, *way) for name, way in zip(hidden, ways, strict=True)]
         text = f"{', '.join(each.sql(dialect='duckdb') for each in nodes) or 'any order'}{'' if limit is None else f', {limit} rows'}"
         self._stages.append(Stage("top-k", {"orders": orders, "limit": limit, "skip": skip or 0, "columns": columns}, text))
 
@@ -251,8 +269,8 @@ class _Binder:
             return [node]
         if any(star.args.values()):
             raise unsupported(node)
-        tables = [each for each in self._tables.values() if star is node or each.alias == node.text("table")]
-        return [exp.column(name, table=each.alias) for each in tables for name in each.schema.names]
+        table = "" if star is node else node.text("table")
+        return [exp.column(name, table=each.alias) for each in self._named(table) for name in each.columns(not table)]
 
     def _aggregate(
         self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
@@ -320,7 +338,9 @@ def _selection(conditions: list[Expression]) -> Stage:
 
 def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
     """What ORDER BY or GROUP BY names: a column of the result by its place or name, or an expression."""
-    if isinstance(node, exp.Literal) and not node.is_string:
+    if not node.find(exp.Column, *_AGGREGATES):
+        if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
+            raise unsupported(node)
         if not 1 <= int(node.this) <= len(nodes):
             raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
         return nodes[int(node.this) - 1]
@@ -344,6 +364,7 @@ def _whole_number(clause: exp.Expression | None) -> int | None:
     if clause is None:
         return None
     node = clause.args.get("expression") or clause.this
-    if clause.args.get("limit_options") or not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()):
+    is_number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
+    if clause.args.get("limit_options") or not is_number or int(node.this) >= 1 << 63:
         raise unsupported(clause)
     return int(node.this)
