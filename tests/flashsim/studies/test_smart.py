@@ -244,6 +244,19 @@ def test_co_partitioned_tables_are_built_and_joined_in_their_drives() -> None:
     assert host.explain().set_index("operator").loc["build side"].to_list() == ["host", "u: 40,000 rows"]
 
 
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_the_formula_goes_by_the_drive_with_most_rows(share: float) -> None:
+    """One key has half of all rows, or all."""
+    rng, rows = np.random.default_rng(0), 100_000
+    keys = np.where(rng.random(rows) < share, 0, rng.integers(0, 1000, rows))
+    tables = {"t": {"a": keys, "pad": ["x" * 100] * rows}, "u": {"k": np.arange(1000)}}
+    by = {"t": "a", "u": "k"}
+    for where in ("host", "drive"):
+        result = fs.smart("SELECT count(*) FROM t JOIN u ON a = k", table=tables, device=SMART, where=where, drives=4, partition=by)
+        row = result.summary().query("chosen").iloc[0]
+        assert row.estimate_s == pytest.approx(row.simulated_s, rel=0.15)
+
+
 def test_grants_of_memory_follow_the_smaller_build_side() -> None:
     """A build side that no drive has room for fits if each builds a quarter."""
     rows = 40_000
