@@ -81,7 +81,11 @@ def condition(rng: random.Random, prefix: str, depth: int = 2) -> str:
     forms = [f"{name} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {value(rng)}"] * 4
     forms += [f"{name} IS NULL", f"{name} IS NOT NULL", f"{name} BETWEEN {value(rng)} AND {value(rng)}"]
     forms += [f"{name} IN ({value(rng)}, {value(rng)})", f"{name} NOT IN ({value(rng)}, {value(rng)})"]
-    forms += [f"{prefix}word {rng.choice(['LIKE', 'NOT LIKE'])} '{rng.choice(['%a%', 'a_', 'ä%', '%'])}'", f"{prefix}flag", f"NOT {prefix}flag"]
+    forms += [
+        f"{prefix}word {rng.choice(['LIKE', 'NOT LIKE'])} '{rng.choice(['%a%', 'a_', 'ä%', '%'])}'",
+        f"{prefix}flag",
+        f"NOT {prefix}flag",
+    ]
     forms += [f"{prefix}small * 2 > {prefix}tiny", f"{prefix}price / 4 < {prefix}real", f"{prefix}small = {prefix}tiny"]
     return rng.choice(forms)
 

@@ -114,7 +114,7 @@ def drawn_join(rng: random.Random, drives: int) -> tuple[str, dict[str, StoredTa
 
 
 def check_joins(seed: int, queries: int) -> None:
-    """In every placement of a join formula and simulation agree within a quarter, build sides included; the choice costs a tenth at most."""
+    """Formula and simulation of a join agree within a quarter in every placement, builds included; the choice costs a tenth at most."""
     rng = random.Random(seed)
     for _ in range(queries):
         used = machine(rng.choice([1, 2, 4]), cores=rng.choice([1, 2, 4]))
