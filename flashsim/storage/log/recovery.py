@@ -307,7 +307,8 @@ class Recovery:
         """Do some records again, whose pages are read together; a torn page needs none before the one with its image."""
         yield from self._read(missing)
         for lsn, record in window:
-            yield from self._read([record.page])
+            if record.page not in self.pages:
+                yield from self._read([record.page])
             version = self.pages[record.page]
             if version.page != record.page:
                 raise RedoFailureError(f"record {lsn}: page {version.page} stands in the place of page {record.page}")

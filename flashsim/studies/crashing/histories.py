@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,15 +68,15 @@ class CrashHistory:
     without: tuple[str, ...] = ()
     tears: bool = False
 
-    @property
+    @cached_property
     def pages(self) -> int:
         return int(generator(self.seed, "pages").integers(6, 25))
 
-    @property
+    @cached_property
     def frames(self) -> int:
         return int(generator(self.seed, "frames").integers(2, 17))
 
-    @property
+    @cached_property
     def image(self) -> int:
         """Bytes of the image of a page in a record, 0 for none."""
         system, logging = self.parts()
@@ -87,7 +88,7 @@ class CrashHistory:
         for purpose in (DISK, SSD, LOG):
             read, write = (int(2 ** draw.uniform(0, 10)) for _ in range(2))
             servers, varies = int(draw.integers(1, 6)), bool(draw.integers(4))
-            seed = self.seed + purpose
+            seed = (self.seed + purpose) % (1 << 63)  # the user's may have any size
             stations[purpose] = StationParameters(read, write, capacity=_CAPACITY, servers=servers, exponential=varies, seed=seed)
         return stations
 

@@ -163,11 +163,12 @@ class Injection:
             kept = None
             for number, (event, words, durable) in enumerate(self.points(system, stops)):
                 nested = self.depth if self.draw.integers(_NESTED) == 0 else 0
-                log = tuple(f"{lsn}: {record}" for lsn, record in sorted(durable.log.items()))
+                log = dict(durable.log)  # recovery adds to it
                 if self.draw.integers(number + 1) == 0 or system.is_down:
                     kept = event, durable.copy(), done + system.counts["transactions"]
                 if failure := self._recover(durable, system.history, nested):
-                    return Violation(self.history, event, (*path, *words, *failure[0]), tuple(failure[1]), log)
+                    records = tuple(f"{lsn}: {record}" for lsn, record in sorted(log.items()))
+                    return Violation(self.history, event, (*path, *words, *failure[0]), tuple(failure[1]), records)
             if kept is None:
                 return None
             event, durable, done = kept
