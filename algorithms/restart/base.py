@@ -6,13 +6,14 @@ writes; ``meet`` sees every record of analysis.  ``GUARDS`` names what it does a
 and what happens without.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family, optional
+from flashsim.core.request import SECTOR
 from flashsim.storage.log.records import Record
-from flashsim.storage.log.recovery import Recovery, RestartDesign, Steps
+from flashsim.storage.log.recovery import CLEANED, IN_LOG_AT_ONCE, Recovery, RestartDesign, Steps
 
 #: Guards of the database itself, and what happens without each.
 COMMON_GUARDS = {
@@ -52,6 +53,26 @@ class Restart(Protocol):
 RESTARTS = Family("algorithms.restart", "restart design", Restart)
 
 
+def _are_changes(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        type(change) is type(how) is int and 0 <= change <= CLEANED and 0 <= how <= IN_LOG_AT_ONCE for change, how in value.items()
+    )
+
+
+#: Attributes of a member, what is allowed, and whether a value is.
+_ALLOWED: Sequence[tuple[str, str, Callable[[Any], bool]]] = (
+    ("TITLE", "it must be a text", lambda value: isinstance(value, str)),
+    ("HARDENS", "it must have for changes (REPLACED, WRITTEN, MODIFIED, CLEANED) one of IN_TABLE, IN_LOG, IN_LOG_AT_ONCE", _are_changes),
+    ("FLUSHES", "it must be True or False", lambda value: isinstance(value, bool)),
+    ("ENTRY", f"it must be a whole number of bytes from 1 to {SECTOR}", lambda value: type(value) is int and 1 <= value <= SECTOR),
+    (
+        "GUARDS",
+        "it must have for each guard's name a text, what goes wrong without it",
+        lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair),
+    ),
+)
+
+
 def restart_design(name: str) -> RestartDesign:
     """A restart design, by name or as ``FILE.py``.
 
@@ -59,8 +80,13 @@ def restart_design(name: str) -> RestartDesign:
     ------
     UnknownNameError, MissingFileError
         There is no such design or file.
+    InvalidParameterError
+        One of its attributes is not as the contract has it.
     """
     member = RESTARTS.load(name)
+    for attribute, bound, is_allowed in _ALLOWED:
+        if not is_allowed(value := getattr(member, attribute)):
+            raise InvalidParameterError(f"restart design: {name}: {attribute}", repr(value), bound)
     return RestartDesign(name, dict(member.HARDENS), member.FLUSHES, member.load, member.meet, dict(member.GUARDS), member.ENTRY)
 
 

@@ -231,6 +231,7 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
             tables.memory.pages[page, FLAGS] |= IS_DIRTY
             log.pages[page].dirty = recovered.dirty[page][0]
             enqueue(log, page)
+    recovered.check_pages(len(rows))
     for frame, entry in recovered.entries.items():
         newer = entry.state == DIRTY and entry.page in recovered.dirty
         manager.restore(tables.ext, tables.design, entry.page, frame, int(newer))

@@ -110,6 +110,7 @@ class LoggedSpecification(PoolSpecification):
             if page in recovered.changed:
                 self.memory.resident[page] = True
                 self.changes[page] = list(recovered.dirty[page])
+        recovered.check_pages(self.system.pages)
         for frame, entry in recovered.entries.items():
             newer = entry.state == DIRTY and entry.page in recovered.dirty
             manager.restore(self.ext, self.design, entry.page, frame, int(newer))

@@ -10,14 +10,17 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass
 from itertools import islice
 
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, in_one_line
+from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
-from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, TARGETS, Durable, Read, Write
+from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
 
 #: Pages that redo reads together, and memory writes to make room, at most.
 AHEAD = 256
+#: What a write brings, by its target.
+_CONTENTS = (Version, Version, Entry, Record, Boot)
 #: Reads and writes, one after the other.
 Steps = Generator[Read | Write, None, None]
 
@@ -78,6 +81,11 @@ class RestartDesign:
         """Entries in a sector of the table's file."""
         return SECTOR // self.entry
 
+    def failure(self, step: str, problem: str | BaseException) -> FlashsimError:
+        """Error of a design whose part in recovery fails, or breaks the contract."""
+        reason = problem if isinstance(problem, str) else f"failed with {in_one_line(problem)}"
+        return FlashsimError(f"restart design: {self.name}: {step} {reason}")
+
 
 @dataclass
 class Phases:
@@ -91,6 +99,14 @@ class Phases:
     undo_reads: int = 0
     records_undone: int = 0
     pages_written: int = 0
+
+
+def _is_step(step: object) -> bool:
+    """True of a read, or of a write that brings what belongs there."""
+    if not isinstance(step, Read | Write) or step.target not in range(len(TARGETS)):
+        return False
+    keys = step.keys if isinstance(step, Read) else [key for key, each in step.items if type(each) is _CONTENTS[step.target]]
+    return len(keys) == len(step[1]) and all(type(key) is int for key in keys)
 
 
 class Recovery:
@@ -151,7 +167,7 @@ class Recovery:
             What is needed is not there.
         """
         yield Read(BOOT, (0,))
-        yield from self.restart.load(self)
+        yield from self._load()
         if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
             yield Write(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
         self.index()
@@ -159,10 +175,40 @@ class Recovery:
             yield from self.clean()
         self.phase = "analysis"
         yield from self.analyse()
+        self._check_entries("meet")
         self.phase = "redo"
         yield from self.redo()
         self.phase = "undo"
         yield from self._undo()
+
+    def _load(self) -> Steps:
+        """The restart design's entries; its steps and what it leaves are checked."""
+        try:
+            for step in self.restart.load(self):
+                if not _is_step(step):
+                    raise self.restart.failure("load", f"must yield reads and writes, not {step!r:.60}")
+                yield step
+        except FlashsimError:
+            raise
+        except (Exception, SystemExit) as problem:
+            raise self.restart.failure("load", problem) from problem
+        self._check_entries("load")
+
+    def _check_entries(self, step: str) -> None:
+        for frame, entry in self.entries.items():
+            if type(frame) is not int or not 0 <= frame < self.frames:
+                raise self.restart.failure(step, f"leaves an entry of frame {frame!r:.40}, and there are {self.frames} frames")
+            if type(entry) is not Entry or entry.state not in (CLEAN, DIRTY) or {*map(type, entry)} != {int} or min(entry[1:]) < 0:
+                raise self.restart.failure(step, f"leaves {entry!r:.60} as the entry of frame {frame}")
+        for page, frame in self.frame_of.items():
+            if frame not in self.entries or self.entries[frame].page != page:
+                raise self.restart.failure(step, f"leaves frame {frame!r:.40} to page {page!r:.40}, which its entry does not have")
+
+    def check_pages(self, pages: int) -> None:
+        """Refuse entries of other pages than the database has."""
+        for frame, entry in self.entries.items():
+            if not FIRST_PAGE <= entry.page < FIRST_PAGE + pages:
+                raise self.restart.failure("load or meet", f"leaves page {entry.page} in frame {frame}, and there are {pages} pages")
 
     def writes(self, copies: bool = False) -> Iterator[tuple[Durable, Write]]:
         """All of it at once: each write when it is durable, and with `copies` what survived before."""
@@ -224,7 +270,10 @@ class Recovery:
                 case log.UPDATE | log.COMPENSATION:
                     self.losers[record.transaction] = lsn
                     self.dirty[record.page] = self.dirty.get(record.page, (lsn, lsn))[0], lsn
-            self.restart.meet(self, lsn, record)
+            try:
+                self.restart.meet(self, lsn, record)
+            except (Exception, SystemExit) as problem:
+                raise self.restart.failure("meet", problem) from problem
 
     def _read(self, pages: Sequence[int]) -> Steps:
         """Bring pages into memory together."""

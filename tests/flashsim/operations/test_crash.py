@@ -103,6 +103,38 @@ def test_a_design_of_ones_own_may_log_that_an_update_freed_a_frame(flashsim: Any
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def load(recovery):\n    raise ValueError('boo')\n    yield", "load failed with ValueError: boo"),
+        ("def load():\n    yield from ()", "load failed with TypeError: load() takes 0 positional arguments"),
+        ("def load(recovery):\n    return None", "load failed with TypeError: 'NoneType' object is not iterable"),
+        ("def load(recovery):\n    yield 5", "load must yield reads and writes, not 5"),
+        ("load = 5", "load failed with TypeError: 'int' object is not callable"),
+        ("def load(recovery):\n    recovery.entries[0] = 'foo'\n    yield from ()", "load leaves 'foo' as the entry of frame 0"),
+        ("def load(recovery):\n    recovery.frame_of[3] = 999\n    yield from ()", "load leaves frame 999 to page 3"),
+        ("def load(recovery):\n    recovery.entries[99] = 0\n    yield from ()", "load leaves an entry of frame 99, and there are"),
+        ("def meet(recovery, lsn, record):\n    raise KeyError(3)", "meet failed with KeyError: 3"),
+        ("def meet(recovery):\n    pass", "meet failed with TypeError: meet() takes 1 positional argument but 3"),
+        ("def meet(recovery, lsn, record):\n    import sys; sys.exit(0)", "meet failed with SystemExit: 0"),
+        ("ENTRY = 0", "ENTRY: 0, but it must be a whole number of bytes from 1 to 512"),
+        ("ENTRY = 4096\nFLUSHES = True", "ENTRY: 4096, but"),
+        ("ENTRY = 'a'", "ENTRY: 'a', but"),
+        ("HARDENS = 5", "HARDENS: 5, but it must have for changes"),
+        ("HARDENS = {0: 99}", "HARDENS: {0: 99}, but"),
+        ("HARDENS = {'a': 1}", "HARDENS: {'a': 1}, but"),
+        ("GUARDS = ['a']", "GUARDS: ['a'], but it must have for each guard's name a text"),
+        ("FLUSHES = 'no'", "FLUSHES: 'no', but it must be True or False"),
+    ],
+)
+@pytest.mark.parametrize("form", ["--seed 4", "--exhaustive --histories 1"])
+def test_a_design_of_ones_own_that_fails_is_named_with_its_step(flashsim: Any, here: Path, text: str, told: str, form: str) -> None:
+    (here / "mine.py").write_text(f"TITLE = 'mine'\n{text}\n")
+    result = flashsim(f"pool crash --restart mine.py {form}")
+    assert result.exit_code == 2 and f"restart design: mine.py: {told}" in result.stderr, result.output
+    assert len([line for line in result.stderr.splitlines() if line.startswith("flashsim:")]) == 1
+
+
+@pytest.mark.parametrize(
     ("line", "told"),
     [
         ("--ssd-device mtron-msd-sata3025-16gb", "an exhaustive search is needed"),
@@ -115,6 +147,7 @@ def test_a_design_of_ones_own_may_log_that_an_update_freed_a_frame(flashsim: Any
         ("--restart nowhere.py", "no file at nowhere.py"),
         ("--without gard", "guard of lvr: 'gard' is unknown; known: both-writes"),
         ("--restart none --without page-id", "guard of none: 'page-id' is unknown"),
+        ("--seed 1180591620717411303424 --event 100000", "the history has the events 1 to"),
         ("--event 100000", "the history has the events 1 to"),
         ("--event 0", "it must be at least 1"),
         ("--at 1h", "the history is over at"),
