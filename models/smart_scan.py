@@ -36,14 +36,15 @@ class Rates(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work of a query, over all drives: bytes of pages, extents, time of a drive's core and a host's core (ns), bytes of results.
+    """Work of a query, over all drives: bytes of pages, time of a drive's core and a host's core (ns), bytes of results.
 
+    `extents` are the bytes over those of a whole extent, of which the last one may be a part.
     `first` and `last` are the time of one core of each drive (on the host, of the host) before the first extent and after the last, ns;
     `sent` are bytes that each drive is sent before.
     """
 
     size: float
-    extents: int
+    extents: float
     drive: float
     host: float
     results: float
@@ -74,8 +75,9 @@ def drive_time(rates: Rates, work: Work) -> float:
     """
     bus, link = (size * SECONDS / rate / rates.drives for size, rate in ((work.size, rates.bus), (work.results, rates.link)))
     cores = (work.drive, rates.cores * rates.drives)
-    around = 2 * rates.start + rates.pause / 2 + work.sent * SECONDS / rates.link + work.first + work.last
-    return around + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
+    session = work.first + work.last + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
+    asked = math.ceil(session / rates.pause) * rates.pause if rates.pause else session  # the host asks whether it is over
+    return 2 * rates.start + work.sent * SECONDS / rates.link + asked
 
 
 def build_time(rates: Rates, work: Work) -> float:
@@ -89,10 +91,11 @@ def build_time(rates: Rates, work: Work) -> float:
     return _piped(work.extents, rates.drives, (work.size * SECONDS / rates.bus / rates.drives,), (work.drive, rates.cores * rates.drives))
 
 
-def _piped(extents: int, drives: float, before: tuple[float, ...], work: tuple[float, float], after: tuple[float, ...] = ()) -> float:
+def _piped(extents: float, drives: float, before: tuple[float, ...], work: tuple[float, float], after: tuple[float, ...] = ()) -> float:
     """The slowest part, and the way of one extent through what is before it, or of as many as there are cores through what follows."""
-    each, (time, cores) = max(1, math.ceil(extents / drives)), work
-    one, rounds = time / max(1, extents), math.ceil(max(1, extents) / cores)
+    extents, (time, cores) = max(1.0, extents), work
+    each, one, whole = max(1.0, extents / drives), time / extents, math.floor(extents)
+    rounds = max(math.ceil(whole / cores), whole / cores + extents - whole)
     parts = [(flow, flow / each) for flow in before] + [(one * rounds, one)] + [(flow, flow / rounds) for flow in after]
     slowest, own = max(parts)
     return slowest + sum(single for _, single in parts) - own

@@ -18,11 +18,13 @@ from flashsim.execution.requests import Work as Kind
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
-from flashsim.studies.smart.tables import READ_COLUMNS, StoredTable
+from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
 from flashsim.studies.smart.timing import Machine
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"
+#: Extents below which a table has no break-even.
+_FEW = 32
 
 
 class Placement(NamedTuple):
@@ -80,10 +82,10 @@ def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -
     return Estimates(placements, builds, share)
 
 
-def rates_of(machine: Machine, extents: Sequence[int]) -> Rates:
-    """Rates of a machine's drives and cores, from its parameters, for a table that has so many extents on each drive."""
+def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
+    """Rates of a machine's drives and cores, from its parameters, for a table that has so many pages on each drive."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
-    drives = sum(extents) / max(extents) if any(extents) else 1.0
+    drives = sum(pages) / max(pages) if any(pages) else 1.0
     if flash is None:
         return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
@@ -97,8 +99,8 @@ def _estimate(
 ) -> tuple[float, float]:
     """Time of a placement, s, and the rows that it hands on."""
     table, inside = tables[plan.table], where == DRIVE
-    drives = [ranges for _, ranges in table.on_drives(machine.drives)]
-    pages, extents = sum(int((each[:, 1] - each[:, 0]).sum()) for each in drives), [len(each) for each in drives]
+    on_each, extents = table.pages_on(machine.drives), sum(len(ranges) for _, ranges in table.on_drives(machine.drives))
+    pages = sum(on_each)
     runs = [run(plan, tables, stages, 1, machine.room if inside else None, each, builds) for each in (2, 1)]
     half, whole = (each.pages for each in runs)
     copies = machine.drives // len(runs[0].parts)  # drives for which a part of the sample stands
@@ -117,17 +119,17 @@ def _estimate(
         each = last * (pages / copies / whole) ** min(1.0, max(0.0, exponent))
         return min(copies * each, line(value))
 
-    prices, rates = drive_prices(inside_of(machine.preset)) if inside else machine.host, rates_of(machine, extents)
+    prices, rates = drive_prices(inside_of(machine.preset)) if inside else machine.host, rates_of(machine, on_each)
     inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host))
     last = power(lambda each: sum(priced(part.last, prices) for part in each.parts))
     first = max(priced(part.first, prices) for part in runs[1].parts)
     results, handed = power(lambda each: each.results), power(lambda each: each.part_rows)
-    size, count = pages * table.file.page_size, sum(extents)
+    size = pages * table.file.page_size
     if inside:
-        time = drive_time(rates, Work(size, count, inner, outer, results, last / rates.drives, first, runs[1].sent))
+        time = drive_time(rates, Work(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent))
     else:
         first *= -(-machine.drives // machine.host_cores)
-        time = host_time(rates, Work(size, count, 0, inner + _kernel(machine, count), 0, last + outer, first))
+        time = host_time(rates, Work(size, size / EXTENT, 0, inner + _kernel(machine, extents), 0, last + outer, first))
     return (time + builds_time(machine, runs[1], table.file.page_size, runs[1].own if inside else ())) / SECONDS, handed
 
 
@@ -135,13 +137,13 @@ def builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[in
     """Time by formula until stages have their build sides, ns: those of some are read by each drive, the others by the host."""
     time = 0.0
     for stage, build in run.builds.items():
-        extents = [len(part.pages) for part in build.parts]
-        rates, work = rates_of(machine, extents), Work(build.pages * page_size, sum(extents), 0, 0, 0)
+        rates = rates_of(machine, [sum(part.pages) for part in build.parts])
+        work = Work(build.pages * page_size, build.pages * page_size / EXTENT, 0, 0, 0)
         if stage in own:
             time += build_time(rates, work._replace(drive=_inner(build, drive_prices(inside_of(machine.preset)))))
             continue
         first, last = (sum((getattr(part, name) for part in build.parts), Counter[str]()) for name in ("first", "last"))
-        host = _inner(build, machine.host) + _kernel(machine, sum(extents))
+        host = _inner(build, machine.host) + _kernel(machine, sum(len(part.pages) for part in build.parts))
         work = work._replace(host=host, first=priced(first, machine.host), last=priced(last + build.host, machine.host))
         time += host_time(rates, work) + builds_time(machine, build, page_size, ())
     return time
@@ -158,12 +160,16 @@ def _kernel(machine: Machine, extents: int) -> float:
 
 
 def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: list[Placement]) -> float | None:
-    """The share of rows at which a selection takes as long in both places; None for other plans, or if one place always wins."""
-    if [stage.program for stage in plan.stages] != ["selection", "projection"]:
+    """The share of rows at which a selection takes as long in both places.
+
+    None for other plans, if one place always wins, and for tables of few extents, whose time hangs on when the host asks for results.
+    """
+    if [stage.program for stage in plan.stages] != ["selection", "projection"] or len(table.extents()) < _FEW:
         return None
     drive, host, rows = drive_prices(inside_of(machine.preset)), machine.host, table.records.rows
-    rates = rates_of(machine, [len(each) for _, each in table.on_drives(machine.drives)])
-    visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows}
-    scan = Work(table.file.pages * table.file.page_size, len(table.extents()), priced(visited, drive), priced(visited, host), 0)
+    rates, size = rates_of(machine, table.pages_on(machine.drives)), table.file.pages * table.file.page_size
+    visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows, Kind.PAGE: table.file.pages}
+    on_host = priced(visited, host) + _kernel(machine, len(table.extents()))
+    scan = Work(size, size / EXTENT, priced(visited, drive), on_host, 0)
     width = sum(each.size for each in table.records.attributes() if each.name in plan.columns)
     return break_even(rates, scan, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), width, rows)

@@ -89,6 +89,10 @@ class StoredTable:
         extents = self._sample(step, share) if share else self.extents()
         return [(self, extents[drive::drives]) for drive in range(drives)]
 
+    def pages_on(self, drives: int) -> list[int]:
+        """Pages on each drive."""
+        return [int((extents[:, 1] - extents[:, 0]).sum()) for _, extents in self.on_drives(drives)]
+
     def _sample(self, step: int, share: int) -> Integers:
         firsts = np.arange(0, self.file.pages, step)[::share]
         return np.stack([firsts, np.minimum(firsts + min(step, _SAMPLE_PAGES), self.file.pages)], axis=1)

@@ -56,7 +56,7 @@ def _lengths(part: DrivePart, page_size: int) -> Integers:
 
 def check_capacity(machine: Machine, table: StoredTable) -> None:
     """Refuse a table of which a drive does not hold its part."""
-    size = max(int((each[:, 1] - each[:, 0]).sum()) for _, each in table.on_drives(machine.drives)) * table.file.page_size
+    size = max(table.pages_on(machine.drives)) * table.file.page_size
     if size > machine.preset.capacity:
         raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the table takes {size} B of a drive")
 
