@@ -76,6 +76,20 @@ def test_the_choice_is_the_fastest_placement() -> None:
     check_choices(0, 8)
 
 
+@pytest.mark.parametrize("preset", [SMART, "csd-arm-4tb"])
+def test_the_choice_is_good_on_tables_of_few_extents(preset: str) -> None:
+    """One whole extent and a part of another: a pipeline that is never full."""
+    rng = np.random.default_rng(3)
+    tables = {"t": {name: rng.integers(0, 1000, 60_000) for name in ("a", "b")}}
+    for selected in (1, 180, 800):
+        places = ("host", "drive", "auto")
+        host, drive, choice = (
+            fs.smart(f"SELECT a, b FROM t WHERE a < {selected}", table=tables, device=preset, where=where).result.seconds
+            for where in places
+        )
+        assert choice <= 1.1 * min(host, drive), selected
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_choice_is_the_fastest_placement_of_300_queries() -> None:
