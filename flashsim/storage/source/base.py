@@ -14,9 +14,19 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
+from flashsim.core.errors import (
+    CapacityError,
+    DamagedFileError,
+    FlashsimError,
+    InvalidParameterError,
+    MissingFileError,
+    SchemaError,
+    UnknownNameError,
+)
 from flashsim.core.members import Family, optional
+from flashsim.core.processes import free_memory
 from flashsim.core.request import Integers
+from flashsim.core.units import format_size
 from flashsim.storage.attributes import Attribute, attribute
 from flashsim.storage.columns import column_of, is_flat, plain_array
 from flashsim.storage.keys import encode_keys
@@ -217,6 +227,14 @@ def table_and_scale(text: str, member: str, tables: tuple[str, ...]) -> tuple[st
     if not (factor.is_finite() and 0 < factor <= 100_000):
         raise InvalidParameterError("scale factor", repr(scale), f"{member}:{table}@0.1 needs a number above 0 and up to 100000")
     return table, factor
+
+
+def check_memory(source: str, rows: int, width: int) -> None:
+    """Refuse rows of a generated table, each of some bytes, that memory cannot hold."""
+    size, free = rows * width, free_memory()
+    if free is not None and size > free:
+        why = f"{rows:,} rows of {width:,} B take {format_size(size)} of memory, and {format_size(free)} are free"
+        raise CapacityError(f"{source}: {why}")
 
 
 @contextmanager

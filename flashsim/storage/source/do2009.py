@@ -22,7 +22,7 @@ from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
 from flashsim.storage.page.sqlite import cell_size, leaf_room
 from flashsim.storage.record import Bytes, put_varint, varint_size
-from flashsim.storage.source.base import check_column, table_and_scale
+from flashsim.storage.source.base import check_column, check_memory, table_and_scale
 
 SUFFIXES = ()
 SEED = 2009
@@ -118,7 +118,9 @@ class PaperRecords:
 
 def open_records(text: str) -> PaperRecords:
     """The rows of ``customer@30`` or ``orders@30``; the number is TPC-H's scale factor."""
-    return PaperRecords(*table_and_scale(text, "do2009", tuple(PADDING)))
+    records = PaperRecords(*table_and_scale(text, "do2009", tuple(PADDING)))
+    check_memory(f"do2009:{text}", records.rows, _KEY_BYTES)
+    return records
 
 
 def example(folder: Path) -> str:

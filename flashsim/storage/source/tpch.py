@@ -12,15 +12,22 @@ import platformdirs
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import FlashsimError, MissingExtraError
-from flashsim.storage.source.base import TableRecords, reading, table_and_scale
+from flashsim.storage.source.base import TableRecords, check_memory, reading, table_and_scale
 
 SUFFIXES = ()
-TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+#: Rows at scale factor 1, and typical bytes of a row (TPC-H's specification, section 4.2.5); nation and region are the same at any scale.
+_SIZES = {
+    "customer": (150_000, 179), "lineitem": (6_001_215, 112), "nation": (0, 128), "orders": (1_500_000, 104), "part": (200_000, 155),
+    "partsupp": (800_000, 144), "region": (0, 124), "supplier": (10_000, 159),
+}  # fmt: skip
+TABLES = tuple(_SIZES)
 
 
 def open_records(text: str) -> TableRecords:
     """The rows of a table, such as ``customer@0.1``."""
     table, scale = table_and_scale(text, "tpch", TABLES)
+    rows, width = _SIZES[table]
+    check_memory(f"tpch:{text}", int(scale * rows), width)
     path = _folder() / f"{table}-{scale.normalize():f}.parquet"
     if not path.exists():
         _generate(table, scale, path)
