@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, in_one_line
 from flashsim.core.members import Family
 from flashsim.core.units import MIB
 
@@ -29,6 +30,8 @@ class Operator:
 
     #: Largest memory so far, bytes.
     memory = 0
+    #: Name of its program in messages.
+    program = ""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -85,15 +88,36 @@ def pushed(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.Record
     for operator in operators:
         if batch is None:
             return None
-        batch = operator.step(batch)
+        with naming(operator.program):
+            batch = handed_on(operator, operator.step(batch))
     return batch
 
 
 def finished(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
     """The rows that operators have left, first those of the first."""
     for place, operator in enumerate(operators):
-        if (rows := operator.finish()) is not None and (rest := pushed(operators[place + 1 :], rows)) is not None:
+        with naming(operator.program):
+            rows = handed_on(operator, operator.finish())
+        if rows is not None and (rest := pushed(operators[place + 1 :], rows)) is not None:
             yield rest
+
+
+def handed_on(operator: Operator, rows: Any) -> pa.RecordBatch | None:
+    """What a program hands on, if it has the columns that the program has said."""
+    if rows is not None and not (isinstance(rows, pa.RecordBatch) and rows.schema.equals(operator.schema)):
+        raise FlashsimError(f"query program: {operator.program}: it must hand on batches of its schema, or None")
+    return rows
+
+
+@contextmanager
+def naming(program: str) -> Iterator[None]:
+    """Say in one line which program failed, and how."""
+    try:
+        yield
+    except FlashsimError:
+        raise
+    except Exception as problem:
+        raise FlashsimError(f"query program: {program}: {in_one_line(problem)}") from problem
 
 
 def one_batch(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:

@@ -8,13 +8,16 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.ssd.energy import power
 from flashsim.ssd.parameters import SsdParameters
 
+#: As many cores as no drive has.
+MOST_CORES = 1024
+
 
 @dataclass(frozen=True)
 class Inside:
     """Declared values of a drive's inside; make it with `flashsim.core.parameters.build`."""
 
     memory: int = size("bytes of the drive's memory that sessions may have")
-    cores: int = count("cores of the drive that programs may have")
+    cores: int = count("cores of the drive that programs may have", most=MOST_CORES)
     page_work: int = duration("time of one core to open a database page")
     tuple_work: int = duration("time of one core to visit a tuple and test it, in pages that hold rows")
     column_work: int = duration("the same in pages that hold columns (PAX)")

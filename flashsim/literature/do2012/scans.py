@@ -14,6 +14,7 @@ from flashsim.device.smart.client import Polling, run
 from flashsim.device.smart.energy import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
+from flashsim.studies.smart.energy import HOST_BYTE, IDLE
 
 DISK, SSD, SMART = "sas-10k-146gb", "samsung-sas-400gb", "samsung-smart-400gb"
 #: LINEITEM of TPC-H at scale factor 100 (its specification, section 4.2.5), and the bytes of the key that the query returns.
@@ -25,9 +26,8 @@ ROWS_A_PAGE = {"NSM": 51, "PAX": 54}
 _STEP, _OUTSTANDING, _TOGETHER = 128, 8, 1 << 14
 #: A third of the SSD, which holds the table and is as fast.
 _PARTS = 3
-#: Power of the machine when idle (section 5.4.1.2), W; energy of the host to take in and scan a byte, J; power of the disk at work, W.  The
-#: last two are solved from the energies over idle of the SSD and the disk.
-IDLE, HOST_BYTE, DISK_POWER = 235.0, 82.6e-9, 6.5
+#: Power of the disk at work, W, solved from the energies over idle of the SSD and the disk.
+DISK_POWER = 6.5
 
 
 def _outcome(seconds: float, over_idle: float, **parts: float) -> dict[str, float]:

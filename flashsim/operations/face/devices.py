@@ -119,7 +119,7 @@ def show(
         for name, each in facts.items():
             line = f"{name} = {each['shown']}" if kind == "parameters" else f"{kind} {name}: {each['shown']}"
             parts.append("\n    ".join([line, each["meaning"], *([f"source: {each['source']}"] if "source" in each else [])]))
-    if loaded.kind == "ssd" and not facts_by_kind["energy"]:
+    if loaded.kind == "ssd" and not facts_by_kind["energy"] and loaded.inside is None:
         parts.append("no energy figures")
     rows = [{"kind": kind, "name": name, **each} for kind, facts in facts_by_kind.items() for name, each in facts.items()]
     return Listing(parts, rows, {"name": loaded.name, "kind": loaded.kind, "title": loaded.title} | facts_by_kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,12 @@ import pyarrow.parquet as pq
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
+from flashsim.device.smart.inside import MOST_CORES
 from flashsim.operations import fields
 from flashsim.operations.face._tables import source
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
-from flashsim.storage.relation import Records
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.smart import session
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20
+_count_to = lambda most: partial(fields.count, most=most)  # noqa: E731
 
 
 class SmartOutcome(Outcome):
@@ -73,9 +75,9 @@ SmartOutcome.FILES = (
 )
 
 
-def _tables(value: Any, parameter: str) -> dict[str, Records]:
-    """Sources by name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
-    return {name: source(each, name) for name, each in _by_table(value, parameter, "NAME=SOURCE, such as t=tpch:orders@0.1").items()}
+def _tables(value: Any, parameter: str) -> dict[str, Any]:
+    """What is given of each table, by its name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
+    return _by_table(value, parameter, "NAME=SOURCE, such as t=tpch:orders@0.1")
 
 
 def _columns(value: Any, parameter: str) -> dict[str, str]:
@@ -104,7 +106,8 @@ def smart(
     query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
     *,
     table: Annotated[
-        Any, Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _tables, several=True, python="Or tables by name.")
+        Any,
+        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _tables, several=True, python="Or tables by name.", reads=True),
     ],
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
     where: Annotated[
@@ -115,11 +118,13 @@ def smart(
             fields.choice(*session.PLACES),
         ),
     ] = AUTO,
-    drives: Annotated[int, Count("Drives over which the scanned table is striped.")] = 1,
+    drives: Annotated[int, Count("Drives over which the scanned table is striped.", parse=_count_to(session.MOST_DRIVES))] = 1,
     partition: Annotated[
         Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
     ] = None,
-    cores: Annotated[int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C")] = None,
+    cores: Annotated[
+        int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=_count_to(MOST_CORES))
+    ] = None,
     cpu: fields.Cpu = "hexacore-2016",
     page_size: fields.PageSize = "8KiB",
     page_format: Annotated[
@@ -163,4 +168,5 @@ def smart(
     """
     machine = session.machine_of(presets.load(device), cpu, drives, cores)
     with activity("query") as progress:
-        return SmartOutcome(session.answer(query, table, machine, where, page_size, page_format, then, partition, progress))
+        sources = {name: source(each, name) for name, each in table.items()}
+        return SmartOutcome(session.answer(query, sources, machine, where, page_size, page_format, then, partition, progress))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +13,26 @@ import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.parameters import check_once
 from flashsim.core.protocols import Progress
-from flashsim.core.units import SECONDS, format_duration
+from flashsim.core.units import SECONDS, format_duration, parse_count
 from flashsim.device.presets import Preset
-from flashsim.device.smart.energy import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
-from flashsim.ssd.energy import in_joules
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
+from flashsim.studies.smart.energy import of_drives, of_system
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
 from flashsim.studies.smart.plan import Plan, Stage
 from flashsim.studies.smart.prices import inside_of
 from flashsim.studies.smart.running import PlanRun, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
-from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_seconds
+from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_reads, host_seconds
 
 PLACES = (AUTO, HOST, DRIVE)
+#: As many drives as no host has.
+MOST_DRIVES = 4096
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,10 @@ class Answer:
                 rows.append({"operator": "build side", "where": DRIVE if own else HOST, "detail": f"{stage.build.table}: {size}{how}"})
         return rows
 
+    @property
+    def _on_drives(self) -> tuple[Machine, PlanRun, int, list[SmartDrive]]:
+        return self.machine, self.run, self.table.file.page_size, self.drives
+
     def as_dict(self) -> dict[str, Any]:
         """The answer JSON-ready, without its rows."""
         return {
@@ -91,27 +99,29 @@ class Answer:
             "result_bytes": self.run.results,
             "program_memory": max((part.memory for part in self.run.parts), default=0),
             "break_even": self.estimates.break_even,
-            "drives": [self._drive(drive) for drive in self.drives],
+            "drives": of_drives(*self._on_drives, self.seconds),
+            "energy": of_system(*self._on_drives, (self.seconds, self.build_seconds)),
             "explain": self.explain(),
             "placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()],
         }
 
-    def _drive(self, drive: SmartDrive) -> dict[str, Any]:
-        """Shares of the time in which a drive's bus and cores were busy, and its energy, J."""
-        statistics, elapsed = drive.statistics(), max(1, round(self.seconds * SECONDS))
-        shares = {"bus": statistics["bus_busy_ns"] / elapsed, "cores": statistics["core_busy_ns"] / elapsed / drive.inside.cores}
-        return {"busy": shares, "energy": in_joules(energy_of(drive.inside, statistics, elapsed)._asdict())}
-
     def write_timeline(self, path: Path, packed: bool) -> None:
-        """Run the first drive's program anew, and write what the drive's parts and cores did."""
-        if not self.drives or self.machine.preset.flash is None:
-            raise InvalidParameterError("timeline", str(path), "nothing ran inside a drive; where='drive' makes it so")
-        drives, flash = fresh_drives(self.machine, self.run), self.machine.preset.flash
-        drives[0].record_spans(True)
-        drive_seconds(self.machine, self.run, self.table.file.page_size, drives)
-        parts = {"dies": flash.dies, "channels": flash.channels, "cores": drives[0].inside.cores}
-        with write_timeline(path, packed, self.machine.preset.name, **parts) as timeline:
-            timeline.add_spans(drives[0].spans())
+        """Serve the first drive's reads, or run its program, anew, and write what the drive's parts and cores did."""
+        flash, inside, page_size = self.machine.preset.flash, self.machine.preset.inside, self.table.file.page_size
+        parts = {"dies": flash.dies, "channels": flash.channels} if flash else {}
+        cores = (inside.cores if inside else 0) if flash and flash.bus_rate else None
+        with write_timeline(path, packed, self.machine.preset.name, **parts, cores=cores) as timeline:
+            if self.drives:
+                drives = fresh_drives(self.machine, self.run)
+                drives[0].record_spans(True)
+                drive_seconds(self.machine, self.run, page_size, drives)
+                timeline.add_spans(drives[0].spans())
+            elif part := next((each for each in self.run.parts if each.pages), None):
+                device, requests = host_reads(self.machine, part, page_size)
+                device.record_spans()
+                completions = device.serve(requests, settle=False)
+                timeline.add_spans(device.spans())
+                timeline.add_requests(requests, completions)
 
     def frame(self) -> pa.Table:
         """The rows of the result; sums of integers as such where they are small enough."""
@@ -190,10 +200,22 @@ def answer(
 
 
 def stage_of(text: str) -> Stage:
-    """A program with parameters, as ``partitioning:by=a,parts=8``."""
+    """A program with parameters, as ``partitioning:by=a,parts=8``; those that its ``start`` takes as whole numbers become such."""
     name, _, rest = text.partition(":")
-    parameters = dict(part.split("=", 1) for part in rest.split(",") if "=" in part)
-    if rest and len(parameters) != len(rest.split(",")):
+    parts = [part.partition("=") for part in rest.split(",") if rest]
+    if not all(equals for _, equals, _ in parts):
         raise InvalidParameterError("then", text, "it must read NAME:parameter=value,...")
-    PROGRAMS.load(name)
-    return Stage(name, parameters, rest)
+    check_once(name, [parameter for parameter, _, _ in parts])
+    start = signature(PROGRAMS.load(name).start).parameters
+    return Stage(name, {each: _of_kind(f"{each} of {name}", start.get(each), value) for each, _, value in parts}, rest)
+
+
+def _of_kind(name: str, declared: Parameter | None, value: str) -> Any:
+    """A parameter's value of a kind that its annotation names: a whole number, or a text."""
+    hint = Parameter.empty if declared is None else declared.annotation
+    kinds = set(re.findall(r"\w+", getattr(hint, "__name__", str(hint))))
+    if "int" in kinds:
+        return parse_count(value, name)
+    if hint is not Parameter.empty and "str" not in kinds:
+        raise InvalidParameterError(name, repr(value), "only a query can give it")
+    return value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
-from flashsim.core.request import READ, SECTOR, Integers, make_requests
+from flashsim.core.request import READ, SECTOR, Integers, Requests, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
@@ -67,15 +67,21 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     for part in run.parts:
         if not part.pages:
             continue
-        device, lengths = Device(machine.preset), _lengths(part, page_size)
-        offsets = np.arange(len(lengths)) * EXTENT
-        device.load(0, int(offsets[-1] + lengths[-1]))
-        requests = make_requests(READ, offsets, lengths)
-        requests["dependency"] = np.maximum(np.arange(len(requests)) - OUTSTANDING, -1)
+        device, requests = host_reads(machine, part, page_size)
         ready.append(device.serve(requests, settle=False)["completed"])
-        work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, lengths))
+        work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, requests["length"]))
     end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores) + first_time(machine, run)
     return (end + priced(sum((part.last for part in run.parts), run.host), machine.host)) / SECONDS
+
+
+def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Device, Requests]:
+    """A fresh drive that holds a part's extents, and the host's reads of these."""
+    device, lengths = Device(machine.preset), _lengths(part, page_size)
+    offsets = np.arange(len(lengths)) * EXTENT
+    device.load(0, int(offsets[-1] + lengths[-1]))
+    requests = make_requests(READ, offsets, lengths)
+    requests["dependency"] = np.maximum(np.arange(len(requests)) - OUTSTANDING, -1)
+    return device, requests
 
 
 def first_time(machine: Machine, run: PlanRun) -> int:

@@ -29,7 +29,7 @@ def test_every_value_is_shown_with_its_source(name: str, here: Path, flashsim: R
     preset = presets.load(name)
     assert {figure: entry["source"] for figure, entry in told["energy"].items()} == preset.energy_sources
     assert all(f"\nenergy {figure}: " in result.stdout for figure in preset.energy_sources)
-    assert ("no energy figures" in result.stdout) == (preset.kind == "ssd" and preset.energy is None)
+    assert ("no energy figures" in result.stdout) == (preset.kind == "ssd" and preset.energy is None and preset.inside is None)
     for parameter, source in preset.sources.items():
         assert shown[parameter]["source"] == source
         assert source in result.stdout and re.search(rf"^{parameter} = ", result.stdout, re.MULTILINE)

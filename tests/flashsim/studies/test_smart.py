@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -215,9 +217,17 @@ def test_drives_and_cores_share_the_work() -> None:
         ("SELECT a FROM t", {"then": "partitioning:by=a,parts=0"}, "parts: 0, but it must be from 1"),
         ("SELECT a FROM t", {"then": "partitioning:by"}, "then: partitioning:by"),
         ("SELECT a FROM t", {"then": "sorting"}, "query program: 'sorting' is unknown"),
+        ("SELECT a FROM t", {"then": "selection"}, "predicate of selection: missing, but it is needed"),
+        ("SELECT a FROM t", {"then": "selection:predicate=a"}, "predicate of selection: 'a', but only a query can give it"),
+        ("SELECT a FROM t", {"then": "partitioning:by=a"}, "parts of partitioning: missing"),
+        ("SELECT a FROM t", {"then": "partitioning:by=a,parts=x"}, "parts of partitioning: 'x', but it must be a whole number"),
+        ("SELECT a FROM t", {"then": "partitioning:by=a,by=b,parts=2"}, "by of partitioning: given twice"),
+        ("SELECT a FROM t", {"then": "top-k:limits=3"}, "parameter of top-k: 'limits' is unknown; did you mean limit"),
+        ("SELECT a FROM t", {"cores": 2 * 10**9}, "cores: 2000000000, but it must be at most 1,024"),
+        ("SELECT a FROM t", {"drives": 2**31 - 1}, "drives: 2147483647, but it must be at most 4,096"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(query: str, more: dict[str, str], message: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(query: str, more: dict[str, Any], message: str) -> None:
     with pytest.raises(FlashsimError, match=message) as refused:
         fs.smart(query, table={"t": {"a": [1, 2], "b": [0.5, None], "w": ["x", "y"]}}, **{"device": SMART} | more)
     assert "\n" not in str(refused.value)
@@ -293,8 +303,57 @@ def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
     assert drive["energy"]["total"] == pytest.approx(sum(drive["energy"][state] for state in ("idle", "reading", "cores")))
     result.write_timeline(tmp_path / "t.json", False)
     assert '"core 1"' in (tmp_path / "t.json").read_text()
-    with pytest.raises(FlashsimError, match="nothing ran inside"):
-        fs.smart("SELECT sum(a) FROM t", table=numbers, device=SMART, where="host").result.write_timeline(tmp_path / "u.json", False)
+
+
+def test_energy_of_the_system_is_that_of_its_parts() -> None:
+    """Of drives, whose pages pass the bus at 11 W and whose cores take 1 W each; of a host that takes in bytes; and of an idle machine."""
+    tables = {"t": {"a": list(range(300_000))}, "u": {"b": list(range(200_000))}}
+    size, built = (StoredTable.of("t", TableRecords("t", pa.table(each)), 8192, "pax").file.pages * 8192 for each in tables.values())
+    for where in ("host", "drive"):
+        answer = fs.smart("SELECT sum(a) FROM t JOIN u ON a = b", table=tables, device=SMART, where=where, drives=2).as_dict()
+        energies, energy, seconds = [each["energy"] for each in answer["drives"]], answer["energy"], answer["seconds"]
+        over_idle = sum((11 * each["busy"]["bus"] + 2 * each["busy"]["cores"]) * seconds for each in answer["drives"])
+        assert [each["idle"] for each in energies] == pytest.approx([4 * seconds] * 2)
+        assert sum(each["over_idle"] for each in energies) == pytest.approx(over_idle)
+        if where == "host":
+            assert over_idle == pytest.approx(11 * size / 1560e6)
+        assert energy["drives"] == pytest.approx(over_idle + 11 * built / 1560e6)
+        assert energy["host"] == pytest.approx(82.6e-9 * (built + (size if where == "host" else answer["result_bytes"])))
+        assert energy["idle"] == pytest.approx((235 + 4) * (seconds + answer["build_seconds"]))
+        assert energy["total"] == pytest.approx(energy["idle"] + energy["over_idle"])
+    assert fs.smart("SELECT a FROM t", table=tables, device="ocz-core-60gb", where="host").as_dict()["energy"] is None
+
+
+@pytest.mark.parametrize("device", [SMART, "ocz-core-60gb", "sas-10k-146gb"])
+def test_a_timeline_of_the_host_has_its_reads(device: str, tmp_path: Path) -> None:
+    result = fs.smart("SELECT sum(a) FROM t", table={"t": {"a": list(range(300_000))}}, device=device, where="host").result
+    result.write_timeline(tmp_path / "t.json", False)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert sum(event.get("cat") == "request" for event in events) == len(result.run.parts[0].pages)
+
+
+def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    given = fs.smart("SELECT a FROM t", table=f"t={tmp_path}/t.csv", device=SMART, where="host").provenance["parameters"]["table"]
+    assert given == {"t": f"{tmp_path}/t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [("raise ValueError('no', 'row')", r"ValueError: \('no', 'row'\)"), ("return 3", "it must hand on batches of its schema, or None")],
+)
+def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from algorithms.programs.base import Operator\nTITLE = 'mine'\n"
+        f"class Mine(Operator):\n    def step(self, batch):\n        {step}\ndef start(schema):\n    return Mine(schema)\n"
+    )
+    with pytest.raises(FlashsimError, match=f"^query program: {path}: {message}$"):
+        fs.smart("SELECT a FROM t", table={"t": {"a": [1]}}, device=SMART, then=str(path))
+
+
+def test_numbers_of_a_program_behind_the_query_are_numbers() -> None:
+    assert len(fs.smart("SELECT a FROM t", table={"t": {"a": [3, 1, 2]}}, device=SMART, then="top-k:limit=2").rows()) == 2
 
 
 def test_a_program_of_ones_own_follows_the_query() -> None:

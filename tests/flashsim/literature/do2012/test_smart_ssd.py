@@ -9,8 +9,6 @@ from flashsim.literature.base import Settings, load
 from flashsim.literature.do2012.scans import (
     DISK,
     DISK_POWER,
-    HOST_BYTE,
-    IDLE,
     PAGE,
     ROWS,
     ROWS_A_PAGE,
@@ -22,6 +20,7 @@ from flashsim.literature.do2012.scans import (
 )
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import make
+from flashsim.studies.smart.energy import HOST_BYTE, IDLE
 
 PART = 1 / 200
 
