@@ -111,6 +111,22 @@ def test_host_reads_slow_down_as_the_bus_says(rate: int) -> None:
         assert host > 1.1 * alone.now
 
 
+@pytest.mark.parametrize(("rate", "size"), [(500, MIB), (500, MIB // 2), (800, MIB), (800, MIB // 2), (1560, MIB)])
+def test_the_bus_is_shared_as_requests_are_under_way(rate: int, size: int) -> None:
+    """Of the bus, which serves pages in order, a host with 8 MiB under way has its part of all that is, as far as its link takes it."""
+    alone, beside = (smart_drive(bus_rate=rate * 10**6) for _ in range(2))
+    requests = make_requests(READ, 256 * MIB + MIB * np.arange(256), MIB)
+    requests["dependency"] = np.maximum(np.arange(256) - 8, -1)
+    for drive in (alone, beside):
+        drive.submit(requests, one_command_each(requests), 0)
+    while alone.busy:
+        alone.advance()
+    (share,) = run([beside], [scan(512 * MIB // size, size, ahead=7)])
+    host = 256 * MIB * SECONDS / int(share.completions["completed"].max())
+    assert 256 * MIB * SECONDS / alone.now == pytest.approx(min(550e6, rate * 1e6), rel=0.01)
+    assert host == pytest.approx(min(550e6, rate * 1e6 * MIB / (MIB + size)), rel=0.02)
+
+
 def test_results_wait_for_the_host_and_hold_the_program_up() -> None:
     """Each step brings as much as there is room for, and the host asks every 10 ms."""
     drive = smart_drive()
