@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS, Operator, naming
-from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import FlashsimError
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,8 @@ class Stage:
         more = {} if build is None else {"build": build}
         if room is not None and "room" not in self.parameters and self.bounded:
             more["room"] = room
-        start = PROGRAMS.load(self.program).start
-        arguments, parameters = {**self.parameters, **more}, list(signature(start).parameters.values())[1:]
-        known = {each.name: each for each in parameters if each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)}
-        for name, each in known.items():
-            if each.default is Parameter.empty and name not in arguments:
-                raise InvalidParameterError(f"{name} of {self.program}", "missing", "it is needed")
-        if len(known) == len(parameters) and (unknown := arguments.keys() - known):
-            raise UnknownNameError(f"parameter of {self.program}", min(unknown), known)
         with naming(self.program):
-            operator: Any = start(schema, **arguments)
+            operator: Any = PROGRAMS.load(self.program).start(schema, **self.parameters, **more)
         if not isinstance(operator, Operator) or not vars(operator).keys() >= {"schema", "work"}:
             raise FlashsimError(f"query program: {self.program}: start must return an Operator that has called Operator.__init__")
         operator.program = self.program

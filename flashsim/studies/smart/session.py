@@ -206,14 +206,20 @@ def stage_of(text: str) -> Stage:
     if not all(equals for _, equals, _ in parts):
         raise InvalidParameterError("then", text, "it must read NAME:parameter=value,...")
     check_once(name, [parameter for parameter, _, _ in parts])
-    start = signature(PROGRAMS.load(name).start).parameters
-    return Stage(name, {each: _of_kind(f"{each} of {name}", start.get(each), value) for each, _, value in parts}, rest)
+    declared = list(signature(PROGRAMS.load(name).start).parameters.values())[1:]
+    known = {each.name: each for each in declared if each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)}
+    values = {each: _of_kind(f"{each} of {name}", known[each].annotation if each in known else str, value) for each, _, value in parts}
+    if len(known) == len(declared) and (unknown := values.keys() - known):
+        raise UnknownNameError(f"parameter of {name}", min(unknown), known)
+    for each, parameter in known.items():
+        if parameter.default is Parameter.empty and each not in values:
+            raise InvalidParameterError(f"{each} of {name}", "missing", "it is needed")
+    return Stage(name, values, rest)
 
 
-def _of_kind(name: str, declared: Parameter | None, value: str) -> Any:
+def _of_kind(name: str, hint: Any, value: str) -> Any:
     """A parameter's value of a kind that its annotation names: a whole number, or a text."""
-    hint = Parameter.empty if declared is None else declared.annotation
-    kinds = set(re.findall(r"\w+", getattr(hint, "__name__", str(hint))))
+    kinds = set(re.findall(r"\w+", hint.__name__ if isinstance(hint, type) else str(hint)))
     if "int" in kinds:
         return parse_count(value, name)
     if hint is not Parameter.empty and "str" not in kinds:
