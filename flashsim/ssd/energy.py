@@ -59,7 +59,8 @@ def in_joules(parts: Mapping[str, int]) -> dict[str, float]:
 def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:
     """The energy of a run.
 
-    A move is a read and a program.  Bytes on a channel are its busy time at its rate.
+    A move is a read and a program; mapping units that are read or programmed at once are one flash page.  Bytes on a channel are its busy
+    time at its rate.
 
     Parameters
     ----------
@@ -70,8 +71,8 @@ def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Map
     """
     moved = sum(statistics["channel_busy_ns"]) * parameters.channel_rate // SECONDS
     return Energy(
-        reads=statistics["flash_reads"] * figures.page_read,
-        programs=statistics["flash_programs"] * figures.page_program,
+        reads=(statistics["flash_reads"] - statistics.get("shared_reads", 0)) * figures.page_read,
+        programs=statistics["flash_programs"] * figures.page_program // parameters.units,
         erases=statistics["flash_erases"] * figures.block_erase,
         channels=moved * figures.channel_byte,
         controller=active * figures.controller,

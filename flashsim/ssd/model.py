@@ -73,7 +73,7 @@ class FlashModel(DeviceModel):
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
         flags = FORCE_UNIT_ACCESS | (INTERNAL | IN_MEMORY if self.parameters.bus_rate else 0)
-        pages = _pages_touched(requests, commands, self.capacity, self.parameters.page_size, flags)
+        pages = _pages_touched(requests, commands, self.capacity, self.parameters.unit_size, flags)
         if pages < 0:
             self._refuse(requests, commands, flags)
         if self.parameters.bus_rate:  # the last submission queue is for what comes from inside
@@ -108,7 +108,7 @@ class FlashModel(DeviceModel):
         self._check_extent("load", offset, length)
         if self.outstanding:
             raise RefusedError(f"load: {self.outstanding} requests are outstanding, but a drive is loaded while it is idle")
-        size = self.parameters.page_size
+        size = self.parameters.unit_size
         end = -(-(offset + length) // size)
         for first in range(offset // size, end, LOADED_AT_ONCE):
             self.state.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
@@ -121,7 +121,7 @@ class FlashModel(DeviceModel):
             self._set_room(self.parameters.buffer_pages)
 
     def version(self, page: int) -> int:
-        """The write id of a flash page's worth of the address space; see `DriveState.version`."""
+        """The write id of a flash page's (or mapping unit's) worth of the address space; see `DriveState.version`."""
         return self.state.version(page)
 
     def power_cut(self, at: int) -> PowerCut:

@@ -43,6 +43,7 @@ class SsdParameters:
     queue_depth: int = count("most commands of a submission queue in the drive at once")
     gc_reserve: int = count("free blocks that a plane keeps: it collects when its free pages are no more than that", 2)
     ftl: str = text("flash translation layer: a member's name or a Python file", "page")
+    mapping_unit: int = size("bytes that an entry of the map stands for, a part of a flash page; 0 for all of it", 0, default=0)
     map_cache: int = size("bytes of the map that the controller's memory holds, for translation layers that keep it on flash", 0, default=0)
     log_blocks: int = count("log blocks of a plane, for translation layers that have them", 0, default=0)
     gc: str = text("garbage collection policy: a member's name or a Python file; none for translation layers that merge blocks", "greedy")
@@ -94,12 +95,15 @@ class SsdParameters:
     bus_rate: int = rate("bytes a second over the drive's memory bus, which all pages pass, also those of programs inside; 0: no bus", 0)
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "capacity"):
+        for name in ("page_size", "capacity", "mapping_unit"):
             self._need(getattr(self, name) % SECTOR == 0, name, f"it must be a multiple of {SECTOR}")
+        self._need(self.page_size % self.unit_size == 0, "mapping_unit", f"a flash page, {self.page_size}, must hold whole ones")
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
         self._check_combinations()
+        if self.group > 1:
+            self._check_groups()
         if self.continuation_latency or self.continuation_limit:
             self._check_continuation()
         self._check_reserve()
@@ -129,6 +133,19 @@ class SsdParameters:
             if chosen:
                 raise RefusedError(refusal)
 
+    def _check_groups(self) -> None:
+        """Check that what is programmed at once can be gathered, in the write buffer, and has one place."""
+        several = f"mapping_unit: {format_size(self.unit_size)}, of which a flash page holds {self.units}"
+        for chosen, refusal in (
+            (self.write_buffer < self.group * self.unit_size, f"a write_buffer must hold the {self.group} that are programmed at once"),
+            (self.write_buffer_mode == "coalescing", "not supported with a coalescing write_buffer"),
+            (self.allocation == "static", "not supported with static allocation, as units of several addresses share a flash page"),
+            (self.gc_copyback, "not supported with gc_copyback, as units of several flash pages move into one"),
+            (self.gc_slicing, "not supported with gc_slicing, as every slice would leave a flash page half empty"),
+        ):
+            if chosen:
+                raise RefusedError(f"{several}: {refusal}")
+
     def _check_continuation(self) -> None:
         """Check that a continuation is quicker than another command, and that the controller can hold a page of it."""
         if not 0 < self.continuation_latency < min(self.read_latency, self.write_latency):
@@ -152,10 +169,10 @@ class SsdParameters:
         self._need(not self.gc_stop or self.gc_reserve <= self.gc_stop < good, "gc_stop", bound)
 
     def _check_capacity(self) -> None:
-        bound = f"{self.pools} planes with blocks of {self.pages_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
-        self._need(self.pools * self.blocks_per_plane * self.pages_per_block <= MOST_FLASH_PAGES, "blocks_per_plane", bound)
+        bound = f"{self.pools} planes with blocks of {self.slots_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
+        self._need(self.pools * self.blocks_per_plane * self.slots_per_block <= MOST_FLASH_PAGES, "blocks_per_plane", bound)
         room, share = max(0, self.pool_limit), -(-self.logical_pages // self.pools)
-        bound = f"the blocks outside the reserve hold {room * self.pools * self.page_size}, and one page must stay free"
+        bound = f"the blocks outside the reserve hold {room * self.pools * self.unit_size}, and one page must stay free"
         self._need(self.logical_pages < room * self.pools, "capacity", bound)
         bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
         self._need(self.allocation != "static" or share < room, "capacity", bound)
@@ -170,12 +187,33 @@ class SsdParameters:
         return self.queues + (self.bus_rate > 0)
 
     @property
-    def sectors_per_page(self) -> int:
-        return self.page_size // SECTOR
+    def unit_size(self) -> int:
+        """Bytes of a mapping unit: the logical page of the translation layer, and its slot in a flash page."""
+        return self.mapping_unit or self.page_size
+
+    @property
+    def units(self) -> int:
+        """Mapping units of a flash page."""
+        return self.page_size // self.unit_size
+
+    @property
+    def group(self) -> int:
+        """Mapping units that are programmed at once."""
+        return self.units
+
+    @property
+    def slots_per_block(self) -> int:
+        """Mapping units of an erase block."""
+        return self.pages_per_block * self.units
+
+    @property
+    def sectors_per_unit(self) -> int:
+        return self.unit_size // SECTOR
 
     @property
     def buffer_pages(self) -> int:
-        return self.write_buffer // self.page_size
+        """Mapping units that the write buffer holds."""
+        return self.write_buffer // self.unit_size
 
     @property
     def whole_page_buffer(self) -> int:
@@ -197,9 +235,9 @@ class SsdParameters:
 
     @property
     def pool_limit(self) -> int:
-        """Valid pages that a plane may hold (docs/decisions/0006)."""
+        """Mapping units that are valid in a plane at most (docs/decisions/0006): each block outside the reserve gains one group or more."""
         held_back = self.gc_streams if self.gc_pool == "shared" else self.gc_streams - 1
-        return (self.good_blocks - self.gc_reserve - held_back) * self.pages_per_block
+        return (self.good_blocks - self.gc_reserve - held_back) * (self.slots_per_block - self.group + 1)
 
     @property
     def dies(self) -> int:
@@ -207,25 +245,25 @@ class SsdParameters:
 
     @property
     def logical_pages(self) -> int:
-        """Flash pages that the host's address space covers; the last may be covered in part."""
-        return -(-self.capacity // self.page_size)
+        """Mapping units that the host's address space covers; the last may be covered in part."""
+        return -(-self.capacity // self.unit_size)
 
     @property
     def usable_pages(self) -> int:
-        """Flash pages outside spares and reserve: what is always free is not among them."""
-        return self.pools * (self.good_blocks - self.gc_reserve) * self.pages_per_block
+        """Mapping units outside spares and reserve: what is always free is not among them."""
+        return self.pools * (self.good_blocks - self.gc_reserve) * self.slots_per_block
 
     @property
     def effective_overprovisioning(self) -> float:
-        """Usable flash pages over logical ones, less 1; the reserve (free blocks and the block being filled) does not count."""
+        """Usable pages over logical ones, less 1; the reserve (free blocks and the block being filled) does not count."""
         return self.usable_pages / self.logical_pages - 1
 
 
 class SsdTiming(NamedTuple):
     """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
 
-    `link_read` and `link_write` hold the time of 1, 2, ... sectors of a page over the host link, behind what the first page of a command
-    holds it for besides; `bus` the same of the memory's bus, 0 without one.
+    `transfer` is that of a mapping unit over the channel.  `link_read` and `link_write` hold the time of 1, 2, ... sectors of a unit over
+    the host link, behind what the first unit of a command holds it for besides; `bus` the same of the memory's bus, 0 without one.
     """
 
     transfer: int
@@ -240,8 +278,8 @@ class SsdTiming(NamedTuple):
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
     """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
-    transfer = transfer_time(parameters.page_size, parameters.channel_rate)
-    lengths = range(SECTOR, parameters.page_size + 1, SECTOR)
+    transfer = transfer_time(parameters.unit_size, parameters.channel_rate)
+    lengths = range(SECTOR, parameters.unit_size + 1, SECTOR)
     return SsdTiming(
         transfer,
         _overhead("read_latency", parameters.read_latency, parameters.read + transfer),

@@ -211,7 +211,7 @@ def _confirm(state: DriveState, how: Precondition, progress: Progress | None) ->
     workload = how.workload or uniform(state.parameters.logical_pages)
     random = generator(how.seed, "steady state writes")
     window = max(-(-state.parameters.usable_pages // _WINDOWS), _LEAST_WINDOW)
-    at_once = min(LOADED_AT_ONCE, window // 32)
+    at_once = min(LOADED_AT_ONCE, window // 32 // state.parameters.group * state.parameters.group)
     longest = _WINDOWS * how.longest
     windows: list[tuple[int, int]] = []  # writes and programs of each
     halves, steady = (math.nan, math.nan), False
@@ -246,7 +246,7 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
     InvalidParameterError
         `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
     """
-    parameters, per_block = state.parameters, state.parameters.pages_per_block
+    parameters, per_block = state.parameters, state.parameters.slots_per_block
     own = _pages_of_pools(state, random)
     closed = _closed_blocks(state, random)
     check_occupancy(occupancy, per_block, sum(map(len, own)) / closed.size)

@@ -29,14 +29,12 @@ from flashsim.device.survival import durable_writes, vanished_writes
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.hdd import drives as disks
 from tests.flashsim.ssd import drives as flash
 from tests.seeds import seeds
 
 REQUESTS, CUTS = 40, 4
-FTLS = FAMILY.names()
 MODELS = ("engine", "specification")
 
 
@@ -83,14 +81,14 @@ def striped_array(seed: int) -> Case:
 
 
 def flash_drive(seed: int) -> Case:
-    """With each translation layer in turn, and every other one of several submission queues."""
-    drive = flash.drive_for(FTLS[seed % len(FTLS)], replace(flash.random_drive(seed), endurance=0))
+    """Of each kind in turn, and every other one of several submission queues."""
+    drive = flash.drive_for(flash.KINDS[seed % len(flash.KINDS)], replace(flash.random_drive(seed), endurance=0))
     drive = replace(drive, queues=3, queue_depth=2) if seed % 2 else drive
     requests, arrivals = flash.random_workload(seed, drive, REQUESTS)
     behind = (drive.buffer_pages and drive.write_buffer_mode != "write-through") or drive.continuation_latency
     kinds = dict(zip(MODELS, (SsdEngine, SsdSpecification), strict=True))
     through = drive.power_protected or not behind
-    return Case(lambda model: kinds[model](drive), requests, arrivals, through, flash_page=0 if seed % 2 else drive.page_size)
+    return Case(lambda model: kinds[model](drive), requests, arrivals, through, flash_page=0 if seed % 2 else drive.unit_size)
 
 
 def station(seed: int) -> Case:

@@ -43,6 +43,8 @@ def levels_of(parameter: str, levels: dict[str, Any] | list[str]) -> dict[str, d
     return {level: {parameter: levels[level] if isinstance(levels, dict) else level} for level in levels}
 
 
+#: What flash pages that hold several mapping units need besides.
+UNITS = {"mapping_unit": PAGE // 2, "allocation": "round-robin", "write_buffer": 12 * PAGE}
 BUFFER = {"write_buffer": 12 * PAGE, "write_buffer_threshold": 0.5}
 #: What is combined: the parameters that each level of an option sets.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -72,6 +74,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "submission": {"none": {}, "some": {"read_submission": 20, "write_submission": 30}},
     "link_command": {"none": {}, "some": {"link_read_command": 10, "link_write_command": 30}},
     "bus": {"none": {}, "some": {"bus_rate": PAGE * 10**8 // 2}},
+    "units": levels_of("mapping_unit", {"1": 0, "2": PAGE // 2}),
     "continuation": {
         "off": {"continuation_latency": 0, "continuation_limit": 0},
         "on": {"continuation_latency": 20, "continuation_limit": 2 * PAGE},
@@ -105,7 +108,7 @@ def drives_with(row: Row) -> Iterator[dict[str, Any]]:
     """The values of drives with some levels, all other options benign, for each translation layer that this leaves."""
     chosen = dict(chain.from_iterable(OPTIONS[option][level].items() for option, level in row.items()))
     for ftl in [row["ftl"]] if "ftl" in row else FACTORS["ftl"]:
-        yield {**benign(ftl), **chosen}
+        yield {**benign(ftl), **(UNITS if row.get("units") == "2" else {}), **chosen}
 
 
 @cache

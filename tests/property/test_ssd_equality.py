@@ -13,10 +13,9 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import Model, check_invariants, drive, drive_for, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 from tests.seeds import seeds
 
 
@@ -29,7 +28,7 @@ def assert_same_state(one: Model, other: Model) -> None:
 
 def assert_alike(seed: int, parameters: SsdParameters, requests: Requests, at: Integers) -> None:
     """Both models of a drive that is loaded in part serve a workload alike, and are in the same state afterwards."""
-    loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.page_size
+    loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.unit_size
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     for model in (engine, specification):
         model.load(0, loaded)
@@ -48,10 +47,9 @@ def assert_models_agree(seed: int, count: int = 50, ftl: str = "page") -> None:
 
 
 def assert_models_agree_in_turn(seeds: range, count: int) -> None:
-    """Cases of all translation layers, one after the other."""
-    layers = FAMILY.names()
+    """Cases of all kinds of drives, one after the other."""
     for seed in seeds:
-        assert_models_agree(seed, count, layers[seed % len(layers)])
+        assert_models_agree(seed, count, KINDS[seed % len(KINDS)])
 
 
 @pytest.mark.parametrize("block", seeds(0, 6, slow=4))

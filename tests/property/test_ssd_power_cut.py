@@ -14,10 +14,9 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import KINDS, PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.seeds import seeds
 
@@ -59,7 +58,7 @@ def allowed_versions(parameters: SsdParameters, requests: Requests, before: Inte
     requests) and then of address; a trimmed page has version 0.
     """
     allowed = [{int(version)} for version in before]
-    size, next_id = parameters.page_size, first_id
+    size, next_id = parameters.unit_size, first_id
     for request, row in enumerate(requests):
         offset, end = int(row["offset"]), int(row["offset"] + row["length"])
         for page in range(offset // size, -(-end // size)):
@@ -72,7 +71,7 @@ def allowed_versions(parameters: SsdParameters, requests: Requests, before: Inte
     return allowed
 
 
-@pytest.mark.parametrize("ftl", FAMILY.names())
+@pytest.mark.parametrize("ftl", KINDS)
 @pytest.mark.parametrize("seed", seeds(0, 8, slow=22))
 def test_what_survives(seed: int, ftl: str) -> None:
     parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
@@ -82,7 +81,7 @@ def test_what_survives(seed: int, ftl: str) -> None:
     last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     random = generator(seed, "cut")
-    loaded = int(random.integers(0, parameters.logical_pages + 1)) * parameters.page_size
+    loaded = int(random.integers(0, parameters.logical_pages + 1)) * parameters.unit_size
     for model in (engine, specification):
         model.load(0, loaded)
     for _ in range(3):
@@ -140,7 +139,7 @@ def test_models_agree_after_cuts_of_several_queues(seed: int) -> None:
     assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
 
 
-@pytest.mark.parametrize("ftl", FAMILY.names())
+@pytest.mark.parametrize("ftl", KINDS)
 def test_reads_return_the_last_write(ftl: str) -> None:
     """Without a cut the newest change of each page is what it reads as."""
     for seed in range(40):

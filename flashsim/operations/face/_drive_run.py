@@ -116,7 +116,7 @@ class DriveRun:
     def amplification(self) -> dict[str, float]:
         """Flash bytes over host bytes, in all and by cause; empty of a disk, and before the first write."""
         flash = self.drive.preset.flash if self.drive else None
-        return (observation.write_amplification(self.statistics, flash.page_size) if flash else None) or {}
+        return (observation.write_amplification(self.statistics, flash.unit_size) if flash else None) or {}
 
     @property
     def notes(self) -> list[str]:

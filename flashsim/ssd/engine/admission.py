@@ -70,32 +70,37 @@ def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, com
 
 
 @inlined_kernel
+def takes(flash: Flash, sectors: int) -> bool:
+    """True if the write buffer takes a write of so many sectors of a page."""
+    return flash.buffer.coalescing == 0 or sectors != flash.control.page_sectors
+
+
+@inlined_kernel
 def admit_buffered(
     flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
 ) -> bool:
     """Plan one page of a command on a drive with a write buffer, from sector `first` of the page on; False if a policy broke its contract.
 
-    A write through the buffer is acknowledged when it is programmed.
+    A write through the buffer is acknowledged when it is programmed; `admit` lets its pages leave.
     """
     entry, mask, planned = find_entry(flash, page), sector_mask(first, sectors), True
     through = flow.operations[command].through != 0
     coalescing = flash.buffer.coalescing != 0
-    if operation == WRITE and not (coalescing and sectors == flash.control.page_sectors):
+    if operation == WRITE and takes(flash, sectors):
         times.counters.buffer_overwrites += entry >= 0
         is_new = entry < 0
         entry = enter_buffer(flash, entry, page, mask)
         buffering.fill_entry(flow, flash.entries, command, entry, sectors, is_new, not through)
-        complete = through or (coalescing and is_whole(flash, entry))
-        if complete or flash.buffer.waiting > flash.buffer.threshold:
-            leaving = entry if complete else flash.buffer.oldest
-            planned = buffering.destage(flow, flash, policies, times.timing, command, leaving, through)
+        complete = coalescing and is_whole(flash, entry)
+        if not through and (complete or flash.buffer.waiting > flash.buffer.threshold):
+            planned = buffering.leave(flow, flash, policies, times.timing, command, page, 1 if complete else 0, False)
         return planned
     if entry >= 0 and operation == READ and mask & ~flash.entries[entry].sector_mask == 0:
         times.counters.buffer_read_hits += 1
         buffering.add_transfer(flow, flash.entries, ZERO_PAGE, command, entry, sectors, True)
         return True
     if entry >= 0 and operation == READ:
-        planned = buffering.destage(flow, flash, policies, times.timing, command, entry, False)
+        planned = buffering.leave(flow, flash, policies, times.timing, command, page, 1, False)
     elif entry >= 0:
         buffering.drop_entry(flow, flash, command, entry)
     return planned and admit_page(flow, flash, times, policies, command, operation, page, sectors)
@@ -104,7 +109,7 @@ def admit_buffered(
 @inlined_kernel
 def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
-    size = flash.control.page_sectors * SECTOR
+    size, gathered = flash.control.page_sectors * SECTOR, 0
     for page in range(offset // size, (offset + length + size - 1) // size):
         first = max(offset - page * size, 0) // SECTOR
         sectors = (min(offset + length - page * size, size)) // SECTOR - first
@@ -115,6 +120,11 @@ def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command:
             continue
         if flash.buffer.places > 0:
             planned = admit_buffered(flow, flash, times, policies, command, operation, page, first, sectors)
+            gathered += operation == WRITE and flow.operations[command].through != 0 and takes(flash, sectors)
+            is_last = (page + 1) * size >= offset + length
+            if gathered > 0 and (gathered == flash.control.group or is_last or flash.buffer.waiting > flash.buffer.threshold):
+                planned = planned and buffering.leave(flow, flash, policies, times.timing, command, page, gathered, True)
+                gathered = 0
         else:
             planned = admit_page(flow, flash, times, policies, command, operation, page, sectors)
         if not planned:
@@ -173,7 +183,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     while flash.buffer.waiting > 0:
         if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
-        if not buffering.destage(flow, flash, policies, timing, command, flash.buffer.oldest, False):
+        if not buffering.leave(flow, flash, policies, timing, command, -1, 0, False):
             return POLICY_FAILED
     flow.engine.flushing = -1
     flow.operations[command].flush_mark = flow.engine.next_id

@@ -8,9 +8,10 @@ from flashsim.core.spans import HOST
 from flashsim.ssd.engine import dies, tables
 from flashsim.ssd.engine.tables import READY, WANTING, Flow
 from flashsim.ssd.ftl.base import translate_of
+from flashsim.ssd.state.collection import write_group
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, MEMORY_PAGE, PROGRAM_PAGE
-from flashsim.ssd.state.write_buffer import first_needed, is_whole, leave_buffer, remove_entry
+from flashsim.ssd.state.write_buffer import find_entry, first_needed, is_whole, leave_buffer, leave_together, remove_entry
 
 #: Row of the times on the bus, behind those on the link.
 BUS = 2
@@ -143,14 +144,43 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, c
     at = leave_buffer(flash, entry, write_id)
     first = first_needed(flash.plan, at)
     dies.add_operations(flow, flash, timing, rows, command, 0)
-    store, filling = flash.plan[at].needs, flash.entries[entry].filling
-    flow.operations[store].arrived_id = flash.entries[entry].arrived
+    let_go(flow, flash.entries, command, entry, flash.plan[at].needs, flash.plan[first].needs, is_part)
+    return True
+
+
+@lean_kernel
+def let_go(flow: Flow, entries: RecordArray, command: int, entry: int, store: int, first: int, is_part: bool) -> None:
+    """An entry's page is stored once it has come: the operation `first` waits for that."""
+    filling = entries[entry].filling
+    flow.operations[store].arrived_id = entries[entry].arrived
     flow.operations[store].is_part = is_part
     flow.operations[command].pending += is_part
     flow.engine.destaging += 1
     if filling >= 0:
-        tables.follow(flow.operations, filling, flash.plan[first].needs, tables.FOLLOWER)
+        tables.follow(flow.operations, filling, first, tables.FOLLOWER)
         mark_transfers(flow.operations, filling, store)
+
+
+@lean_kernel
+def leave(
+    flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, command: int, page: int, own: int, is_part: bool
+) -> bool:  # fmt: skip
+    """The `own` pages up to `page` leave for flash, and with them the oldest, as many as are programmed at once.
+
+    With `is_part` the command waits for its own.  Returns False if a policy broke its contract.
+    """
+    if flash.control.group == 1:
+        entry = find_entry(flash, page) if own > 0 else flash.buffer.oldest
+        return destage(flow, flash, policies, timing, command, entry, is_part)
+    count = leave_together(flash, page, own)
+    rows = write_group(flash, policies, count)
+    if rows < 0 or flash.control.broken:
+        return False
+    dies.add_operations(flow, flash, timing, rows, command, 0)
+    for at in range(count):
+        store, fetch = flash.plan[rows - count + at].needs, flash.group[at].fetch
+        first = flash.plan[fetch].needs if fetch >= 0 else store
+        let_go(flow, flash.entries, command, flash.group[at].entry, store, first, is_part and at < own)
     return True
 
 

@@ -4,7 +4,7 @@ from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import tables
-from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow
+from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
@@ -151,13 +151,49 @@ def pending_program(flow: Flow, die: int, flash_page: int) -> int:
 
 
 @inlined_kernel
+def is_one_program(operations: RecordArray, control: RecordArray, row: int, other: int) -> bool:
+    """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
+    if not (flash_array.is_program(operations[row].kind) and flash_array.is_program(operations[other].kind)):
+        return False
+    return operations[row].place // control.group == operations[other].place // control.group
+
+
+@inlined_kernel
+def is_ready(operations: RecordArray, control: RecordArray, first: int) -> bool:
+    """True if the first operation of a queue may start, and all that are programmed at once with it."""
+    ready, row = operations[first].waits == 0, first
+    while ready and control.group > 1:
+        row = operations[row].next[IN_DIE]
+        if row < 0 or not is_one_program(operations, control, first, row):
+            break
+        ready = operations[row].waits == 0
+    return ready
+
+
+@inlined_kernel
+def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
+    """True if a ready operation reads a unit of a flash page that comes out of the cells anyway, for one of those chained from `first`."""
+    kind, member = operations[first].kind, first
+    if control.units == 1 or operations[row].waits > 0 or kind != operations[row].kind or kind not in (READ_PAGE, FETCH_PAGE):
+        return False
+    while member >= 0:
+        if operations[member].place // control.units == operations[row].place // control.units:
+            return True
+        member = operations[member].next[IN_DIE]
+    return False
+
+
+@inlined_kernel
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """True if a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
     one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
-    if operations[row].waits > 0 or not one_kind:
+    if not one_kind or not is_ready(operations, control, row):
         return False
-    if kind != ERASE_BLOCK and (operations[first].place - place) % control.pages_per_block != 0:
+    apart = operations[first].place - place
+    if control.units > 1 and not comes_in(kind):  # programs begin a flash page, reads need not
+        apart = operations[first].place // control.units * control.units - place // control.units * control.units
+    if kind != ERASE_BLOCK and apart % control.pages_per_block != 0:
         return False
     size = control.blocks_per_pool if kind == ERASE_BLOCK else control.blocks_per_pool * control.pages_per_block
     member = first
@@ -169,28 +205,49 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
 
 
 @inlined_kernel
-def take_work(flow: Flow, control: RecordArray, timing: RecordArray, queue: int) -> int:
+def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by IN_DIE."""
     first = last = tables.dequeue(flow, queue, IN_DIE)
-    while timing.multi_plane and flow.queues[queue].head >= 0 and works_with(flow.operations, control, first, flow.queues[queue].head):
-        row = tables.dequeue(flow, queue, IN_DIE)
+    while (times.timing.multi_plane or control.group > 1) and flow.queues[queue].head >= 0:
+        row = flow.queues[queue].head
+        shared = is_one_read(flow.operations, control, first, row)
+        joins = shared or (control.group > 1 and is_one_program(flow.operations, control, last, row))
+        if not joins and not (times.timing.multi_plane and works_with(flow.operations, control, first, row)):
+            break
+        times.counters.shared_reads += shared
+        tables.dequeue(flow, queue, IN_DIE)
         flow.operations[last].next[IN_DIE] = row
         last = row
     return first
 
 
 @inlined_kernel
-def start(flow: Flow, control: RecordArray, timing: RecordArray, die: int, queue: int, now: int) -> None:
+def reading_time(operations: RecordArray, control: RecordArray, times: Timings, first: int) -> int:
+    """Time in the cells of what is chained from `first`: planes read together, and moves one flash page after the other."""
+    time, row, last = times.timing.read, first, -1
+    if operations[first].kind == MOVE_PAGE and control.units > 1:
+        time = 0
+        while row >= 0:
+            is_next = operations[row].source // control.units != last
+            time += times.timing.read * is_next
+            times.counters.shared_reads += not is_next
+            last, row = operations[row].source // control.units, operations[row].next[IN_DIE]
+    return time
+
+
+@inlined_kernel
+def start(flow: Flow, control: RecordArray, times: Timings, die: int, queue: int, now: int) -> None:
     """Take the first work of a queue; what is in the cache register holds the die before it, until it ends."""
-    row = take_work(flow, control, timing, queue)
+    row = take_work(flow, control, times, queue)
     flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
     if comes_in(kind):
-        ask_channel(flow, control, timing, row, now)
+        ask_channel(flow, control, times.timing, row, now)
     else:
-        schedule(flow, row, IN_CELLS, now + (timing.erase if kind == ERASE_BLOCK else timing.read))
+        duration = times.timing.erase if kind == ERASE_BLOCK else reading_time(flow.operations, control, times, row)
+        schedule(flow, row, IN_CELLS, now + duration)
 
 
 @inlined_kernel
@@ -233,46 +290,46 @@ def pass_to_cache(flow: Flow, control: RecordArray, timing: RecordArray, die: in
 
 
 @inlined_kernel
-def may_fill_cache(flow: Flow, die: int) -> bool:
+def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
     """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
     head, row = flow.queues[die].head, flow.servers[die].busy - 1
     if head < 0 or flow.servers[die].cached != 0 or flow.queues[tables.reads_of(flow, die)].head >= 0:
         return False
     programming = flow.operations[row].phase == IN_PROGRAM and comes_in(flow.operations[row].kind)
-    return programming and flow.operations[head].waits == 0 and comes_in(flow.operations[head].kind)
+    return programming and comes_in(flow.operations[head].kind) and is_ready(flow.operations, control, head)
 
 
 @inlined_kernel
-def look_for_work(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> None:
+def look_for_work(flow: Flow, control: RecordArray, times: Timings, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
     server, head = flow.servers[die], flow.queues[die].head
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
-    if server.busy != 0 and not (reads and interrupt(flow, control, timing, die, now)):
-        if timing.cache_program and may_fill_cache(flow, die):
-            row = take_work(flow, control, timing, die)
+    if server.busy != 0 and not (reads and interrupt(flow, control, times.timing, die, now)):
+        if times.timing.cache_program and may_fill_cache(flow, control, die):
+            row = take_work(flow, control, times, die)
             server.cached = row + 1
-            ask_channel(flow, control, timing, row, now)
+            ask_channel(flow, control, times.timing, row, now)
         return
     if server.cached != 0 and not reads and (head < 0 or flow.operations[head].kind not in (READ_PAGE, FETCH_PAGE)):
         return
     if reads:
-        start(flow, control, timing, die, tables.reads_of(flow, die), now)
+        start(flow, control, times, die, tables.reads_of(flow, die), now)
     elif server.suspended != 0:
         row = server.suspended - 1
         server.busy, server.suspended, server.since = row + 1, 0, now
-        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + timing.suspend_overhead)
-    elif head >= 0 and flow.operations[head].waits == 0:
-        start(flow, control, timing, die, die, now)
+        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + times.timing.suspend_overhead)
+    elif head >= 0 and is_ready(flow.operations, control, head):
+        start(flow, control, times, die, die, now)
 
 
 @inlined_kernel
-def let_dies_work(flow: Flow, control: RecordArray, timing: RecordArray, now: int) -> None:
+def let_dies_work(flow: Flow, control: RecordArray, times: Timings, now: int) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while flow.engine.first_woken >= 0:
         die = flow.engine.first_woken
         flow.engine.first_woken = flow.servers[die].next_woken
         flow.servers[die].woken = 0
-        look_for_work(flow, control, timing, die, now)
+        look_for_work(flow, control, times, die, now)

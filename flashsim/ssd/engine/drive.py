@@ -121,7 +121,7 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     def room_for(self, longest: int) -> int:
         super().room_for(longest)
-        ids = (longest // self.parameters.page_size + 2) * self.state.ids_of_page  # of a command, at most
+        ids = (longest // self.parameters.unit_size + 2) * self.state.ids_of_page  # of a command, at most
         if self.state.ids_left < _COMMANDS_AT_ONCE * ids:
             self._make_ids(_COMMANDS_AT_ONCE * ids)
         return self.state.ids_left // ids

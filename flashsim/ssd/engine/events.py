@@ -129,7 +129,10 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
     times.counters.reads[operation.cause] += 1
     flash.pools[die].queued -= 1
     if other >= 0:
-        flow.servers[die].busy = other + 1
+        if cached:
+            flow.servers[die].cached = other + 1
+        else:
+            flow.servers[die].busy = other + 1
         dies.ask_channel(flow, flash.control, times.timing, other, now)
     else:
         dies.leave(flow, flash.control, die, cached, now)
@@ -158,8 +161,8 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
         read_ends(flow, flash, times, row, now)
     elif flow.operations[row].next[IN_DIE] >= 0:
         dies.ask_channel(flow, flash.control, times.timing, flow.operations[row].next[IN_DIE], now)
-    elif flow.servers[die].cached == row + 1:
-        flow.operations[row].phase = WAITING
+    elif flow.servers[die].cached != 0:
+        flow.operations[flow.servers[die].cached - 1].phase = WAITING
     else:
         begin_program(flow, flash.spare, times.timing, die, now)
 
@@ -178,6 +181,11 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             flow.gates[block_of(flash.control, operation.place)].pending -= 1
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
+            if flash.control.group > 1:
+                following = flow.operations[operation.next[IN_DIE]].place if operation.next[IN_DIE] >= 0 else -1
+                empty = flash_array.empty_slots(flash.control, operation.place, following)
+                times.counters.padded_programs += empty
+                times.counters.programs[operation.cause] += empty
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
     dies.leave(flow, flash.control, die, False, now)
@@ -241,4 +249,4 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     else:
         reading_ends(flow, flash, times, row, now)
     buffering.let_transfers_start(flow, control, times.links, now)
-    dies.let_dies_work(flow, control, times.timing, now)
+    dies.let_dies_work(flow, control, times, now)

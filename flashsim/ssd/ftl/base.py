@@ -50,6 +50,9 @@ class TranslationLayer(Protocol):
     #: True if any logical page may lie on any page of its plane: `flashsim.ssd.precondition` then lays out pages as long random
     #: writes do, and `recover` does the rest.
     PLACES_FREELY: bool = False
+    #: True if pages may be written by `flashsim.ssd.state.collection.write_group` instead, several at once, as drives do that map units
+    #: below the flash page.
+    GATHERS: bool = False
     #: Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.state.recovery` has rebuilt.
     recover: Callable[[Any], None] | None = None
 
@@ -114,5 +117,7 @@ def checked(parameters: SsdParameters) -> TranslationLayer:
     for name in SPECIAL:
         if (value := getattr(parameters, name)) and name not in member.USES:
             raise RefusedError(f"{name}: {value}, but ftl '{parameters.ftl}' has no use for it: use 0")
+    if parameters.group > 1 and not member.GATHERS:
+        raise RefusedError(f"mapping_unit: {parameters.unit_size} B, but ftl '{parameters.ftl}' maps whole flash pages: use page")
     member.check(parameters)
     return member

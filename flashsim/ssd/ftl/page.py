@@ -9,6 +9,7 @@ from flashsim.ssd.state.flash_array import BAD_VICTIM
 from flashsim.ssd.state.pools import next_pool, read_or_trim
 
 PLACES_FREELY = True
+GATHERS = True
 
 
 @lean_kernel

@@ -54,7 +54,7 @@ class SteppedDrive:
         self._submit(TRIM, page, count, at)
 
     def _submit(self, operation: int, page: int, count: int, at: int | None) -> None:
-        size = self.parameters.page_size
+        size = self.parameters.unit_size
         requests = make_requests(operation, page * size, count * size)
         self.model.submit(requests, one_command_each(requests), self.model.now if at is None else at)
 
@@ -86,7 +86,7 @@ class _Glimpse:
     """Work of the parts of the model at a moment, to be compared with that of a moment before."""
 
     def __init__(self, model: SsdSpecification) -> None:
-        self.pages_per_block = model.parameters.pages_per_block
+        self.pages_per_block = model.parameters.slots_per_block
         self.shared = {f"channel {number}": channel.users[:1] for number, channel in enumerate(model.channels)}
         self.shared |= {"link": model.link.users[:1], "controller": model.controller.users[:1]}
         self.at_work = [list(die.at_work) for die in model.dies]

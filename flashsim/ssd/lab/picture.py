@@ -44,7 +44,7 @@ _WIDTH = 110
 
 def page_states(state: DriveState) -> npt.NDArray[np.int8]:
     """State of each flash page, FREE_PAGE to TORN_PAGE, shape (blocks, pages of a block)."""
-    per_block = state.parameters.pages_per_block
+    per_block = state.parameters.slots_per_block
     spare = state.spare.reshape(-1, per_block)
     mapped = np.zeros(spare.shape, bool)
     mapped.flat[state.mapping[state.mapping > 0] - 1] = True
@@ -62,7 +62,7 @@ def logical_pages(state: DriveState) -> npt.NDArray[np.int32]:
     flash_pages = state.mapping[state.mapping > 0] - 1
     pages = np.full(len(state.spare), -1, np.int32)
     pages[flash_pages] = state.pages[flash_pages].owner - 1
-    return pages.reshape(-1, state.parameters.pages_per_block)
+    return pages.reshape(-1, state.parameters.slots_per_block)
 
 
 def block_letters(state: DriveState) -> list[str]:
@@ -96,7 +96,7 @@ def picture(state: DriveState, legend: bool = True) -> str:
 def _cells(state: DriveState) -> list[str]:
     rows = ["".join(MARKS[page] for page in block) for block in page_states(state)]
     valid, erases = state.blocks.valid, state.blocks.erases
-    widths = [len(str(most)) for most in (len(rows) - 1, state.parameters.pages_per_block, max(9, int(erases.max())))]
+    widths = [len(str(most)) for most in (len(rows) - 1, state.parameters.slots_per_block, max(9, int(erases.max())))]
     return [
         f"{block:{widths[0]}} {letter} {row} {valid[block]:{widths[1]}} {erases[block]:{widths[2]}}"
         for block, (letter, row) in enumerate(zip(block_letters(state), rows, strict=True))

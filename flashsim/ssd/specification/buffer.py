@@ -29,7 +29,7 @@ class SpecifiedBuffer:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
         operation = command.request.operation
         entry, mask = write_buffer.find_entry(self.state.flash, page), write_buffer.sector_mask(first, sectors)
-        if operation == WRITE and not (self.state.buffer.coalescing and sectors == self.drive.parameters.sectors_per_page):
+        if operation == WRITE and not (self.state.buffer.coalescing and sectors == self.drive.parameters.sectors_per_unit):
             self._write(command, page, entry, mask, sectors)
             return True
         if operation == READ and entry >= 0 and not mask & ~int(self.state.entries[entry].sector_mask):
@@ -37,7 +37,7 @@ class SpecifiedBuffer:
             self._after_transfer(entry, self.drive.transfer_of(command, ZERO_PAGE, page, sectors, True))
             return True
         if operation == READ and entry >= 0:
-            self._destage(command, entry)
+            self._leave(command, page, 1)
         elif entry >= 0:
             drop = self.drive.transfer_of(command, DROP_PAGE, page, 0, False)
             self._take_away(entry, drop)
@@ -56,13 +56,20 @@ class SpecifiedBuffer:
         transfer.before = self._after_transfer(entry, transfer)
         self.transfers[transfer.number] = transfer
         entries[entry].filling = transfer.number
-        if through:
-            self._destage(command, entry).part = True
-            command.pages_left += 1
-        elif buffer.coalescing and write_buffer.is_whole(self.state.flash, entry):
-            self._destage(command, entry)
-        elif buffer.waiting > buffer.threshold:
-            self._destage(command, int(buffer.oldest))
+        command.gathered += through
+        if command.gathered == self.state.control.group or (through and buffer.waiting > buffer.threshold):
+            self.leave_through(command, page)
+        elif not through and buffer.coalescing and write_buffer.is_whole(self.state.flash, entry):
+            self._leave(command, page, 1)
+        elif not through and buffer.waiting > buffer.threshold:
+            self._leave(command)
+
+    def leave_through(self, command: Command, page: int) -> None:
+        """The last pages of a command, up to `page`, leave for flash, and the command waits for that."""
+        own, command.gathered = command.gathered, 0
+        command.pages_left += own
+        for store in self._leave(command, page, own)[:own]:
+            store.part = True
 
     def _after_transfer(self, entry: int, operation: Operation) -> Operation | None:
         """Let an operation wait for the last transfer to an entry, if that is still to come; return it."""
@@ -76,6 +83,17 @@ class SpecifiedBuffer:
         while transfer and transfer.number in self.transfers:
             transfer.taken_by, transfer = taken_by, transfer.before
 
+    def _leave(self, command: Command, page: int = -1, own: int = 0) -> list[Operation]:
+        """The `own` pages up to `page` leave for flash, and with them the oldest, as many as are programmed at once; return the stores."""
+        state = self.state
+        if state.control.group == 1:
+            return [self._destage(command, write_buffer.find_entry(state.flash, page) if own else int(state.buffer.oldest))]
+        count = write_buffer.leave_together(state.flash, page, own)
+        operations = self.drive.add(command, state.plan_group(count), 0)
+        for member, store in zip(state.group[:count], operations[-count:], strict=True):
+            self._let_go(int(member.entry), store, operations[int(member.fetch)] if member.fetch >= 0 else store)
+        return operations[-count:]
+
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
         write_id, partial = int(state.control.sequence), not write_buffer.is_whole(state.flash, entry)
@@ -83,17 +101,20 @@ class SpecifiedBuffer:
         at = write_buffer.leave_buffer(state.flash, entry, write_id)
         first = write_buffer.first_needed(state.plan, at)
         operations = self.drive.add(command, state.planned(rows), 0)
-        store = operations[at]
-        store.arrived = int(state.entries[entry].arrived)
-        self._after_transfer(entry, operations[first])
+        self._let_go(entry, operations[at], operations[first])
+        return operations[at]
+
+    def _let_go(self, entry: int, store: Operation, first: Operation) -> None:
+        """An entry's page is stored once it has come: `first` waits for that."""
+        store.arrived = int(self.state.entries[entry].arrived)
+        self._after_transfer(entry, first)
         self._take_away(entry, store)
         self.stores.append(store)
-        return store
 
     def flush(self, command: Command) -> None:
         """Plan to write all that the buffer holds, and let the flush wait for all that is on its way."""
         while self.state.buffer.waiting:
-            self._destage(command, int(self.state.buffer.oldest))
+            self._leave(command)
         command.pages_left = 1  # the controller
         self.flushes.append((command, set(self.stores)))
 

@@ -17,6 +17,9 @@ each operation gets the next number and the last place in its die's queue.  Then
   admitted before it and may be overtaken themselves;
 * with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
   at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
+* where a flash page holds several mapping units, a read or a program of the flash is that of a unit: those of one flash page that stand one
+  behind the other are read at once if they are ready, and programmed at once when all of them are ready; a group of moves reads each of
+  its flash pages before;
 * with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
 * with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
 * with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
@@ -31,6 +34,7 @@ all the dies concerned decide what they do next, and then the host dispatches co
 """
 
 from collections.abc import Callable, Iterable
+from itertools import zip_longest
 
 import simpy
 
@@ -83,7 +87,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = Command(self, self._number(), request)
-        control, size, operation = self.state.control, self.parameters.page_size, request.operation
+        control, size, operation = self.state.control, self.parameters.unit_size, request.operation
         if operation == WRITE and control.read_only:
             control.refused += 1
             length = 0
@@ -104,12 +108,14 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             if operation == WRITE and control.read_only:
                 control.refused += 1
                 break
-            if operation == TRIM and sectors < self.parameters.sectors_per_page:
+            if operation == TRIM and sectors < self.parameters.sectors_per_unit:
                 continue  # only whole flash pages can be trimmed
             if not (self.parameters.buffer_pages and self.buffer.admit(command, page, (first - page * size) // SECTOR, sectors)):
                 self.plan(command, page, sectors)
             if operation == TRIM:
                 self.state.trimmed[page] = next_write_id(control)
+        if command.gathered:
+            self.buffer.leave_through(command, (end - 1) // size)
         acknowledges = self.parameters.buffer_pages or self.parameters.continuation_latency
         if operation == FLUSH and acknowledges and not self.parameters.power_protected:
             self.buffer.flush(command)
@@ -117,7 +123,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _to_memory(self, command: Command, length: int) -> None:
         """Let bytes pass between the host and the drive's memory."""
-        operation, size = command.request.operation, self.parameters.page_size
+        operation, size = command.request.operation, self.parameters.unit_size
         self.state.counters.memory_bytes[operation] += length
         for first in range(0, length, size):
             kind = ZERO_PAGE if operation == READ else MEMORY_PAGE
@@ -139,7 +145,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def plan(self, command: Command, page: int, sectors: int) -> None:
         """Let the translation layer plan one page of a command; one that goes on reads it from the controller, or leaves it there."""
-        partial = sectors < self.parameters.sectors_per_page
+        partial = sectors < self.parameters.sectors_per_unit
         plan = self.state.plan_page(command.request.operation, page, partial)
         if command.goes_on:
             self.state.counters.reads[HOST] += sum(row.kind == READ_PAGE for row in plan)
@@ -274,13 +280,15 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
         state, counters = self.state, self.state.counters
-        for operation in group:
+        for operation, following in zip_longest(group, group[1:]):
             if operation.kind == ERASE_BLOCK:
                 flash_array.erased(state.flash, operation.block)
                 counters.erases[operation.cause] += 1
             else:
                 flash_array.programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
-                counters.programs[operation.cause] += 1
+                empty = flash_array.empty_slots(state.control, operation.place, following.place if following else -1)
+                counters.programs[operation.cause] += 1 + empty
+                counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
         leave()
         for operation in group:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol
 
 import simpy
@@ -85,6 +86,7 @@ class Command:
     request: HostRequest
     pages_left: int = 0
     goes_on: bool = False  # where the last command of its operation ended
+    gathered: int = 0  # its last pages in the write buffer, which are still to leave together
     operations: list[Operation] = field(default_factory=list)
     _on_its_way: bool = False
 
@@ -188,7 +190,7 @@ class Die:
         if self.at_work:
             if not (self.reads and self._may_interrupt()):
                 if self._may_fill_cache():
-                    self.cached = [self.queue.popleft()]
+                    self.cached = self._take_group(self.queue)
                     self.env.process(self._change(self.cached))
                 return
             self._interrupt()
@@ -200,29 +202,52 @@ class Die:
             self.at_work, self.suspended, self.busy_since = self.suspended, [], int(self.env.now)
             self._working = self._suspended_work
             self._resumed.succeed()
-        elif self.queue and self.queue[0].waits == 0:
+        elif self.queue and self._is_ready(self.queue):
             self._start(self._take_group(self.queue))
+
+    def _is_ready(self, queue: deque[Operation]) -> bool:
+        """True if the first operation of a queue may start, and all that are programmed at once with it."""
+        together = takewhile(lambda other: self._is_one_program(queue[0], other), queue)
+        return queue[0].waits == 0 and all(operation.waits == 0 for operation in together)
+
+    def _is_one_program(self, one: Operation, other: Operation) -> bool:
+        """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
+        group = self.drive.parameters.group
+        return one.kind in PROGRAMS and other.kind in PROGRAMS and one.place // group == other.place // group
 
     def _take_group(self, queue: deque[Operation]) -> list[Operation]:
         """The first operation of a queue, and those behind it that work together with it."""
         group = [queue.popleft()]
-        while queue and self.drive.parameters.multi_plane and self._works_with(group, queue[0]):
+        while queue:
+            shares = self._is_one_read(group, queue[0])
+            if not (shares or self._is_one_program(group[-1], queue[0]) or self._works_with(group, queue)):
+                break
+            self.drive.state.counters.shared_reads += shares
             group.append(queue.popleft())
         return group
 
-    def _works_with(self, group: list[Operation], other: Operation) -> bool:
-        control, first = self.drive.state.control, group[0]
+    def _is_one_read(self, group: list[Operation], other: Operation) -> bool:
+        """True if a ready operation reads a unit of a flash page that comes out of the cells anyway."""
+        units, first = self.drive.parameters.units, group[0]
+        alike = units > 1 and other.waits == 0 and first.kind == other.kind and first.kind in CACHED_READS
+        return alike and other.place // units in [member.place // units for member in group]
+
+    def _works_with(self, group: list[Operation], queue: deque[Operation]) -> bool:
+        """True if the first of a queue is ready, and works on a plane of its own at the same page."""
+        control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.group
         one_kind = any(first.kind in kinds and other.kind in kinds for kinds in TOGETHER)
         own_plane = pool_of_block(control, other.block) not in [pool_of_block(control, member.block) for member in group]
-        same_page = first.kind == ERASE_BLOCK or (first.place - other.place) % self.drive.parameters.pages_per_block == 0
-        return other.waits == 0 and one_kind and own_plane and same_page
+        if first.kind in CACHED_READS:
+            size = self.drive.parameters.units
+        same_page = first.kind == ERASE_BLOCK or (first.place // size - other.place // size) % (control.pages_per_block // size) == 0
+        return bool(self.drive.parameters.multi_plane and self._is_ready(queue) and one_kind and own_plane and same_page)
 
     def _may_fill_cache(self) -> bool:
         """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
         if not self.drive.parameters.cache_program or self.cached or self.reads or not self.queue:
             return False
         programming = self.at_work[0].kind in CACHED_PROGRAMS and self.due >= 0
-        return programming and self.queue[0].waits == 0 and self.queue[0].kind in CACHED_PROGRAMS
+        return programming and self.queue[0].kind in CACHED_PROGRAMS and self._is_ready(self.queue)
 
     def _read_comes_next(self) -> bool:
         return bool(self.reads or (self.queue and self.queue[0].kind in CACHED_READS))
@@ -264,11 +289,13 @@ class Die:
     def _change(self, group: list[Operation]) -> Steps:
         parameters, state, first = self.drive.parameters, self.drive.state, group[0]
         if first.kind == MOVE_PAGE:
-            yield delay(self.env, parameters.read, OPERATIONS + first.number)
+            pages = {operation.source // parameters.units for operation in group}
+            state.counters.shared_reads += len(group) - len(pages)
+            yield delay(self.env, len(pages) * parameters.read, OPERATIONS + first.number)
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
-                pages = 2 if operation.kind == MOVE_PAGE else 1
-                yield from self.channel.use(pages * self.drive.timing.transfer, operation.number)
+                times = 2 if operation.kind == MOVE_PAGE else 1
+                yield from self.channel.use(times * self.drive.timing.transfer, operation.number)
                 self.drive.pages_behind -= operation.is_behind
         if first.kind == ERASE_BLOCK:
             yield from self._in_cells(parameters.erase, first)

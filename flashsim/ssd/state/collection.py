@@ -4,14 +4,24 @@
 copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` ROUNDS of them the block with the fewest valid pages is taken.
 """
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.spans import GC, WEAR
+from flashsim.core.spans import GC, HOST, WEAR
 from flashsim.ssd.gc.base import victim_of
 from flashsim.ssd.state import pools
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import BAD_VICTIM, CLOSED_BLOCK, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, STORE_PAGE, lookup, plan_row
+from flashsim.ssd.state.flash_array import (
+    BAD_VICTIM,
+    CLOSED_BLOCK,
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    MOVE_PAGE,
+    PROGRAM_PAGE,
+    STORE_PAGE,
+    lookup,
+    plan_row,
+)
 from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_page, pool_of_block
 from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block
 from flashsim.ssd.wear.base import levels_of
@@ -45,6 +55,12 @@ def next_valid(flash: Flash, flash_page: int) -> int:
     return -1
 
 
+@inlined_kernel
+def gains_room(flash: Flash, block: int) -> bool:
+    """True if the valid pages of a closed block, moved, leave room for a group at least."""
+    return flash.blocks[block].valid <= flash.control.pages_per_block - flash.control.group
+
+
 @lean_kernel
 def is_due(flash: Flash, collector: int) -> bool:
     """True if a victim should be reclaimed: free pages ran low, or collection has begun and aims at more, and something is to be gained."""
@@ -53,7 +69,7 @@ def is_due(flash: Flash, collector: int) -> bool:
         flash.pools[collector].collecting = 1
     elif flash.pools[collector].collecting != 0:
         emptiest = emptiest_block(flash, collector)
-        gains = emptiest >= 0 and flash.blocks[emptiest].valid < flash.control.pages_per_block
+        gains = emptiest >= 0 and gains_room(flash, emptiest)
         flash.pools[collector].collecting = gains and free <= flash.control.stop_pages
     return flash.pools[collector].collecting != 0
 
@@ -71,9 +87,9 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
     """The block to reclaim next: the policy's, or the emptiest after its last round; BAD_VICTIM if the policy breaks its contract."""
     chosen = victim_of(policies)(flash, collector)
     closed = is_closed(flash, collector, chosen)
-    if closed and (rounds_left > 0 or flash.blocks[chosen].valid < flash.control.pages_per_block):
+    if closed and (rounds_left > 0 or gains_room(flash, chosen)):
         return chosen
-    if closed and flash.control.gc_rounds > 1:
+    if closed and (flash.control.gc_rounds > 1 or flash.blocks[chosen].valid < flash.control.pages_per_block):
         return emptiest_block(flash, collector)
     flash.control.broken = BROKEN_VICTIM
     return BAD_VICTIM
@@ -113,6 +129,8 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
             break
         row = move_page(flash, policies, row, pool, flash_page, cause)
         flash.pools[collector].victim_page = flash_page + 1
+    if flash.control.group > 1:
+        pools.pad_group(flash, pool, flash.control.streams - 1)
     if flash.blocks[block].valid == 0:
         flash.pools[collector].victim = -1
         pools.recycle_block(flash, block)
@@ -149,6 +167,37 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
             begin(flash, collector, cold, WEAR)
             if not flash.control.slicing:
                 row = empty_victim(flash, policies, row, pool, collector)
+    return row
+
+
+@lean_kernel
+def write_group(flash: Flash, policies: Policies, count: int) -> int:
+    """Plan to program the first `count` logical pages of `flash.group` at once, in one pool; the number of rows, or BAD_VICTIM.
+
+    The last rows are theirs, in order; before them stand collection and what completes parts of pages.  A page that has a write id there
+    comes from the write buffer.  Slots that are left in the group stay empty.
+    """
+    pool = pools.next_pool(flash, flash.group[0].page)
+    row = make_room(flash, policies, 0, pool)
+    if row < 0:
+        return BAD_VICTIM
+    if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks
+        pool = pools.next_pool(flash, flash.group[0].page)
+    for at in range(count):
+        member = flash.group[at]
+        here = lookup(flash.mapping, member.page) if member.part else -1
+        member.fetch = row if here >= 0 else -1
+        if here >= 0:
+            row = plan_row(flash.plan, row, FETCH_PAGE, here, -1, member.page, 0, -1, HOST, -1)
+    for at in range(count):
+        member = flash.group[at]
+        superseded = drop_page(flash, member.page)
+        kind, write_id = STORE_PAGE, member.write_id
+        if write_id == 0:
+            kind, write_id = PROGRAM_PAGE, pools.next_write_id(flash.control)
+        place = pools.place_page(flash, policies, pool, 0, member.page)
+        row = plan_row(flash.plan, row, kind, place, -1, member.page, write_id, superseded, HOST, member.fetch)
+    pools.pad_group(flash, pool, 0)
     return row
 
 

@@ -24,7 +24,8 @@ from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters, timing_of
 from flashsim.ssd.state import flash_array, geometry
-from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, PlannedOperation
+from flashsim.ssd.state.collection import write_group
+from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, MEMBER, PLAN, Flash, Narrow, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, lookup
 from flashsim.ssd.state.geometry import control_of
 from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_entry, waiting_entries
@@ -47,16 +48,33 @@ def apply(row: int, flash: Flash) -> None:
 @kernel_of(types.int64(MAP, FLASH, VECTOR, VECTOR))
 def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: Integers) -> int:
     """Write logical pages in no time, adding up flash programs in ``programs[0]``; the number that was written, or BAD_VICTIM."""
-    for number in range(len(targets)):
+    number = 0
+    while number < len(targets):
         if flash.control.read_only or flash_array.ids_left(flash.control) < flash.control.plan_rows:
             return number
-        rows = translate_of(policies)(WRITE, int(targets[number]), 0, flash, policies)
+        count = min(int(flash.control.group), len(targets) - number)
+        if flash.control.group == 1:
+            rows = translate_of(policies)(WRITE, int(targets[number]), 0, flash, policies)
+        else:
+            for at in range(count):
+                member = flash.group[at]
+                member.page, member.part, member.write_id = int(targets[number + at]), 0, 0
+            rows = write_group(flash, policies, count)
         if rows < 0 or flash.control.broken:
             return flash_array.BAD_VICTIM
         for row in range(rows):
             apply(row, flash)
             programs[0] += flash_array.is_program(flash.plan[row].kind)
+            if flash.control.group > 1 and flash_array.is_program(flash.plan[row].kind):
+                following = flash.plan[row + 1].place if row + 1 < rows and flash_array.is_program(flash.plan[row + 1].kind) else -1
+                programs[0] += flash_array.empty_slots(flash.control, flash.plan[row].place, following)
+        number += count
     return len(targets)
+
+
+@kernel_of(types.int64(types.int64, FLASH, VECTOR))
+def _plan_group(count: int, flash: Flash, policies: Policies) -> int:
+    return int(write_group(flash, policies, count))
 
 
 def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
@@ -66,7 +84,7 @@ def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
 
 @dataclass(frozen=True)
 class BlockMap:
-    """Counts by die and block of the die (plane by plane), shape (dies, blocks) each; a block has `pages` flash pages."""
+    """Counts by die and block of the die (plane by plane), shape (dies, blocks) each; a block has `pages` pages."""
 
     valid: Integers
     written: Integers
@@ -89,7 +107,7 @@ class DriveState:
         own: Any = self.layer.own_table(parameters)
         if not isinstance(own, np.ndarray) or own.dtype != np.int64 or own.ndim != 1:
             raise FlashsimError(f"flash translation layer: own_table of '{parameters.ftl}' must return an int64 vector")
-        flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
+        flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.slots_per_block
         self.flash = Flash(
             control,
             *flash_array.empty_arrays(parameters),
@@ -100,10 +118,11 @@ class DriveState:
             own,
             empty_table(int(control.plan_rows), PLAN),
             *empty_buffer(parameters),
+            empty_table(parameters.group, MEMBER),
         )
         (
             self.control, self.pools, self.active, self.by_valid, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own,
-            self.plan, self.buffer, self.entries,
+            self.plan, self.buffer, self.entries, self.group,
         ) = self.flash  # fmt: skip
         self._see_scalars()
         flash_array.count_wear(self.control, self.blocks)
@@ -136,11 +155,18 @@ class DriveState:
         """State of the erase blocks: the content of each, and its erases."""
         shape = (self.parameters.dies, -1)
         valid, written, erases, standing = (self.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
-        return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.pages_per_block)
+        return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.slots_per_block)
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[PlannedOperation]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
         rows = plan_page(operation, page, int(partial), self.flash, self.policies)
+        if rows < 0 or self.control.broken:
+            raise self.bad_victim()
+        return self.planned(rows)
+
+    def plan_group(self, count: int) -> list[PlannedOperation]:
+        """The flash operations that the first `count` logical pages of `group` take, programmed at once."""
+        rows = _plan_group(count, self.flash, self.policies)
         if rows < 0 or self.control.broken:
             raise self.bad_victim()
         return self.planned(rows)
@@ -191,17 +217,27 @@ class DriveState:
 
     def write_out(self, pages: list[tuple[int, int]]) -> None:
         """Write pages of the write buffer, given with their write ids, in no time; what is newer on flash stays."""
+        anew: dict[tuple[int, int], None] = {}
         for page, write_id in sorted(pages, key=lambda pair: pair[1]):
             flash_page = lookup(self.mapping, page)
             if write_id > max(self.trimmed[page], self.spare[flash_page] if flash_page >= 0 else 0):
-                self.write_anew(page, write_id)
+                anew[page, write_id] = None
+        self.write_anew(list(anew))
 
-    def write_anew(self, page: int, write_id: int) -> None:
-        """Write a page in no time with content that is known by an earlier write id."""
-        rows = self.plan_page(WRITE, page, False)
-        own = self.plan[: len(rows)]
-        own.write_id[own.kind == flash_array.PROGRAM_PAGE] = write_id
-        self.apply_plan(len(rows))
+    def write_anew(self, pages: list[tuple[int, int]]) -> None:
+        """Write pages in no time with content that is known by an earlier write id, and with these."""
+        group = self.parameters.group
+        for first in range(0, len(pages), group):
+            together = pages[first : first + group]
+            if group == 1:
+                rows = self.plan_page(WRITE, pages[first][0], False)
+                own = self.plan[: len(rows)]
+                own.write_id[own.kind == flash_array.PROGRAM_PAGE] = pages[first][1]
+            else:
+                for at, (page, write_id) in enumerate(together):
+                    self.group[at].page, self.group[at].part, self.group[at].write_id = page, 0, write_id
+                rows = self.plan_group(len(together))
+            self.apply_plan(len(rows))
 
     def bad_victim(self) -> FlashsimError:
         """The error for a policy that breaks its contract (``control.broken`` says which)."""
@@ -234,6 +270,8 @@ class DriveState:
         amplification is flash bytes programmed over bytes written, by the host and by programs inside (NaN before the first).
         `victim_steps` are the blocks and lists that policies looked at since the drive was made, loading included.  Effective
         over-provisioning is the flash pages outside spare blocks and reserve over the logical and the translation pages, less 1.
+        Where flash pages are mapped in units, units stand for pages: `padded_programs`, among the programs, are slots that were left empty,
+        and `shared_reads`, among the reads, came out of the cells with another unit of their flash page.
         `remaining_life` is 1 less the mean erases of a block over `endurance`, and 0 once the drive is read-only.
         """
         counters = self.counters
@@ -245,7 +283,9 @@ class DriveState:
         for each in ("reads", "programs", "erases"):
             numbers |= {f"{each}_{cause}": count for cause, count in zip(CAUSES, counters[each].tolist(), strict=True)}
         numbers |= {f"flash_{each}": int(counters[each].sum()) for each in ("reads", "programs", "erases")}
-        programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
+        if self.parameters.group > 1:
+            numbers |= {name: int(counters[name]) for name in ("padded_programs", "shared_reads")}
+        programmed_bytes = numbers["flash_programs"] * self.parameters.unit_size
         stored_bytes = written_bytes + int(counters.internal_bytes[WRITE])
         numbers["write_amplification"] = programmed_bytes / stored_bytes if stored_bytes else float("nan")
         if self.parameters.bus_rate:

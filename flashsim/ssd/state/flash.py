@@ -61,14 +61,18 @@ BUFFER = record_dtype(int64="places threshold waiting oldest unused write_throug
 #: ended).  `after` and `before` link entries to a ring in the order in which they came, and `after` unused rows; `next_in_bucket` links
 #: those of one hash, from `bucket` of the row of that number.
 ENTRY = record_dtype(int64="page sector_mask write_id arrived filling after before next_in_bucket bucket")
+#: A page that is programmed with others at once: whether only a part of it comes, and then the row of the plan that fetches the rest (-1:
+#: none); its `write_id` (0: the next), and `entry` if it comes from the write buffer.
+MEMBER = record_dtype(int64="page part fetch write_id entry")
 #: Counters: commands and their bytes, and those that went on where the last one ended, by operation of the host; reads and writes of
-#: programs inside the drive, their bytes, and bytes between host and memory; of the write buffer and of partial writes; then by cause flash
-#: pages read and programmed, and blocks erased.
+#: programs inside the drive, their bytes, and bytes between host and memory; of partial writes, of the write buffer and of groups; then by
+#: cause flash pages read and programmed, and blocks erased.
 COUNTERS = np.dtype(
     [
         *((name, np.int64, len(OPERATIONS)) for name in ("commands", "bytes", "continued")),
         *((name, np.int64, 2) for name in ("internal_commands", "internal_bytes", "memory_bytes")),
         *((name, np.int64) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")),
+        *((name, np.int64) for name in ("padded_programs", "shared_reads")),
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]
 )
@@ -109,6 +113,8 @@ class Flash(NamedTuple):
     buffer: RecordArray
     #: ENTRY.
     entries: RecordArray
+    #: MEMBER, of each slot of a group.
+    group: RecordArray
 
 
 #: An entry a page.
@@ -116,7 +122,7 @@ MAP = types.Array(types.int32, 1, "C")
 FLASH = types.NamedTuple(
     (
         record_of_type(CONTROL), table_type(POOL), MATRIX, MATRIX, table_type(BLOCK), MAP, table_type(FLASH_PAGE), MAP, MAP, VECTOR,
-        table_type(PLAN), record_of_type(BUFFER), table_type(ENTRY),
+        table_type(PLAN), record_of_type(BUFFER), table_type(ENTRY), table_type(MEMBER),
     ),
     Flash,
 )  # fmt: skip

@@ -52,6 +52,14 @@ def is_program(kind: int) -> bool:
     return kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 
 
+@inlined_kernel
+def empty_slots(control: RecordArray, place: int, following: int) -> int:
+    """Slots that stay empty behind `place` in its group, if the next that is programmed is `following` (-1: none)."""
+    if following // control.group == place // control.group:
+        return 0
+    return control.group - 1 - place % control.group
+
+
 @lean_kernel
 def plan_row(
     plan: RecordArray, row: int, kind: int, place: int, source: int, logical: int, write_id: int, superseded: int, cause: int, needs: int
@@ -125,7 +133,7 @@ def in_use(blocks: RecordArray) -> npt.NDArray[np.bool_]:
 
 def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Integers, RecordArray]:
     """The tables of a drive that was never written: its good blocks are free in order, the last of each plane spare."""
-    per_pool, count, per_block = parameters.blocks_per_plane, parameters.pools, parameters.pages_per_block
+    per_pool, count, per_block = parameters.blocks_per_plane, parameters.pools, parameters.slots_per_block
     pools, blocks = empty_table(count, POOL), empty_table(count * per_pool, BLOCK)
     active, by_valid = np.empty((count, 2), np.int64), np.empty((count, per_block + 1), np.int64)
     pools.order = pool_order(parameters)
@@ -152,7 +160,7 @@ def forget_blocks(parameters: SsdParameters, pools: RecordArray, active: Integer
         pools[name] = -1
     for name in ("free", "spares", "free_pages", "pool_valid", "collecting"):
         pools[name] = 0
-    pools.least_valid = parameters.pages_per_block
+    pools.least_valid = parameters.slots_per_block
 
 
 def _limits(parameters: SsdParameters) -> Integers:

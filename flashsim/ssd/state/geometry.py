@@ -3,11 +3,15 @@
 Dies are numbered so that neighbours lie on different channels (die d on channel d mod channels, then packages, then the dies of a package).
 Blocks are numbered die by die and plane by plane, flash pages block by block::
 
-    flash page  = block * pages_per_block + page of the block
+    flash page  = block * pages_per_block + page of the block     (counted in slots: see below)
     block       = pool * blocks_per_plane + block of the plane
     pool        = die * planes_per_die + plane of the die
 
 A *pool* is a plane as the keeper of its blocks: they are taken, filled and reclaimed there.
+
+Where a flash page holds several *mapping units*, a logical page of the translation layer is one of them, and what the state calls a flash
+page is its place, a *slot*: all pages that are counted here are slots then.  A *group* is the slots that are programmed at once, and only
+together.  Without mapping units of their own all three are one flash page.
 """
 
 import numpy as np
@@ -17,8 +21,9 @@ from flashsim.core.records import RecordArray, empty_record, record_dtype
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 
-# The geometry; `map_pages` are the translation pages, whose logical numbers follow `logical_pages`.
-_GEOMETRY = "pages_per_block blocks_per_pool planes dies channels pools logical_pages map_pages page_sectors "
+# The geometry, in slots, of which `units` are a flash page and `group` are programmed at once; `map_pages` are the translation pages, whose
+# logical numbers follow `logical_pages`.
+_GEOMETRY = "pages_per_block blocks_per_pool planes dies channels pools logical_pages map_pages page_sectors units group "
 # What allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the pages
 # written and trimmed so far, and how many of these numbers the write ids leave out (`write_ids`); whether blocks ran out, so that the drive
 # takes no more writes, and how many it refused; which policy broke its contract.
@@ -48,12 +53,13 @@ def filled_record(dtype: np.dtype[np.void], parameters: SsdParameters, **others:
 
 def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> RecordArray:
     """CONTROL of an empty drive; the other arguments are as in `gc.base` and `ftl.base`."""
-    per_block, shared = parameters.pages_per_block, parameters.gc_pool == "shared"
+    per_block, shared = parameters.slots_per_block, parameters.gc_pool == "shared"
     together = parameters.pools if shared else 1
     start_pages = parameters.gc_reserve * per_block * together
     return filled_record(
-        CONTROL, parameters, blocks_per_pool=parameters.blocks_per_plane, planes=parameters.planes_per_die, map_pages=map_pages,
-        page_sectors=parameters.sectors_per_page, streams=parameters.gc_streams, copyback=parameters.gc_copyback,
+        CONTROL, parameters, pages_per_block=per_block, blocks_per_pool=parameters.blocks_per_plane, planes=parameters.planes_per_die,
+        map_pages=map_pages,
+        page_sectors=parameters.sectors_per_unit, streams=parameters.gc_streams, copyback=parameters.gc_copyback,
         slicing=parameters.gc_slicing, allocation=("round-robin", "static", "dynamic").index(parameters.allocation), shared=shared,
         start_pages=start_pages, stop_pages=max(parameters.gc_stop, parameters.gc_reserve) * per_block * together,
         least_pages=start_pages - per_block, gc_rounds=gc_rounds, plan_rows=max(plan_rows, collection_rows(parameters, gc_rounds)),
@@ -62,12 +68,12 @@ def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_r
 
 def moves_of_a_write(parameters: SsdParameters, gc_rounds: int) -> int:
     """The most pages that collection moves before a write: those of a victim for every round, one more in slices and one to level wear."""
-    return (gc_rounds + 2) * parameters.pages_per_block
+    return (gc_rounds + 2) * parameters.slots_per_block
 
 
 def collection_rows(parameters: SsdParameters, gc_rounds: int) -> int:
-    """The most rows of a plan for a write with collection: moves (two rows each between dies), erases, a fetch and the program."""
-    return moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1) + gc_rounds + 2 + 2
+    """The most rows of a plan for a write with collection: moves (two rows each between dies), erases, fetches and programs."""
+    return moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1) + gc_rounds + 2 + 2 * parameters.group
 
 
 def pool_order(parameters: SsdParameters) -> Integers:

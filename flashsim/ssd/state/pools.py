@@ -247,6 +247,20 @@ def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: i
     return flash_page
 
 
+@lean_kernel
+def pad_group(flash: Flash, pool: int, stream: int) -> None:
+    """Leave the rest of a group of a stream's active block empty: its slots are used up."""
+    block = flash.active[pool, stream]
+    short = -flash.blocks[block].written % flash.control.group if block >= 0 else 0
+    if short == 0:
+        return
+    flash.blocks[block].written += short
+    flash.pools[collector_of(flash.control, pool)].free_pages -= short
+    if flash.blocks[block].written == flash.control.pages_per_block:
+        flash.active[pool, stream] = -1
+        close_block(flash, block, flash.control.sequence)
+
+
 @inlined_kernel
 def map_page(flash: Flash, flash_page: int, page: int) -> None:
     """Map a logical page to a flash page, which becomes the last one written of its block (not a closed one)."""

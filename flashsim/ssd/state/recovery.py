@@ -48,9 +48,10 @@ def _map_newest(flash: Flash) -> None:
 
 def count_blocks(state: DriveState) -> None:
     """Set each block's fill, valid pages and planned erases from the flash; a block that holds something is closed, or retired."""
-    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    per_block, blocks = state.parameters.slots_per_block, state.blocks
     used = (state.spare != 0).reshape(-1, per_block)
     blocks.written = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
+    blocks.written += -blocks.written % state.parameters.group  # slots that a group left empty are used up
     mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
     blocks.valid = np.bincount(mapped // per_block, minlength=len(blocks))
     blocks.cycles = blocks.erases
@@ -81,7 +82,7 @@ def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[n
 
 def rebuild_pools(state: DriveState) -> None:
     """Go on with blocks that are filled in part, a stream each, and close the others."""
-    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    per_block, blocks = state.parameters.slots_per_block, state.blocks
     newest = state.spare.reshape(-1, per_block).max(axis=1)
     order = []
     for pool in range(state.parameters.pools):
@@ -121,13 +122,12 @@ def restore_reserve(state: DriveState) -> None:
             pools.withdraw_block(state.flash, block)
             pages += _emptied(state, block)
             pools.recycle_block(state.flash, block)
-    for page, write_id in pages:
-        state.write_anew(page, write_id)
+    state.write_anew(pages)
     blocks.limit = limits
 
 
 def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
-    per_block, pages = state.parameters.pages_per_block, []
+    per_block, pages = state.parameters.slots_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page].owner) - 1
         if page >= 0 and lookup(state.mapping, page) == flash_page:

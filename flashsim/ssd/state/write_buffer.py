@@ -8,6 +8,9 @@ when it leaves; a read that needs other sectors makes it leave at once.
 A buffer that is coalescing takes only pages of which a command writes a part, and lets a page leave as soon as commands have written all of
 it: a page of which each half is written by a command of its own is programmed once.  A command that writes a whole page drops its entry.
 
+Where several pages are programmed at once, the oldest of the entries leave as soon as more wait than the threshold allows, as many as that
+takes: a group.  A page that must leave takes the oldest others along.  At a flush, and where nothing else waits, a group is not full.
+
 Entries are found by a hash of their page.
 """
 
@@ -27,11 +30,11 @@ _MOST_SECTORS = 62  # bits of a mask
 def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
     """BUFFER and ENTRY of a drive."""
     places = parameters.buffer_pages
-    if places and parameters.sectors_per_page > _MOST_SECTORS:
-        raise RefusedError(f"write_buffer: flash pages of {parameters.sectors_per_page} sectors, but at most {_MOST_SECTORS} are supported")
+    if places and parameters.sectors_per_unit > _MOST_SECTORS:
+        raise RefusedError(f"write_buffer: pages of {parameters.sectors_per_unit} sectors, but at most {_MOST_SECTORS} are supported")
     buffer = empty_record(BUFFER)
     buffer.places = places
-    buffer.threshold = min(int(parameters.write_buffer_threshold * places), max(0, places - 1))
+    buffer.threshold = max(min(int(parameters.write_buffer_threshold * places), max(0, places - 1)), parameters.group - 1)
     buffer.write_through = parameters.write_buffer_mode == "write-through"
     buffer.coalescing = places > 0 and parameters.write_buffer_mode == "coalescing"
     entries = empty_table(int(buffer.threshold) + 2, ENTRY)
@@ -136,6 +139,28 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
     flash.plan[at].write_id = flash.entries[entry].write_id
     remove_entry(flash, entry)
     return at
+
+
+@lean_kernel
+def leave_together(flash: Flash, page: int, own: int) -> int:
+    """The next group of entries leaves for flash: those of the `own` pages up to `page`, and then the oldest; return their number.
+
+    They are noted in `flash.group`, for `flashsim.ssd.state.collection.write_group`; what they said can be read until the next is added.
+    """
+    count, entry = 0, flash.buffer.oldest
+    while count < min(flash.control.group, flash.buffer.waiting):
+        chosen = find_entry(flash, page - own + 1 + count) if count < own else entry
+        if count >= own:
+            entry = flash.entries[entry].after
+            if page - own < flash.entries[chosen].page <= page:
+                continue
+        member = flash.group[count]
+        member.page, member.part, member.entry = flash.entries[chosen].page, 0 if is_whole(flash, chosen) else 1, chosen
+        member.write_id = flash.entries[chosen].write_id
+        count += 1
+    for at in range(count):
+        remove_entry(flash, flash.group[at].entry)
+    return count
 
 
 @lean_kernel

@@ -159,7 +159,7 @@ class PowerCuts:
             model.submit(arriving, one_command_each(arriving), time)
         parts.append(model.advance(now, every=True))
         cut = model.power_cut(now)
-        return LostPower(model, flash.page_size if flash else 0, requests, places, cut, np.concatenate(parts))
+        return LostPower(model, flash.unit_size if flash else 0, requests, places, cut, np.concatenate(parts))
 
 
 class _Survivors:

@@ -40,7 +40,7 @@ def draw_pages(drive: DriveWithState, title: str = "") -> Figure:
     if len(state.spare) > MOST_DRAWN:
         raise InvalidParameterError("flash pages", len(state.spare), f"at most {MOST_DRAWN} can be drawn")
     pools, per_pool = parameters.pools, parameters.blocks_per_plane
-    width, height = max(4.0, 0.34 * per_pool), 0.9 + 0.2 * parameters.pages_per_block
+    width, height = max(4.0, 0.34 * per_pool), 0.9 + 0.2 * parameters.slots_per_block
     with panels(min(height, 5.0) * pools, pools, width=min(width, 14.0), squeeze=False) as (figure, grid):
         for pool, axes in enumerate(grid[:, 0]):
             _plane(axes, state, slice(pool * per_pool, (pool + 1) * per_pool))

@@ -117,7 +117,7 @@ class DeviceReport:
             figures, pauses = self._preset.energy, self.observation.pauses if self.observation else None
             energy = energy_of(figures, flash, statistics, self.duration, self.active) if figures else None
             result |= {
-                "write_amplification": write_amplification(statistics, flash.page_size),
+                "write_amplification": write_amplification(statistics, flash.unit_size),
                 "reads_by_cause": by_cause(statistics, "reads") or None,
                 "erases_by_cause": by_cause(statistics, "erases") or None,
                 "gc_pauses": pauses.as_dict() if pauses else None,

@@ -53,7 +53,7 @@ class History:
     Parameters
     ----------
     page_size
-        Bytes of a flash page.
+        Bytes of a flash page, or of a mapping unit.
     """
 
     def __init__(self, page_size: int) -> None:
@@ -162,7 +162,7 @@ class Observation:
         self.pauses: GcPauses | None = None
         parameters = device.preset.flash
         if parameters:
-            self.history = History(parameters.page_size)
+            self.history = History(parameters.unit_size)
             self.history.take(device.now, device.statistics())
             if (timeline or record) and device.record_spans():
                 self.pauses = GcPauses(parameters.dies)

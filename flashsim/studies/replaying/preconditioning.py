@@ -34,7 +34,7 @@ def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
     if not ftl_family.checked(parameters).PLACES_FREELY:
         return replace(how, fill=fill)
     alpha = 1 + parameters.effective_overprovisioning
-    return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.pages_per_block, parameters.gc_choices))
+    return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices))
 
 
 def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:

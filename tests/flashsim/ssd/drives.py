@@ -23,6 +23,8 @@ from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOC
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
+#: What `drive_for` makes drives for: translation layers, and pages that are mapped in units.
+KINDS = [*FTL_FAMILY.names(), "units"]
 
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.
@@ -88,8 +90,24 @@ def random_drive(seed: int) -> SsdParameters:
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
 
 
+def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given whose flash pages hold 2 or 4 mapping units, with what that needs, and as much less capacity."""
+    random = generator(seed, "units")
+    unit = PAGE // int(random.choice([2, 4]))
+    changed = replace(
+        parameters, mapping_unit=0, ftl="page", allocation=str(random.choice(["round-robin", "dynamic"])), gc_copyback=False,
+        gc_slicing=False, endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, continuation_latency=0, continuation_limit=0,
+        write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])), capacity=unit,
+    )  # fmt: skip
+    changed = replace(changed, mapping_unit=unit)
+    capacity = max(1, min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * unit) // PAGE) * PAGE
+    return replace(changed, capacity=capacity, power_protected=bool(random.random() < 0.3))
+
+
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that translation layer can work with: by as many blocks larger as that takes."""
+    """A drive like the one given, as that translation layer can work with: by as many blocks larger as that takes; or with units."""
+    if ftl == "units":
+        return with_units(parameters.capacity, parameters)
     if ftl == "dftl":  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
         return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
@@ -132,7 +150,7 @@ def in_part_continued(
 ) -> tuple[Integers, Integers]:
     """Offsets and lengths, in sectors, of requests of which half are short and begin where the last one of their operation ended."""
     random, offset, length = generator(seed, "continued"), offset.copy(), length.copy()
-    sectors, most = parameters.capacity // SECTOR, parameters.continuation_pages * parameters.sectors_per_page
+    sectors, most = parameters.capacity // SECTOR, parameters.continuation_pages * parameters.sectors_per_unit
     ends: dict[int, int] = {}
     for at, operation in enumerate(operations.tolist()):
         goes_on, short = ends.get(operation, sectors), min(int(length[at]), most)
@@ -155,7 +173,7 @@ def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completi
 
 def check_invariants(model: Model) -> None:
     """What must hold of an idle drive's map and blocks."""
-    state, per_block = model.state, model.parameters.pages_per_block
+    state, per_block, group = model.state, model.parameters.slots_per_block, model.parameters.group
     mapped = state.mapping[state.mapping > 0] - 1
     assert len(np.unique(mapped)) == len(mapped)  # injective
     owners = np.flatnonzero(state.mapping)
@@ -165,8 +183,9 @@ def check_invariants(model: Model) -> None:
     blocks = state.blocks
     used = (state.spare != 0).reshape(-1, per_block)
     # Filled up to WRITTEN; layers that collect pass no page over: free, valid and invalid pages make up the whole.
-    assert np.array_equal(blocks.written, np.where(used, np.arange(1, per_block + 1), 0).max(axis=1))
-    if model.parameters.gc != "none":
+    filled = np.where(used, np.arange(1, per_block + 1), 0).max(axis=1)
+    assert np.array_equal(blocks.written, -(-filled // group) * group)
+    if model.parameters.gc != "none" and group == 1:
         assert np.array_equal(used.sum(axis=1), blocks.written)
     assert np.array_equal(np.bincount(mapped // per_block, minlength=len(blocks)), blocks.valid)
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"
@@ -229,7 +248,7 @@ def check_closed(model: Model, collector: int) -> None:
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(len(blocks)) if model.parameters.gc_pool == "shared" else np.arange(collector * per_pool, (collector + 1) * per_pool)
     assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == CLOSED_BLOCK].tolist()
-    for valid in range(model.parameters.pages_per_block + 1):
+    for valid in range(model.parameters.slots_per_block + 1):
         peers = own[(blocks.state[own] == CLOSED_BLOCK) & (blocks.valid[own] == valid)]
         found = ring(model.state.by_valid[collector, valid], blocks.peer_after, blocks.peer_before)
         assert sorted(found) == peers.tolist()

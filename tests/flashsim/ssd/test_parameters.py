@@ -56,6 +56,9 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"erase": 0}, "erase: 0, but it must be at least 1"),
         ({"channel_rate": 0}, "channel_rate: 0, but it must be at least 1"),
         ({"capacity": 0}, "capacity: 0, but it must be at least 512"),
+        ({"mapping_unit": 2 * PAGE}, "mapping_unit: 4096, but a flash page, 2048, must hold whole ones"),
+        ({"mapping_unit": 1000}, "mapping_unit: 1000, but it must be a multiple of 512"),
+        ({"mapping_unit": PAGE // 2, "write_buffer": PAGE, "capacity": 42 * PAGE}, "capacity: 86016, but .* hold 86016, and one page must"),
     ],
 )
 def test_impossible_drives(changes: dict[str, Any], message: str) -> None:
@@ -109,6 +112,22 @@ def test_loading(model: type[Model]) -> None:
 def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UnknownNameError, match=f"^{message}"):
         SsdEngine(drive(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"write_buffer": 0}, "a write_buffer must hold the 2 that are programmed at once"),
+        ({"write_buffer_mode": "coalescing"}, "not supported with a coalescing write_buffer"),
+        ({"allocation": "static"}, "not supported with static allocation"),
+        ({"gc_copyback": True}, "not supported with gc_copyback"),
+        ({"gc_slicing": True, "gc_reserve": 3, "capacity": 20 * PAGE}, "not supported with gc_slicing"),
+        ({"ftl": "fast", "gc": "none", "log_blocks": 2, "capacity": 20 * PAGE}, "ftl 'fast' maps whole flash pages"),
+    ],
+)
+def test_what_does_not_go_with_mapping_units(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=f"^mapping_unit: .*{message}"):
+        SsdEngine(drive(**{"mapping_unit": PAGE // 2, "write_buffer": 4 * PAGE, **changes}))
 
 
 def test_a_page_stays_within_its_chip_only_if_its_plane_collects_by_itself() -> None:

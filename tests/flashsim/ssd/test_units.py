@@ -1,0 +1,108 @@
+"""Flash pages of several mapping units: times that can be worked out by hand, on both models, and what is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.drive import SsdSpecification
+from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, served
+
+UNIT = PAGE // 4
+MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+
+
+def units(**changes: Any) -> SsdParameters:
+    """Four units a flash page; each takes 10 ns over a channel, and 10 over the link.  A command costs the controller 10."""
+    rates = dict.fromkeys(("channel_rate", "link_read_rate", "link_write_rate"), UNIT * 10**8)
+    values = {"mapping_unit": UNIT, "write_buffer": 2 * PAGE, "read_latency": 40, "write_latency": 60, "queue_depth": 1}
+    return drive(**{**values, **rates, "capacity": 30 * PAGE, **changes})
+
+
+def duration(device: Model, operation: int, offset: int, length: int, flags: int = 0) -> int:
+    requests = make_requests(operation, offset, length)
+    requests["flags"] = flags
+    completion = served(device, requests, device.now)[0]
+    return int(completion["completed"] - completion["submitted"])
+
+
+@MODELS
+def test_units_of_a_flash_page_are_read_at_once(model: type[Model]) -> None:
+    """A read of one costs the controller, the cells, the channel and the link; each of the others a channel's time more."""
+    device = model(units())
+    device.load(0, 8 * PAGE)
+    assert duration(device, READ, 0, UNIT) == 10 + 20 + 10 + 10
+    assert duration(device, READ, 4 * PAGE, PAGE) == 10 + 20 + 4 * 10 + 10
+    assert (device.statistics()["flash_reads"], device.statistics()["shared_reads"]) == (5, 3)
+
+
+@MODELS
+def test_a_forced_write_of_a_flash_page_is_one_program(model: type[Model]) -> None:
+    """Four units over link and channel, one behind the other: no program begins before the last has come."""
+    device = model(units())
+    assert duration(device, WRITE, 0, PAGE, FORCE_UNIT_ACCESS) == 10 + 4 * 10 + 4 * 10 + 40
+    assert duration(device, WRITE, 0, UNIT, FORCE_UNIT_ACCESS) == 10 + 10 + 10 + 40
+    numbers = device.statistics()
+    assert (numbers["flash_programs"], numbers["padded_programs"], numbers["write_amplification"]) == (8, 3, 8 / 5)
+
+
+@MODELS
+def test_a_forced_write_takes_waiting_units_along(model: type[Model]) -> None:
+    device = model(units(queue_depth=8))
+    requests = make_requests(WRITE, [0, PAGE, 2 * PAGE], UNIT)
+    requests["flags"][2] = FORCE_UNIT_ACCESS
+    served(device, requests)
+    assert (device.statistics()["flash_programs"], device.statistics()["padded_programs"]) == (4, 1)
+    served(device, make_requests(FLUSH, 0, 0), device.now)
+    assert device.statistics()["flash_programs"] == 4
+
+
+@MODELS
+def test_a_part_of_a_unit_is_a_read_modify_write(model: type[Model]) -> None:
+    device = model(units(mapping_unit=PAGE // 2, read_latency=60, write_latency=80))
+    device.load(0, 8 * PAGE)
+    served(device, make_requests(WRITE, [0, PAGE], [512, PAGE // 2]), 0)
+    served(device, make_requests(FLUSH, 0, 0), device.now)
+    numbers = device.statistics()
+    assert (numbers["read_modify_write_reads"], numbers["flash_programs"], numbers["padded_programs"]) == (1, 2, 0)
+
+
+@MODELS
+def test_only_whole_units_are_trimmed(model: type[Model]) -> None:
+    device = model(units(mapping_unit=PAGE // 2, read_latency=60, write_latency=80))
+    device.load(0, 2 * PAGE)
+    served(device, make_requests(TRIM, 512, PAGE // 2), 0)
+    assert [device.version(unit) for unit in range(4)] == [1, 2, 3, 4]
+    served(device, make_requests(TRIM, PAGE // 2, PAGE), device.now)
+    assert [device.version(unit) for unit in range(4)] == [1, 0, 0, 4]
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_collection_gathers_units(streams: int) -> None:
+    """Nearly as many units move as would alone; each victim leaves at most one flash page half empty, and each change of stream."""
+    parameters = units(
+        pages_per_block=16, blocks_per_plane=16, capacity=350 * PAGE, gc_streams=streams, gc_reserve=1 + streams, queue_depth=32
+    )
+    engine = SsdEngine(parameters)
+    engine.load(0, parameters.capacity)
+    offsets = generator(1, "units").integers(0, parameters.logical_pages, 4000) * UNIT
+    served(engine, make_requests(WRITE, offsets, UNIT))
+    numbers = engine.statistics()
+    assert numbers["programs_gc"] > 4000
+    assert 0 < numbers["padded_programs"] <= 3 * (numbers["flash_erases"] + 1)
+    assert numbers["shared_reads"] > 0
+    check_invariants(engine)
+
+
+def test_a_loaded_drive_reads_whole_pages() -> None:
+    """A load places the units of a flash page side by side, and a drive that is read in order senses each flash page once."""
+    device = SsdEngine(units())
+    device.load(0, 24 * PAGE)
+    served(device, make_requests(READ, np.arange(6) * 4 * PAGE, 4 * PAGE))
+    assert device.statistics()["shared_reads"] == 3 * 24
