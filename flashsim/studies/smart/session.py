@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import check_once
+from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
-from flashsim.core.units import SECONDS, format_duration, parse_count
+from flashsim.core.units import SECONDS, format_duration, format_size, parse_count
 from flashsim.device.presets import Preset
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
@@ -33,6 +34,8 @@ from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity
 PLACES = (AUTO, HOST, DRIVE)
 #: As many drives as no host has.
 MOST_DRIVES = 4096
+#: Bytes of a page in the map of a simulated drive.
+_MAP_ENTRY = 4
 
 
 @dataclass(frozen=True)
@@ -192,11 +195,21 @@ def answer(
     if progress:
         progress(0, 1, placement.where)
     inside = placement.where == DRIVE
+    if inside:
+        _check_memory(machine, table)
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
     drives = fresh_drives(machine, result) if inside else []
     seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
     before = build_seconds(machine, result, page_size, result.own if inside else ())
     return Answer(plan, table, machine, known, placement, result, seconds, before, drives)
+
+
+def _check_memory(machine: Machine, table: StoredTable) -> None:
+    """Refuse more simulated drives at once than memory holds: each has a map of its pages."""
+    count, flash = sum(len(extents) > 0 for _, extents in table.on_drives(machine.drives)), machine.preset.flash
+    size, free = count * flash.logical_pages * _MAP_ENTRY if flash else 0, free_memory()
+    if free is not None and size > free:
+        raise CapacityError(f"drives: {count} simulated drives take {format_size(size)} of memory, and {format_size(free)} are free")
 
 
 def stage_of(text: str) -> Stage:

@@ -15,9 +15,11 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
+from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.storage.source.base import TableRecords
+from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.running import run
@@ -350,6 +352,18 @@ def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_
     )
     with pytest.raises(FlashsimError, match=f"^query program: {path}: {message}$"):
         fs.smart("SELECT a FROM t", table={"t": {"a": [1]}}, device=SMART, then=str(path))
+
+
+def test_what_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maps of four drives of 400 GB, for a table of four extents; and a build side that OPEN cannot send, which runs on the host."""
+    numbers = {"t": {"a": list(range(300_000))}, "u": {"b": list(range(200_000))}}
+    monkeypatch.setattr(session, "free_memory", lambda: 500 * MIB)
+    with pytest.raises(FlashsimError, match="^drives: 4 simulated drives take .* of memory, and 500 MiB are free$"):
+        fs.smart("SELECT a FROM t", table=numbers, device=SMART, where="drive", drives=10)
+    sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in numbers.items()}
+    plan = plan_of("SELECT a FROM t WHERE a IN (SELECT b FROM u)", {name: each.schema for name, each in sources.items()})
+    problems = [each.problem for each in estimates(plan, sources, machine(memory=17 * MIB)).placements]
+    assert problems[:2] == ["", ""] and "the host sends" in problems[-1]
 
 
 def test_numbers_of_a_program_behind_the_query_are_numbers() -> None:
