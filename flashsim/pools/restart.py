@@ -86,7 +86,7 @@ class PeakToPeak:
         )
 
     def trace(self, peak: float, share: float, smoothed: int) -> dict[str, Any]:
-        """The interval in Chrome's trace-event format, which Perfetto opens: its parts one after the other, and throughput as a counter.
+        """The run in Chrome's trace-event format, which Perfetto opens: parts of the interval one after the other, throughput as a counter.
 
         Parameters are those of `ramp_up`.
         """
@@ -101,8 +101,8 @@ class PeakToPeak:
         for minutes, rate in self.frame(len(self.before.counts["transactions"])).to_numpy().tolist():
             at = _us(minutes * MINUTES / SECONDS)
             events.append({"ph": "C", "pid": 1, "name": "transactions/s", "ts": at, "args": {"rate": rate}})
-        least = min(event["ts"] for event in events)
-        return {"displayTimeUnit": "ms", "traceEvents": [event | {"ts": event["ts"] - least} for event in events]}
+        start = _us(-len(self.before.counts["transactions"]) * self.before.seconds / self.scale)
+        return {"displayTimeUnit": "ms", "traceEvents": [event | {"ts": event["ts"] - start} for event in events]}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> PeakToPeak:
@@ -138,7 +138,7 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
         "phases": {phase: time / SECONDS / whole.scale for phase, (time, _) in phases.items()},
         "records": (durable.durable_end - durable.first) / whole.scale,
         "log_bytes": durable.bytes_from(durable.first, durable.durable_end) / whole.scale,
-        "warm": len(recovery.entries) / run.system.ssd,
+        "warm": len(recovery.entries) / max(1, run.system.ssd),
         "work": vars(recovery.phases),
         "scale": whole.scale,
     }

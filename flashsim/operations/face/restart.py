@@ -13,7 +13,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
@@ -85,10 +84,13 @@ class RestartOutcome(Outcome):
 
 
 def _write_timeline(outcome: RestartOutcome, target: Path, path: Path) -> None:
-    if len(outcome.result.runs) > 1:
-        raise InvalidParameterError("timeline", str(path), "it shows one design and one restart design")
-    (run,) = outcome.result.runs.values()
-    target.write_text(json.dumps(run.trace(run.peak(_LAST), _SHARE, _SMOOTHED)))
+    """All runs side by side, each as a process of its own."""
+    timeline: dict[str, Any] = {"displayTimeUnit": "ms", "traceEvents": []}
+    for number, ((design, restart), run) in enumerate(outcome.result.runs.items(), 1):
+        name = {"ph": "M", "name": "process_name", "args": {"name": f"{design} with {restart}"}}
+        events = [name, *run.trace(run.peak(_LAST), _SHARE, _SMOOTHED)["traceEvents"]]
+        timeline["traceEvents"] += [event | {"pid": number} for event in events]
+    target.write_text(json.dumps(timeline))
 
 
 _TIMELINE = OutputFile("--timeline", "FILE.json", "Write a timeline that Perfetto opens (trace-event format).", _write_timeline, (".json",))

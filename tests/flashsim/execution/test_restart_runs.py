@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS
 from flashsim.literature.do2012.restarts import Restart
+from flashsim.operations.face.restart import RestartOutcome, Restarts
 from flashsim.pools.restart import CRASH, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolResult, PoolSetup
 
@@ -58,8 +61,24 @@ def test_a_timeline_has_the_parts_of_the_interval_and_the_throughput() -> None:
     assert one.frame(2)["transactions/s"].tolist() == [10, 10, 0, 0, 0, 10, 10]
     events = one.trace(10.0, 0.95, 1)["traceEvents"]
     parts = [(event["name"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
-    assert parts == [("shutdown", 3e6, 4e6), ("load", 7e6, 1e6), ("redo", 8e6, 3e6), ("ramp-up", 11e6, 4e6)]
+    assert parts == [("shutdown", 4e6, 4e6), ("load", 8e6, 1e6), ("redo", 9e6, 3e6), ("ramp-up", 12e6, 4e6)]
     assert [event["args"]["rate"] for event in events if event["ph"] == "C"] == [10, 10, 0, 0, 0, 10, 10]
+
+
+def test_timelines_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
+    rest = PoolResult({"transactions": np.array([10, 10])}, 10**9, 1)
+    run = PeakToPeak(rest, rest, 0.0, {"load": 1.0}, 0.0, 0.0, 0.0, {}, scale=1.0)
+    outcome = RestartOutcome(Restarts(CRASH, 2 * 10**9, {("dw", "lvr"): run, ("lc", "mmr"): run}), provenance={})
+    outcome.FILES[-1].write(outcome, tmp_path / "timeline.json", tmp_path / "timeline.json")
+    events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert names == {1: "dw with lvr", 2: "lc with mmr"}
+    assert [(event["pid"], event["ts"]) for event in events if event["name"] == "load"] == [(1, 2e6), (2, 2e6)]
+
+
+def test_a_pool_without_an_ssd_restarts() -> None:
+    run = run_restart(vars(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS)), CRASH, 2)
+    assert run["warm"] == 0.0 and run["records"] > 0
 
 
 def test_a_restart_needs_a_design() -> None:
