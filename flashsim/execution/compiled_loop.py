@@ -208,6 +208,10 @@ class Striped:
     drives: Sequence[CompiledModel]
     stripe: int
 
+    @property
+    def capacity(self) -> int:
+        return self.drives[0].capacity // self.stripe * self.stripe * len(self.drives)
+
 
 class CompiledLoop:
     """Devices and a host side under one clock.

@@ -127,6 +127,7 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
         while not run.is_down:
             took += step
             run.run(whole.intervals * run.system.interval + took)
+        run.check_log()
     durable, _ = run.image()
     recovery = Recovery(durable, logging.restart, run.system.ssd, run.system.memory)
     phases = recover(recovery, run.system, _devices(whole, run))

@@ -54,11 +54,7 @@ MUTANTS = {
     "nothing is undone": (RECOVERY, "yield from self._undo()", "yield from ()"),
     "after a restart changed pages count as clean": (LOGGED, "self.memory.resident[page] = True", "pass"),
     "after a restart checkpoints forget changed pages": (LOGGED, "self.changes[page] = list(recovered.dirty[page])", "pass"),
-    "after a restart dirty frames count as clean": (
-        LOGGED,
-        "newer = entry.state == DIRTY and entry.page in recovered.dirty",
-        "newer = False",
-    ),
+    "after a restart dirty frames count as clean": (RECOVERY, "entry.state == DIRTY and entry.page in self.dirty", "False"),
     "the log keeps the last record of a transaction": (
         LOGGED,
         "min((first for _, first, _ in active)",

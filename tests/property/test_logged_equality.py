@@ -62,13 +62,6 @@ def compare(specification: LoggedSpecification, run: PoolRun, where: Any) -> Dur
     return image
 
 
-def full(specification: LoggedSpecification, run: PoolRun, problem: FlashsimError) -> int:
-    """Both find the log full; returns the records."""
-    with pytest.raises(FlashsimError, match=re.escape(str(problem))):
-        run.run(int(specification.env.now))
-    return len(specification.log.records)
-
-
 def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: int = CRASHES, shuts_down: int = 0) -> Durable | None:
     """Both do the same, and the same would survive, at some times up to a number of events; returns what does, unless the log is full."""
     env, asked = specification.env, specification.devices
@@ -81,8 +74,9 @@ def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: 
             until = int(env.now)
             env.run(until + 1)
         except FlashsimError as problem:
+            run.run(int(env.now))
             with pytest.raises(FlashsimError, match=re.escape(str(problem))):
-                run.run(int(specification.env.now))
+                run.check_log()
             return None
         run.run(until)
         requests = run.requests
@@ -94,6 +88,7 @@ def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: 
         if part == shuts_down:
             specification.shut_down()
             run.shut_down()
+    assert run.log is not None and run.log.scalars.needed == specification.log.needed, seed
     assert run.is_down == specification.is_down, seed
     return image
 

@@ -231,9 +231,7 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
             tables.memory.pages[page, FLAGS] |= IS_DIRTY
             log.pages[page].dirty = recovered.dirty[page][0]
             enqueue(log, page)
-    recovered.check_pages(len(rows))
-    for frame, entry in recovered.entries.items():
-        newer = entry.state == DIRTY and entry.page in recovered.dirty
+    for frame, entry, newer in recovered.warm_frames(len(rows)):
         manager.restore(tables.ext, tables.design, entry.page, frame, int(newer))
         set_entry(log, frame, DIRTY if newer else CLEAN, entry.page, entry.lsn)
         if newer:

@@ -74,16 +74,14 @@ def write_records(state: State, outbox: Integers) -> None:
     sys, log = of.tables_of(state)
     scalars = log.scalars
     oldest = scalars.kept - scalars.first
-    if SECTOR + scalars.bytes - log.records[oldest].bytes > scalars.room:
-        sys.numbers[at.BROKEN] = at.LOG_FULL
-        return
+    scalars.needed = max(scalars.needed, SECTOR + scalars.bytes - log.records[oldest].bytes)
     begin, behind, ends = log.records[scalars.end - scalars.first].bytes, scalars.end, 0
     while behind <= scalars.appended:
         following = log.records[behind + 1 - scalars.first].bytes if behind < scalars.appended else scalars.bytes
         if behind > scalars.end and following - begin > LOG_BLOCK:
             break
         behind, ends = behind + 1, following
-    length = -(-(ends - begin) // SECTOR) * SECTOR
+    length = min(-(-(ends - begin) // SECTOR) * SECTOR, scalars.room - SECTOR)  # where the log is too small, the run is refused at its end
     scalars.behind = behind
     if scalars.place + length > scalars.room:
         scalars.place = SECTOR

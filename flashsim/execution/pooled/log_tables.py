@@ -22,12 +22,13 @@ NOT = -1
 
 #: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened.  Of the log, the first record in the table, the
 #: last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is outstanding), the
-#: place of the next write, and bytes of all records.  Of the boot page what is durable and what its write
-#: brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients that have left, and how far a shutdown
-#: is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages in its heap.
+#: place of the next write, the device's bytes, the most that records which recovery may need took, and bytes of all records.  Of the boot
+#: page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients
+#: that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages
+#: in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
-    "flush_writes images first appended end wanted behind place room bytes began kept "
+    "flush_writes images first appended end wanted behind place room needed bytes began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened payload waiting on_disk queued"
 )
@@ -137,12 +138,6 @@ def with_room(tables: LogTables) -> LogTables:
     payload[: len(rows)] = rows
     scalars.first, scalars.payload = scalars.kept, len(rows)
     return tables._replace(records=records, payload=payload)
-
-
-def needed_room(tables: LogTables) -> int:
-    """Bytes of the log's device that the records need which recovery may need."""
-    scalars = tables.scalars
-    return int(SECTOR + scalars.bytes - tables.records[scalars.kept - scalars.first].bytes)
 
 
 assert FIRST_PAGE > 0, "page 0 means none"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from flashsim.core.request import SECTOR
-from flashsim.execution.pooled.logging_design import LOG_BLOCK, log_full
+from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import LOST, Record
@@ -45,11 +45,6 @@ class LogWriter:
         What survives a crash, and with it the oldest record that recovery may need.
     waits
         What waits for records.
-
-    Raises
-    ------
-    FlashsimError
-        In the midst of a run: the records that recovery may need do not fit in the device.
     """
 
     def __init__(self, send: Send | None, room: int, durable: Durable, waits: Waits) -> None:
@@ -60,6 +55,8 @@ class LogWriter:
         #: The first record that is not durable.
         self.end = 1
         self._offset, self._is_writing, self._wanted = SECTOR, False, 0
+        #: The most bytes of the device that records took which recovery may need.
+        self.needed = 0
 
     def resume(self, durable: Durable) -> None:
         """Go on behind durable records."""
@@ -67,6 +64,11 @@ class LogWriter:
         for lsn in range(1, durable.end):
             self.append(durable.log.get(lsn, LOST))
         self.end = len(self.records) + 1
+
+    def check(self, is_over: bool) -> None:
+        """See `check_room`; before a run is over nothing is refused."""
+        if is_over and self._send:
+            check_room(self._room, self.needed)
 
     def append(self, record: Record) -> int:
         """Add a record to the end of the log in memory; returns its number."""
@@ -93,10 +95,8 @@ class LogWriter:
         while behind <= len(self.records) and self._places[behind] - begin <= LOG_BLOCK:
             behind += 1
         write, self._is_writing = self._new_records(behind), True
-        needed = SECTOR + self._places[-1] - self._places[self._durable.first - 1]
-        if needed > self._room:
-            raise log_full(self._room, needed)
-        length = -(-(self._places[behind - 1] - begin) // SECTOR) * SECTOR
+        self.needed = max(self.needed, SECTOR + self._places[-1] - self._places[self._durable.first - 1])
+        length = min(-(-(self._places[behind - 1] - begin) // SECTOR) * SECTOR, self._room - SECTOR)
         if self._offset + length > self._room:
             self._offset = SECTOR
         offset, self._offset = self._offset, self._offset + length

@@ -52,8 +52,8 @@ class LoggedSpecification(PoolSpecification):
 
     Raises
     ------
-    InvalidParameterError
-        The SSD has no room for the frame table behind its frames.
+    FlashsimError
+        The SSD has no room for the frame table behind its frames; or, at the end, the log had none for what recovery might have needed.
     """
 
     def __init__(
@@ -110,18 +110,15 @@ class LoggedSpecification(PoolSpecification):
             if page in recovered.changed:
                 self.memory.resident[page] = True
                 self.changes[page] = list(recovered.dirty[page])
-        recovered.check_pages(self.system.pages)
-        for frame, entry in recovered.entries.items():
-            newer = entry.state == DIRTY and entry.page in recovered.dirty
+        for frame, entry, newer in recovered.warm_frames(self.system.pages):
             manager.restore(self.ext, self.design, entry.page, frame, int(newer))
             self.table.set(frame, entry._replace(state=DIRTY if newer else CLEAN, hardened=0))
             if newer:
                 self.changes[entry.page] = [recovered.dirty[entry.page][0], entry.lsn]
         manager.chain_free(self.ext)
-        every = range(FIRST_PAGE, FIRST_PAGE + self.system.pages)
-        self._newest = {page: recovered.newest(page) for page in every}
-        rows = ((page, row, value) for page, version in self._newest.items() for row, value in enumerate(version.rows) if value)
-        self.history.committed = {(page, row): value for page, row, value in rows}
+        self._newest = {page: recovered.newest(page) for page in range(FIRST_PAGE, FIRST_PAGE + self.system.pages)}
+        rows = {(page, row): value for page, version in self._newest.items() for row, value in enumerate(version.rows)}
+        self.history.committed = {key: value for key, value in rows.items() if value}
 
     def _until_stopped(self, stream: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
         for each in stream:
@@ -145,6 +142,7 @@ class LoggedSpecification(PoolSpecification):
         self._is_last = True
         yield from self._checkpoint()
         self._note(checkpoints=1)
+        self.log.check(is_over=True)
         self.is_down = True
 
     @property
@@ -289,6 +287,7 @@ class LoggedSpecification(PoolSpecification):
     def _client(self, number: int) -> Process:
         yield from super()._client(number)
         self._gone += 1
+        self.log.check(self.is_idle)
         self._end_if_idle()
 
     def _change(self, client: int, page: int) -> Process:

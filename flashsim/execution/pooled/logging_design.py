@@ -69,9 +69,18 @@ HURRY = 8
 LOG_BLOCK = 3840 << 10
 
 
-def log_full(room: int, needed: int) -> FlashsimError:
-    """Error of a log whose device has no room for the records that recovery may need."""
-    return FlashsimError(f"log: {room} B, but records that recovery may need take {needed} B; checkpoint more often")
+def check_room(room: int, needed: int) -> None:
+    """Refuse a log whose device has no room for the most that records took which recovery may have needed.
+
+    A run goes on where they do not fit, up to its end: only then it is known how much would have done.
+
+    Raises
+    ------
+    FlashsimError
+        They do not fit.
+    """
+    if needed > room:
+        raise FlashsimError(f"log: {room} B, but records that recovery may need take {needed} B in this run; checkpoint more often")
 
 
 @dataclass

@@ -18,9 +18,9 @@ from flashsim.execution.pooled.engine import act
 from flashsim.execution.pooled.log_image import DurableImage, image_of, resume
 from flashsim.execution.pooled.log_kernels import DOWN, WANTED
 from flashsim.execution.pooled.log_tables import STATE_TYPE as LOGGED_STATE
-from flashsim.execution.pooled.log_tables import LogTables, log_tables, needed_room, outstanding_sectors, with_room
+from flashsim.execution.pooled.log_tables import LogTables, log_tables, outstanding_sectors, with_room
 from flashsim.execution.pooled.logged_engine import log_part
-from flashsim.execution.pooled.logging_design import LOG_BLOCK, Logging, log_full
+from flashsim.execution.pooled.logging_design import LOG_BLOCK, Logging, check_room
 from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.storage.log.durable import Write
@@ -72,7 +72,7 @@ class PoolRun:
         self.system, self._record = system, record
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         log = devices.get(LOG)
-        room = log.capacity if log is not None and not isinstance(log, Striped) else 0
+        room = log.capacity if log is not None and (logging or not isinstance(log, Striped)) else 0
         request_rows = 2 * system.most_requests + _HANDED_OUT if record else request_rows
         more = outstanding_sectors(system, logging) if logging else 0
         self.tables = at.tables(system, numbers, room, intervals, request_rows, len(stream.kinds), more)
@@ -125,9 +125,6 @@ class PoolRun:
         numbers = self.tables.numbers
         if numbers[at.BROKEN] == at.NO_TIME_PASSES:
             raise FlashsimError(f"clients: {numbers[at.LOW]} transactions ended in no time; give them think time or work")
-        if numbers[at.BROKEN] == at.LOG_FULL:
-            assert self.log is not None
-            raise log_full(int(self.log.scalars.room), needed_room(self.log))
         if numbers[at.BROKEN] == at.TOO_MANY_RECORDS:
             raise FlashsimError("log: one event made more records than there is room for; let transactions have fewer references")
         if numbers[at.BROKEN]:
@@ -166,6 +163,11 @@ class PoolRun:
             numbers[at.CHECKPOINTS_AT] = self.loop.now + 1
             self.tables.causes[-3] = -1
             self.loop.act_at(self.loop.now + 1)
+
+    def check_log(self) -> None:
+        """Refuse a log whose device had too little room for what recovery might have needed."""
+        if self.log is not None:
+            check_room(int(self.log.scalars.room), int(self.log.scalars.needed))
 
     @property
     def is_down(self) -> bool:

@@ -51,9 +51,9 @@ WRITTEN_OUT, FLUSHED, THE_LOG, BACKGROUND, TABLE_SECTOR, TABLE_CHUNK, BOOT_PAGE 
 # completed; both -1 for none.
 AT_TIME, OF_DEVICE, OPERATION, OFFSET, LENGTH, AFTER, COMPLETED = range(7)
 
-#: Reasons why a system stopped, besides a policy's breach of its contract: transactions end in no time; the log's device cannot hold the
-#: records that recovery may need; more records were made in one event than there is room for.
-NO_TIME_PASSES, LOG_FULL, TOO_MANY_RECORDS = 1, 2, 3
+#: Reasons why a system stopped, besides a policy's breach of its contract: transactions end in no time; more records were made in one
+#: event than there is room for.
+NO_TIME_PASSES, TOO_MANY_RECORDS = 1, 2
 #: What the log's part is called for (`flashsim.execution.pooled.logged_engine`), by `ACT`'s signature with two numbers besides.
 (
     WRITE_FRAME, PUT, WRITE_DISK, COMPLETION, WRITES_OVER, CLEANED, SERVED, CHANGE, END, UNDO_PAGE, COMPENSATE, CHECKPOINT, TIMER, LEFT,

@@ -13,7 +13,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.operations import fields
-from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.crashing import injection, single
@@ -22,6 +22,7 @@ from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
 from flashsim.studies.crashing.saved import load
 from flashsim.studies.presentation.terminal import Explanation, Part
 
+_RESTART = "lvr"
 #: Drives whose power is cut where only others are named.
 DISK_PRESET, SSD_PRESET = "seagate-st3300655lc", "mtron-msd-sata3025-16gb"
 
@@ -112,7 +113,7 @@ class InjectionOutcome(Outcome):
 @operation
 def crash(
     *,
-    restart: Annotated[str, Name("The restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = "lvr",
+    restart: Annotated[str, Name("The restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = _RESTART,
     design: Annotated[
         str | None,
         Field(f"The pool's extension: {', '.join(EXTENSIONS)}; by turns unless said.", "DESIGN", fields.choice(*EXTENSIONS)),
@@ -131,6 +132,9 @@ def crash(
     ssd_device: Annotated[str | None, Name("An SSD whose power is cut, by an exhaustive search.", "PRESET", completes=("presets",))] = None,
     log: Annotated[
         str | None, Name("A drive of the log whose power is cut; as the disk unless said.", "PRESET", completes=("presets",))
+    ] = None,
+    log_size: Annotated[
+        Any, Size("The log's size; refused, with the least that would do, where records that recovery may need do not fit.")
     ] = None,
     histories: Annotated[int, Count("Histories of an exhaustive search.")] = 50,
     save: Annotated[Any, fields.Target("Write what survived a crash into a file.", "FILE")] = None,
@@ -178,12 +182,17 @@ def crash(
                 raise InvalidParameterError(name, value, "an exhaustive search is needed")
         if event is not None and at is not None:
             raise InvalidParameterError("at", "a time", "an event is given already")
-        if saved and (event is not None or at is not None):
-            raise InvalidParameterError("saved", saved, "the crash is over: no event and no time can be chosen")
-        survival = load(Path(saved)) if saved else single.crash(restart, seed, guards, design, checkpoints, event, at)
+        drawn = {"event": event, "at": at, "seed": seed or None, "restart": None if restart == _RESTART else restart}
+        drawn |= {"design": design, "checkpoints": checkpoints, "log_size": log_size}
+        for name, value in drawn.items() if saved else ():
+            if value is not None:
+                raise InvalidParameterError("saved", str(saved), f"the crash is over: {name} cannot be chosen")
+        survival = load(Path(saved)) if saved else single.crash(restart, seed, guards, design, checkpoints, event, at, log_size)
         if save:
             survival.save(save)
         return CrashOutcome(single.recovered(survival, guards if saved else ()))
+    if log_size is not None:
+        raise InvalidParameterError("log_size", log_size, "an exhaustive search gives the log all that it needs")
     if saved or save:
         raise InvalidParameterError("saved" if saved else "save", str(saved or save), "an exhaustive search saves nothing")
     if event is not None or at is not None:

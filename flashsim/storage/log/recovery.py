@@ -10,17 +10,16 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass
 from itertools import islice
 
-from flashsim.core.errors import FlashsimError, in_one_line
+from flashsim.core.errors import FlashsimError
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, TARGETS, Durable, Read, Write
-from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
+from flashsim.storage.log import restart_contract as contract
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
+from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
 
 #: Pages that redo reads together, and memory writes to make room, at most.
 AHEAD = 256
-#: What a write brings, by its target.
-_CONTENTS = (Version, Version, Entry, Record, Boot)
 #: Reads and writes, one after the other.
 Steps = Generator[Read | Write, None, None]
 
@@ -81,11 +80,6 @@ class RestartDesign:
         """Entries in a sector of the table's file."""
         return SECTOR // self.entry
 
-    def failure(self, step: str, problem: str | BaseException) -> FlashsimError:
-        """Error of a design whose part in recovery fails, or breaks the contract."""
-        reason = problem if isinstance(problem, str) else f"failed with {in_one_line(problem)}"
-        return FlashsimError(f"restart design: {self.name}: {step} {reason}")
-
 
 @dataclass
 class Phases:
@@ -99,14 +93,6 @@ class Phases:
     undo_reads: int = 0
     records_undone: int = 0
     pages_written: int = 0
-
-
-def _is_step(step: object) -> bool:
-    """True of a read, or of a write that brings what belongs there."""
-    if not isinstance(step, Read | Write) or step.target not in range(len(TARGETS)):
-        return False
-    keys = step.keys if isinstance(step, Read) else [key for key, each in step.items if type(each) is _CONTENTS[step.target]]
-    return len(keys) == len(step[1]) and all(type(key) is int for key in keys)
 
 
 class Recovery:
@@ -167,7 +153,8 @@ class Recovery:
             What is needed is not there.
         """
         yield Read(BOOT, (0,))
-        yield from self._load()
+        yield from contract.loaded(self.restart.name, lambda: self.restart.load(self))
+        contract.check_entries(self.restart.name, "load", self.frames, self.entries, self.frame_of)
         if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
             yield Write(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
         self.index()
@@ -175,40 +162,19 @@ class Recovery:
             yield from self.clean()
         self.phase = "analysis"
         yield from self.analyse()
-        self._check_entries("meet")
+        contract.check_entries(self.restart.name, "meet", self.frames, self.entries, self.frame_of)
         self.phase = "redo"
         yield from self.redo()
         self.phase = "undo"
         yield from self._undo()
 
-    def _load(self) -> Steps:
-        """The restart design's entries; its steps and what it leaves are checked."""
-        try:
-            for step in self.restart.load(self):
-                if not _is_step(step):
-                    raise self.restart.failure("load", f"must yield reads and writes, not {step!r:.60}")
-                yield step
-        except FlashsimError:
-            raise
-        except (Exception, SystemExit) as problem:
-            raise self.restart.failure("load", problem) from problem
-        self._check_entries("load")
-
-    def _check_entries(self, step: str) -> None:
-        for frame, entry in self.entries.items():
-            if type(frame) is not int or not 0 <= frame < self.frames:
-                raise self.restart.failure(step, f"leaves an entry of frame {frame!r:.40}, and there are {self.frames} frames")
-            if type(entry) is not Entry or entry.state not in (CLEAN, DIRTY) or {*map(type, entry)} != {int} or min(entry[1:]) < 0:
-                raise self.restart.failure(step, f"leaves {entry!r:.60} as the entry of frame {frame}")
-        for page, frame in self.frame_of.items():
-            if frame not in self.entries or self.entries[frame].page != page:
-                raise self.restart.failure(step, f"leaves frame {frame!r:.40} to page {page!r:.40}, which its entry does not have")
-
-    def check_pages(self, pages: int) -> None:
-        """Refuse entries of other pages than the database has."""
+    def warm_frames(self, pages: int) -> Iterator[tuple[int, Entry, bool]]:
+        """Frames that are in use, their entries, and whether each is newer than the disk; the database has so many pages."""
         for frame, entry in self.entries.items():
             if not FIRST_PAGE <= entry.page < FIRST_PAGE + pages:
-                raise self.restart.failure("load or meet", f"leaves page {entry.page} in frame {frame}, and there are {pages} pages")
+                reason = f"leaves page {entry.page} in frame {frame}, and there are {pages} pages"
+                raise contract.failure(self.restart.name, "load or meet", reason)
+            yield frame, entry, entry.state == DIRTY and entry.page in self.dirty
 
     def writes(self, copies: bool = False) -> Iterator[tuple[Durable, Write]]:
         """All of it at once: each write when it is durable, and with `copies` what survived before."""
@@ -247,15 +213,15 @@ class Recovery:
                 yield Write(PAGES, ((entry.page, self.durable.in_frame(frame)),))
                 self.entries[frame] = entry._replace(state=CLEAN)
 
-    def _records(self, first: int) -> Iterator[tuple[int, Record]]:
+    def _read_log(self, first: int) -> Steps:
         if first < self.durable.first:
             raise RedoFailureError(f"log: record {first} is needed, and the first one left is {self.durable.first}")
-        yield from self.durable.records_from(first, self.end)
+        yield Read(LOG, range(first, self.end))
 
     def analyse(self) -> Steps:
         """Find what the disk may lack, and which transactions did not end."""
-        yield Read(LOG, range(self.first_scanned, self.end))
-        for lsn, record in self._records(self.first_scanned):
+        yield from self._read_log(self.first_scanned)
+        for lsn, record in self.durable.records_from(self.first_scanned, self.end):
             self.phases.records_scanned += 1
             match record.kind:
                 case log.BEGIN:
@@ -273,7 +239,7 @@ class Recovery:
             try:
                 self.restart.meet(self, lsn, record)
             except (Exception, SystemExit) as problem:
-                raise self.restart.failure("meet", problem) from problem
+                raise contract.failure(self.restart.name, "meet", problem) from problem
 
     def _read(self, pages: Sequence[int]) -> Steps:
         """Bring pages into memory together."""
@@ -335,9 +301,9 @@ class Recovery:
     def redo(self) -> Steps:
         """Do again what pages lack."""
         oldest = min((first for first, _ in self.dirty.values()), default=self.end)
-        yield Read(LOG, range(oldest, self.end))
+        yield from self._read_log(oldest)
         window, missing = list[tuple[int, Record]](), dict[int, None]()
-        for lsn, record in self._records(oldest):
+        for lsn, record in self.durable.records_from(oldest, self.end):
             if record.kind not in (log.UPDATE, log.COMPENSATION) or lsn < self.dirty.get(record.page, (self.end, 0))[0]:
                 continue
             window.append((lsn, record))

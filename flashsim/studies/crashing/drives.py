@@ -18,7 +18,6 @@ from flashsim.core.model import PowerCut
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import COMPLETION, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import NEVER
 from flashsim.device import engines, presets
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import most_parts, part_of
@@ -30,7 +29,8 @@ from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import Version
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing.histories import CrashHistory
-from flashsim.studies.crashing.injection import EVENTS, MEMORY, CrashReport, Violation, problems
+from flashsim.studies.crashing.injection import MEMORY, CrashReport, Violation, problems
+from flashsim.studies.crashing.single import events_of
 
 #: Bytes of a page, and how many times longer a history's pauses are than on its stations.
 PAGE, SLOWER = 8192, 10_000
@@ -90,10 +90,7 @@ class PowerCuts:
 
     def __call__(self, history: CrashHistory, report: CrashReport) -> Violation | None:
         """Count the power cuts, and return the first violation."""
-        draw, system, events = generator(history.seed, "power cuts"), self.build(history), 0
-        while events < EVENTS and system.env.peek() < NEVER and not system.is_idle:
-            system.env.step()
-            events += 1
+        draw, events = generator(history.seed, "power cuts"), events_of(self.build(history))
         stops = np.unique(draw.integers(1, events + 1, CUTS)).tolist()
         system, event = self.build(history), 0
         for stop in stops:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, MissingFileError
+from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, in_one_line
+from flashsim.core.replacement import FIRST_PAGE
 from flashsim.execution.pooled.logging_design import History
 from flashsim.storage.log.durable import Durable
-from flashsim.storage.log.records import Boot, Entry, Record, Version
-from flashsim.studies.crashing.histories import CrashHistory
+from flashsim.storage.log.records import DIRTY, KINDS, Boot, Entry, Record, Version
+from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory
 from flashsim.studies.runs.outputs import write_json
 
 _FORMAT = "flashsim crash 1"
@@ -79,7 +83,7 @@ def load(path: Path) -> Survival:
         file = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise MissingFileError(f"saved: cannot read {path}: {problem.strerror}") from problem
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise DamagedFileError(f"saved: {path} is damaged, or no saved crash: it is no JSON") from problem
     if not isinstance(file, dict) or file.get("format") != _FORMAT:
         raise DamagedFileError(f"saved: {path} is no saved crash ({_FORMAT})")
@@ -87,35 +91,87 @@ def load(path: Path) -> Survival:
         raise DamagedFileError(f"saved: {path} is damaged: its digest is another")
     try:
         return _survival(file["state"])
-    except (KeyError, TypeError, ValueError) as problem:
-        raise DamagedFileError(f"saved: {path} is damaged: {problem}") from problem
+    except FlashsimError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise DamagedFileError(f"saved: {path} is damaged: {in_one_line(problem)}") from problem
 
 
 def _survival(body: dict[str, Any]) -> Survival:
-    history = body["history"]
-    history["transactions"] = tuple(tuple((page, writes) for page, writes in each) for each in history["transactions"])
-    history["without"] = tuple(history["without"])
+    drawn = body["history"]
+    transactions = tuple(tuple((page, writes) for page, writes in each) for each in drawn["transactions"])
+    history = CrashHistory(**drawn | {"transactions": transactions, "without": tuple(drawn["without"])})
+    _check_history(history)
+    event, events, time = map(_count, body["event"])
+    outstanding = tuple(map(_text, body["outstanding"]))
+    clients, last = history.parts()[0].clients, FIRST_PAGE + history.pages - 1
+    row, page, frame = partial(_count, most=clients - 1), partial(_count, most=last), partial(_count, most=history.frames - 1)
+    if body["rows"] != clients:
+        raise ValueError(f"rows: {body['rows']!r:.40}, but the history has {clients} clients")
+
+    def version(each: Any) -> Version:
+        number, lsn, rows, is_torn = each
+        if len(rows) != clients:
+            raise ValueError(f"a page has {len(rows)} rows, and there are {clients} clients")
+        return Version(page(number), _count(lsn), tuple(map(_count, rows)), _flag(is_torn))
+
+    def entry(each: Any) -> Entry:
+        state, number, lsn, hardened = each
+        return Entry(_count(state, most=DIRTY), page(number), _count(lsn), _count(hardened))
+
+    def record(lsn: int, each: dict[str, Any]) -> Record:
+        made = Record(**each | {name: tuple(each[name]) for name in ("entries", "active", "rows")})
+        _count(made.kind, most=len(KINDS) - 1), page(made.page), row(made.row), frame(made.frame + max(0, len(made.entries) - 1))
+        for number in (made.chain, made.previous, made.lsn):
+            _count(number, most=lsn - 1)
+        for number in (made.transaction, made.before, made.after, made.frame, made.image, *made.rows):
+            _count(number)
+        if len(made.rows) not in (0, clients) or (made.image and not made.rows):
+            raise ValueError(f"record {lsn} has {len(made.rows)} rows, and there are {clients} clients")
+        active = tuple((_count(number), _count(begin, most=lsn - 1), _count(end, most=lsn - 1)) for number, begin, end in made.active)
+        return replace(made, entries=tuple(map(entry, made.entries)), active=active)
+
+    first, behind = _count(body["first"], 1), _count(body["first"], 1) + len(body["log"])
+    if [lsn for lsn, _ in body["log"]] != list(range(first, behind)):
+        raise ValueError(f"the records are not those from {first} on, one after the other")
+    begin, dirty, transaction, is_shut_down = body["boot"]
+    boot = Boot(_count(begin, 1, behind), _count(dirty, 1, behind), _count(transaction, 1, behind), _flag(is_shut_down))
     durable = Durable(
-        body["rows"],
-        {page: _version(row) for page, row in body["disk"]},
-        {frame: _version(row) for frame, row in body["ssd"]},
-        {frame: Entry(*row) for frame, row in body["table"]},
-        {lsn: _record(row) for lsn, row in body["log"]},
-        Boot(*body["boot"]),
-        body["first"],
-        body["tears"],
+        clients,
+        {page(number, FIRST_PAGE): version(each) for number, each in body["disk"]},
+        {frame(number): version(each) for number, each in body["ssd"]},
+        {frame(number): entry(each) for number, each in body["table"]},
+        {_count(lsn): record(lsn, each) for lsn, each in body["log"]},
+        boot,
+        first,
+        _flag(body["tears"]),
     )
-    committed = {(page, row): value for page, row, value in body["committed"]}
-    known = History(committed, {client: dict(values) for client, values in body["committing"]})
-    event, events, time = body["event"]
-    return Survival(CrashHistory(**history), event, events, time, tuple(body["outstanding"]), durable, known)
+    committed = {(page(number, FIRST_PAGE), row(client)): _count(value) for number, client, value in body["committed"]}
+    committing = {row(client): {page(number, FIRST_PAGE): _count(value) for number, value in each} for client, each in body["committing"]}
+    return Survival(history, event, events, time, outstanding, durable, History(committed, committing))
 
 
-def _version(row: list[Any]) -> Version:
-    page, lsn, rows, is_torn = row
-    return Version(page, lsn, tuple(rows), is_torn)
+def _check_history(history: CrashHistory) -> None:
+    if history.extension not in EXTENSIONS or history.checkpoints not in CHECKPOINTS:
+        raise ValueError(f"no history has {history.extension!r:.40} and {history.checkpoints!r:.40} checkpoints")
+    _count(history.seed), _flag(history.tears), _text(history.restart), [_text(each) for each in history.without]
+    for page, writes in chain.from_iterable(history.transactions):
+        _count(page, most=history.pages - 1), _flag(writes)
 
 
-def _record(row: dict[str, Any]) -> Record:
-    entries, active = (tuple(kind(*each) for each in row[name]) for name, kind in (("entries", Entry), ("active", lambda *each: each)))
-    return Record(**row | {"entries": entries, "active": active, "rows": tuple(row["rows"])})
+def _count(value: Any, least: int = 0, most: float = inf) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{value!r:.40} stands in the place of a number of {least} to {most}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} stands in the place of true or false")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.40} stands in the place of a text")
+    return value

@@ -95,20 +95,33 @@ def events_of(system: LoggedSpecification) -> int:
 
 
 def crash(
-    restart: str, seed: int, without: Sequence[str], extension: str | None, checkpoints: str | None, event: int | None, at: int | None
+    restart: str,
+    seed: int,
+    without: Sequence[str],
+    extension: str | None,
+    checkpoints: str | None,
+    event: int | None,
+    at: int | None,
+    log_size: int | None = None,
 ) -> Survival:
     """Crash a drawn history after an event or at a time, by default in its midst.
+
+    A log of `log_size` bytes only bounds the records that recovery may need: their places on the log's device stay as they are.
 
     Raises
     ------
     InvalidParameterError
-        The event or the time is not within the history.
+        The event or the time is not within the history, or its log does not fit into `log_size`.
     """
     check_guards(restart_design(restart), without)
     if at is not None and at <= 0:
         raise InvalidParameterError("at", format_duration(at), "a crash comes after the start, which is at 0")
     history = drawn_history(seed, restart, without, extension, checkpoints)
-    events, system, count = events_of(history.build()), history.build(), 0
+    whole, system, count = history.build(), history.build(), 0
+    events = events_of(whole)
+    if log_size is not None and log_size < whole.log.needed:
+        bound = f"records that recovery may need take up to {whole.log.needed} B in this history: a log of {whole.log.needed}B would do"
+        raise InvalidParameterError("log_size", f"{log_size} B", bound)
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -54,10 +55,23 @@ def test_an_ssd_without_room_for_its_table_is_refused() -> None:
 
 
 def test_a_log_too_small_for_its_checkpoints_is_refused() -> None:
+    """The size that the message names does, and a byte less does not, where times do not depend on places on the log's device."""
     history = drawn_history(17, "none")
     drawn = history.build()
-    stations = history.stations()
-    few = devices(history) | {LOG: ([StationSpecification(replace(stations[LOG], capacity=2048))], 2048)}
-    seldom = LoggedSpecification(replace(drawn.system, checkpoint=1 << 40), few, drawn.stream, Logging(restart_design("none")))
-    with pytest.raises(FlashsimError, match=r"log: 2048 B, but records that recovery may need take \d+ B; checkpoint more often"):
-        seldom.env.run(1 << 20)
+    station = replace(history.stations()[LOG], exponential=False)
+
+    def run(room: int, checkpoint: int) -> None:
+        few = devices(history) | {LOG: ([StationSpecification(station)], room)}
+        system = replace(drawn.system, checkpoint=checkpoint)
+        LoggedSpecification(system, few, history.stream(), Logging(restart_design("none"))).env.run(1 << 20)
+
+    told = r"log: (\d+) B, but records that recovery may need take (\d+) B in this run; checkpoint more often"
+    for checkpoint in (1 << 40, 1 << 9):
+        with pytest.raises(FlashsimError, match=told) as refused:
+            run(2048, checkpoint)
+        match = re.fullmatch(told, str(refused.value))
+        assert match
+        least = int(match[2])
+        run(least, checkpoint)
+        with pytest.raises(FlashsimError, match=f"take {least} B"):
+            run(least - 1, checkpoint)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flashsim as fs
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.studies.crashing import single
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
 
@@ -87,6 +91,63 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
     assert "cannot read" in flashsim("pool crash --saved nowhere.json").stderr
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"boot": ["a"]}, "not enough values"),
+        ({"rows": "x"}, "rows: 'x', but the history has"),
+        ({"rows": 0}, "rows: 0, but the history has"),
+        ({"first": 10**12}, "the records are not those from 1000000000000 on"),
+        ({"event": ["1", 2, 3]}, "'1' stands in the place of a number"),
+        ({"disk": [["9", [9, 0, [0], False]]]}, "stands in the place of a"),
+        ({"log": [["1", {}]]}, "the records are not those from"),
+        ({"history": {"seed": "x"}}, "'x' stands in the place of a number"),
+        ({"history": {"extension": "tac"}}, "no history has 'tac' and"),
+        ({"tears": "no"}, "'no' stands in the place of true or false"),
+    ],
+)
+def test_a_saved_crash_with_values_that_cannot_be_is_refused_in_a_line(here: Path, change: dict[str, Any], told: str) -> None:
+    body = saved_body(here)
+    rewrite(here, body | change | {"history": body["history"] | change.get("history", {})})
+    with pytest.raises(DamagedFileError, match=re.escape(told)):
+        fs.crash(saved="crash.json")
+
+
+def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_line(here: Path) -> None:
+    body = saved_body(here)
+    body["log"][3][1]["kind"] = 99
+    rewrite(here, body)
+    with pytest.raises(DamagedFileError, match="99 stands in the place of a number of 0 to 12"):
+        fs.crash(saved="crash.json")
+    (here / "crash.json").write_text("[" * 100_000)
+    with pytest.raises(DamagedFileError, match="it is no JSON"):
+        fs.crash(saved="crash.json")
+
+
+def saved_body(here: Path) -> dict[str, Any]:
+    single.crash("mmr", 4, [], None, None, None, None).save(here / "crash.json")
+    return dict(json.loads((here / "crash.json").read_text())["state"])
+
+
+def rewrite(here: Path, body: dict[str, Any]) -> None:
+    """A saved crash with a digest that fits."""
+    text = json.dumps(body, sort_keys=True)
+    file = {"format": "flashsim crash 1", "sha256": hashlib.sha256(text.encode()).hexdigest(), "state": body}
+    (here / "crash.json").write_text(json.dumps(file))
+
+
+@pytest.mark.parametrize("seed", [1, 4, 8])
+def test_a_log_too_small_is_refused_with_the_least_that_does(seed: int) -> None:
+    with pytest.raises(InvalidParameterError, match="log_size: 1024 B, but records that recovery may need take up to") as refused:
+        fs.crash(seed=seed, log_size="1KiB")
+    match = re.search(r"a log of (\d+)B would do", str(refused.value))
+    assert match
+    whole, bounded = fs.crash(seed=seed), fs.crash(seed=seed, log_size=f"{match[1]}B")
+    assert bounded.as_dict() == whole.as_dict()
+    with pytest.raises(InvalidParameterError, match=f"a log of {match[1]}B would do"):
+        fs.crash(seed=seed, log_size=f"{int(match[1]) - 1}B")
+
+
 def test_the_power_of_presets_is_cut(flashsim: Any, here: Path) -> None:
     result = flashsim("pool crash --restart lvr --exhaustive --histories 2 --ssd-device mtron-msd-sata3025-16gb --json cuts.json")
     assert result.exit_code == 0 and 16 < json.loads((here / "cuts.json").read_text())["points"] <= 32, result.output
@@ -141,7 +202,11 @@ def test_a_design_of_ones_own_that_fails_is_named_with_its_step(flashsim: Any, h
         ("--exhaustive --disk nowhere", "'nowhere' is unknown"),
         ("--exhaustive --lose-ssd --disk seagate-st3300655lc", "drives keep what they hold"),
         ("--exhaustive --save crash.json", "an exhaustive search saves nothing"),
-        ("--saved crash.json --event 3", "the crash is over"),
+        ("--saved crash.json --event 3", "the crash is over: event cannot be chosen"),
+        ("--saved crash.json --restart mmr", "the crash is over: restart cannot be chosen"),
+        ("--saved crash.json --seed 3", "the crash is over: seed cannot be chosen"),
+        ("--saved crash.json --log-size 1MB", "the crash is over: log_size cannot be chosen"),
+        ("--exhaustive --log-size 1MB", "an exhaustive search gives the log all that it needs"),
         ("--torn-pages", "an exhaustive search is needed"),
         ("--restart mmx", "restart design: 'mmx' is unknown"),
         ("--restart nowhere.py", "no file at nowhere.py"),
