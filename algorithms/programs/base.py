@@ -66,7 +66,7 @@ class Program(Protocol):
     #: True if rows are handed on after the last batch: inside a drive, nothing follows it.
     BLOCKING: bool = False
     #: Makes an `Operator`, given the schema of the rows that it takes, and its parameters by name: of a member's own kinds where a query
-    #: gives them, and texts where a user does.
+    #: gives them; where a user does, whole numbers if the annotation has ``int``, and else texts.
     start: Callable[..., Operator]
 
 
@@ -100,6 +100,15 @@ def finished(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
             rows = handed_on(operator, operator.finish())
         if rows is not None and (rest := pushed(operators[place + 1 :], rows)) is not None:
             yield rest
+
+
+def whole_of(operator: Operator) -> Operator | None:
+    """The operator that makes one result of parts, which bears the program's name."""
+    with naming(operator.program):
+        whole = operator.whole()
+    if whole is not None:
+        whole.program = operator.program
+    return whole
 
 
 def handed_on(operator: Operator, rows: Any) -> pa.RecordBatch | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from algorithms.programs.base import Operator, finished, one_batch, pushed, through
+from algorithms.programs.base import Operator, finished, one_batch, pushed, through, whole_of
 from algorithms.programs.partitioning import same_partitions
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
@@ -120,10 +120,10 @@ def run(
         parts.append(_part(Scan(mine, plan.columns, schema), operators, extents, outputs))
     host: list[Operator] = []
     behind = operators[-1].schema if operators else schema
-    if operators and (whole := operators[-1].whole()) is not None:
+    if operators and (whole := whole_of(operators[-1])) is not None:
         host, behind = [whole], whole.schema
     for operator in started(plan, behind, stages, len(plan.stages), rows):
-        host += [operator] if (whole := operator.whole()) is None else [operator, whole]
+        host += [operator] if (whole := whole_of(operator)) is None else [operator, whole]
     result = one_batch(host[-1].schema if host else behind, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
     plan_run = PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
@@ -158,7 +158,7 @@ def started(
     operators: list[Operator] = []
     for number in range(first, last):
         operators.append(plan.stages[number].start(schema, builds.get(number), room))
-        schema = (operators[-1].whole() or operators[-1]).schema
+        schema = (whole_of(operators[-1]) or operators[-1]).schema
     return operators
 
 
