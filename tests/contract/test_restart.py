@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
+from flashsim.storage.log.durable import PAGES, Write
 from flashsim.storage.log.records import FREE
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
@@ -54,6 +55,23 @@ def test_no_crash_loses_data_on_a_disk_that_tears_pages(name: str) -> None:
 def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
     """Mutants that the first histories let pass, such as checkpoints that forget pages newer on the SSD after a restart."""
     assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy").violations
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recovery_writes_no_page_before_the_records_that_changed_it(name: str) -> None:
+    """Write-ahead holds of compensations too, with pages that leave memory in the midst of undo."""
+    pages = compensations = 0
+    for seed in range(6):
+        injection = Injection(drawn_history(seed, name), CrashReport(name, ()))
+        for _, _, durable in injection.points(injection.history.build()):
+            before = durable.end
+            for step in injection.recovery(durable).run():
+                if isinstance(step, Write):
+                    newest = max((version.lsn for _, version in step.items), default=0) if step.target == PAGES else 0
+                    assert newest < durable.end, (seed, str(step))
+                    durable.apply(step)
+                    pages, compensations = pages + (newest > 0), compensations + (newest >= before)
+    assert pages > 100 and compensations > 10
 
 
 @pytest.mark.slow

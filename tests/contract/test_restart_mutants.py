@@ -38,6 +38,11 @@ MUTANTS = {
         "yield from self._change(last[transaction], compensation, record.before)",
         "yield from self._change(last[transaction], compensation, record.after)",
     ),
+    "changed pages leave memory before their records": (
+        RECOVERY,
+        "            yield from self._force()\n            yield Write(PAGES",
+        "            yield Write(PAGES",
+    ),
     "changed pages leave memory unwritten": (RECOVERY, "sorted(self.changed & leaving.keys())", "sorted(leaving.keys() - self.changed)"),
     "analysis begins at the checkpoint": (
         RECOVERY,
@@ -74,7 +79,9 @@ MUTANTS = {
 }
 SEARCH = """
 from flashsim.studies.crashing.injection import exhaustive
-for name in ("none", "mmr", "lbr", "lvr"):
+from tests.contract.test_restart import NAMES, test_recovery_writes_no_page_before_the_records_that_changed_it
+for name in NAMES:
+    test_recovery_writes_no_page_before_the_records_that_changed_it(name)
     assert not exhaustive(name, 20, limit=0).violations
     assert not exhaustive(name, 2, tears=True, limit=0).violations
 """
@@ -96,6 +103,6 @@ def test_mutants_are_told(mutant: str, tmp_path: Path) -> None:
     source = (tmp_path / file).read_text()
     assert source.count(text) == 1
     (tmp_path / file).write_text(source.replace(text, other))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
     result = subprocess.run([sys.executable, "-c", SEARCH], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout + result.stderr
