@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
-from flashsim.storage.log.durable import PAGES, Write
-from flashsim.storage.log.records import FREE
+from flashsim.storage.log.durable import PAGES, Durable, Write
+from flashsim.storage.log.records import BEGIN, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest, without_ssd
@@ -88,6 +88,41 @@ def test_the_loss_of_the_ssd_loses_no_data(name: str) -> None:
     """Checkpoints keep the log of what the disk lacks, so that every page may be discarded from the SSD (property 4.2)."""
     report = exhaustive(name, 4, inject=without_ssd)
     assert not report.violations and report.points > 500
+
+
+def test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds() -> None:
+    """A drive that keeps no promise may have left an older one as well."""
+    for page, lsn, is_torn, stands in (
+        (9, 5, False, True),
+        (9, 4, False, False),
+        (9, 6, False, False),
+        (8, 5, False, False),
+        (9, 5, True, False),
+    ):
+        recovery = Recovery(Durable(1, ssd={0: Version(page, lsn, (0,), is_torn)}), restart_design("lvr"), 1, 3)
+        recovery.take(0, Entry(CLEAN, 9, 5))
+        assert recovery.verify(0) == (0 in recovery.entries) == (9 in recovery.frame_of) == stands
+
+
+def test_after_a_shutdown_frames_are_verified_when_they_are_read() -> None:
+    records = Record(BEGIN, 1), Record(UPDATE, 1, 1, 9, after=7), Record(COMMIT, 1, 2)
+    table, ssd = {0: Entry(CLEAN, 9, 0, 1), 1: Entry(CLEAN, 10, 0, 1)}, {0: Version(8, 0, (0,)), 1: Version(10, 0, (0,))}
+    durable = Durable(1, ssd=ssd, table=table, log=dict(enumerate(records, 1)), boot=Boot(is_shut_down=True))
+    recovery = Recovery(durable, restart_design("lvr"), 2, 3)
+    for _ in recovery.writes():
+        pass
+    assert recovery.phases.frames_verified == 1 and recovery.pages[9].rows == (7,) and set(recovery.entries) == {1}
+    assert not recovery.durable.boot.is_shut_down
+
+
+def test_entries_are_believed_if_every_record_since_they_were_written_is_there() -> None:
+    """Violation D: what is not in the log any more may have changed the page, and has reached the disk alone."""
+    for hardened, is_believed in ((4, False), (6, True)):
+        table, ssd = {0: Entry(CLEAN, 9, 3, hardened)}, {0: Version(9, 3, (0,))}
+        recovery = Recovery(Durable(1, ssd=ssd, table=table, boot=Boot(6, 6, 6), first=6), restart_design("lvr"), 1, 3)
+        for _ in recovery.writes():
+            pass
+        assert (0 in recovery.entries) == is_believed
 
 
 def test_the_page_has_every_guard() -> None:

@@ -1,4 +1,4 @@
-"""Twenty-one mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
+"""Thirty mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
 
 from __future__ import annotations
 
@@ -65,6 +65,34 @@ MUTANTS = {
         "min((first for _, first, _ in active)",
         "min((last for _, first, last in active)",
     ),
+    "an older version in a frame is believed": (RECOVERY, "(version.lsn != entry.lsn and", "(version.lsn > entry.lsn and"),
+    "redo leaves a frame valid in the table's file": (RECOVERY, "if self.restart.hardens.get(MODIFIED) == IN_TABLE:", "if False:"),
+    "a crash after a shutdown counts as another": (
+        RECOVERY,
+        'if self.durable.boot.is_shut_down and self.has("shutdown-ends"):',
+        "if False:",
+    ),
+    "frames are not verified after a shutdown": (
+        RECOVERY,
+        "                self.verify(frame)\n            if",
+        "                pass\n            if",
+    ),
+    "entries older than the log are believed": (
+        "algorithms/restart/lvr.py",
+        "max(entry.lsn, entry.hardened) >= boot.truncation",
+        "max(entry.lsn, entry.hardened) + 8 >= boot.truncation",
+    ),
+    "after a restart a newer frame's first change is forgotten": (
+        LOGGED,
+        "[recovered.dirty[entry.page][0], entry.lsn]",
+        "[entry.lsn, entry.lsn]",
+    ),
+    "the boot page is written before the checkpoint's end": (
+        LOGGED,
+        "yield from self._until_logged(self.log.append(Record(log.END_CHECKPOINT)))",
+        "self.log.append(Record(log.END_CHECKPOINT))",
+    ),
+    "the log is truncated before the boot page is written": (LOGGED, "            yield written\n        else:", "        else:"),
     "the log is truncated at the checkpoint": (
         LOGGED,
         "self.writes.truncate(boot.truncation)",
@@ -79,9 +107,14 @@ MUTANTS = {
 }
 SEARCH = """
 from flashsim.studies.crashing.injection import exhaustive
-from tests.contract.test_restart import NAMES, test_recovery_writes_no_page_before_the_records_that_changed_it
-for name in NAMES:
-    test_recovery_writes_no_page_before_the_records_that_changed_it(name)
+from tests.contract import test_restart as tests
+tests.test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds()
+tests.test_after_a_shutdown_frames_are_verified_when_they_are_read()
+tests.test_entries_are_believed_if_every_record_since_they_were_written_is_there()
+for name in tests.NAMES:
+    tests.test_recovery_writes_no_page_before_the_records_that_changed_it(name)
+    for seed, extension in ((7, "dw"), (49, "lc"), (3014, "dw")):
+        assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy", limit=0).violations
     assert not exhaustive(name, 20, limit=0).violations
     assert not exhaustive(name, 2, tears=True, limit=0).violations
 """
