@@ -117,9 +117,9 @@ def test_after_a_shutdown_frames_are_verified_when_they_are_read() -> None:
 
 def test_entries_are_believed_if_every_record_since_they_were_written_is_there() -> None:
     """Violation D: what is not in the log any more may have changed the page, and has reached the disk alone."""
-    for hardened, is_believed in ((4, False), (6, True)):
+    for name, hardened, is_believed in (("lvr", 4, False), ("lvr", 6, True), ("lrr", 4, False), ("lrr", 5, True)):
         table, ssd = {0: Entry(CLEAN, 9, 3, hardened)}, {0: Version(9, 3, (0,))}
-        recovery = Recovery(Durable(1, ssd=ssd, table=table, boot=Boot(6, 6, 6), first=6), restart_design("lvr"), 1, 3)
+        recovery = Recovery(Durable(1, ssd=ssd, table=table, boot=Boot(6, 6, 6), first=6), restart_design(name), 1, 3)
         for _ in recovery.writes():
             pass
         assert (0 in recovery.entries) == is_believed

@@ -1,4 +1,4 @@
-"""Thirty mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
+"""Thirty-one mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
 
 from __future__ import annotations
 
@@ -81,6 +81,11 @@ MUTANTS = {
         "algorithms/restart/lvr.py",
         "max(entry.lsn, entry.hardened) >= boot.truncation",
         "max(entry.lsn, entry.hardened) + 8 >= boot.truncation",
+    ),
+    "an entry older by a record than what analysis reads is believed": (
+        "algorithms/restart/lrr.py",
+        "entry.hardened + 1 >= recovery.first_scanned",
+        "entry.hardened + 2 >= recovery.first_scanned",
     ),
     "after a restart a newer frame's first change is forgotten": (
         LOGGED,
