@@ -5,6 +5,7 @@ from flashsim.operations.face.cache import cache as cache
 from flashsim.operations.face.calibrate import calibrate as calibrate
 from flashsim.operations.face.compare import compare as compare
 from flashsim.operations.face.crash import crash as crash
+from flashsim.operations.face.cut_power import cut_power as cut_power
 from flashsim.operations.face.devices import devices as devices
 from flashsim.operations.face.drive import drive as drive
 from flashsim.operations.face.export import export as export

@@ -194,7 +194,9 @@ class Reader:
                 opened.position = place + result
         if is_write and opened.file >= 0 and place is not None:
             self.names.grown(opened.file, place + result)
-        if is_write and self.contents and row["kind"] == "file":
+        if is_write and descriptor_of(arguments[0]).number == 1:
+            row["flags"] |= schema.PRINTED
+        if is_write and self.contents and (row["kind"] == "file" or row["flags"] & schema.PRINTED):
             strings = STRING.findall(arguments[1])
             row["content"] = b"".join(unhex(each) for each, _ in strings)[:result]
             if len(row["content"]) < result:

@@ -121,6 +121,8 @@ def _rows(path: Path, connection: sqlite3.Connection, table: str) -> tuple[str, 
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")  # they are no damage, and may call functions that are not there
     schema = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+    if not all(isinstance(name, str) and isinstance(statement, str) for name, _, _, statement in schema):
+        raise sqlite3.DatabaseError("its schema is malformed")
     matches = [row for row in schema if _folded(row[0]) == _folded(table)]
     if not matches:
         raise UnknownNameError(f"table in {path}", table, [name for name, *_ in schema])

@@ -28,10 +28,17 @@ _ROWS = 1 << 16
 _TRIAL = 2000
 
 
-def record(command: Sequence[str] = (), pid: int | None = None, contents: bool = False) -> Recording:
+def record(command: Sequence[str] = (), pid: int | None = None, contents: bool = False, folder: Path | None = None) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
     Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
+
+    Parameters
+    ----------
+    contents
+        Also record the bytes that are written.
+    folder
+        Where the program runs; here without it.
 
     Raises
     ------
@@ -42,14 +49,14 @@ def record(command: Sequence[str] = (), pid: int | None = None, contents: bool =
     if pid is None and shutil.which(command[0]) is None:
         raise MissingFileError(f"record: no program {command[0]!r}")
     inherited = _inherited_of(pid) if pid else _inherited_of(os.getpid(), (0, 1, 2))
-    place = os.readlink(f"/proc/{pid}/cwd") if pid else os.getcwd()
-    with tempfile.TemporaryDirectory(prefix="flashsim-record-") as folder:
-        lines = Path(folder, "calls")
+    place = os.readlink(f"/proc/{pid}/cwd") if pid else str(folder or os.getcwd())
+    with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
+        lines = Path(own, "calls")
         watch = [strace, *OPTIONS, "-qq", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
         watch += ["-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
         begin = time.monotonic()
-        code = _wait([*watch, *target])
+        code = _wait([*watch, *target], place)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
@@ -89,11 +96,11 @@ def _strace() -> str:
     return strace
 
 
-def _wait(command: Sequence[str]) -> int:
+def _wait(command: Sequence[str], folder: str) -> int:
     """Run a command with the terminal as it is; an interruption is for the program, and the recording ends with it."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = subprocess.Popen(command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        process = subprocess.Popen(command, cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         code = process.wait()
     finally:
         signal.signal(signal.SIGINT, before)

@@ -24,6 +24,7 @@ EXPLANATIONS = [
     for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "smart_ssd", "ssd_extension", "strands")
 ]
 GUIDES = (
+    "cut-the-power-of-a-program",
     "extend-memory-your-way",
     "fetch-rows-your-way",
     "join-three-relations",
@@ -42,6 +43,7 @@ COMMANDS = (
     "fetch",
     "export",
     "record",
+    "crash",
     "device",
     "device list",
     "device show",
@@ -74,6 +76,17 @@ COMMANDS = (
 )
 
 
+#: A program that replaces a file as one should.
+CAREFUL = """
+import os
+with open("shop.new", "w") as file:
+    file.write("pears")
+    file.flush()
+    os.fsync(file.fileno())
+os.rename("shop.new", "shop")
+"""
+
+
 def examples(text: str) -> list[str]:
     """Lines that begin with ``flashsim``, continued lines joined."""
     joined = re.sub(r"\\\n\s*", "", text)
@@ -82,8 +95,10 @@ def examples(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
-    if command == "record" and not shutil.which("strace"):
+    if command in ("record", "crash") and not shutil.which("strace"):
         pytest.skip("strace is not installed")
+    if command == "crash":
+        Path("careful.py").write_text(CAREFUL)
     shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
     assert shown.exit_code == 0
     found = examples(shown.stdout.split("Examples:")[1])
@@ -111,7 +126,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         if command == "device serve" and "--run" not in line:
             continue  # serves until it is told to stop
         result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
-        finds_a_violation = line.startswith("flashsim pool crash") and "--without" in line
+        finds_a_violation = "crash" in line and ("--without" in line or "--ignore-flush" in line)
         assert result.exit_code == int(finds_a_violation), f"{line}\n{result.output}"
 
 
@@ -130,6 +145,8 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
+    if "flashsim crash" in page.read_text(encoding="utf-8") and not shutil.which("strace"):
+        pytest.skip("strace is not installed")
     blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     for language, block in blocks:

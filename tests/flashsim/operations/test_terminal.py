@@ -27,6 +27,7 @@ LINES = {
     "reproduce a claim": ("reproduce do2009/slides-erase --scale 0.01 --details", False),
     "join": (SMALL_JOIN, False),
     "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
+    "crash": ("crash --check true --folder . -- true", True),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),

@@ -1,0 +1,124 @@
+"""``flashsim crash`` and ``fs.cut_power``: power cuts of any program, and a check of the files that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError
+from flashsim.core.processes import cores
+from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Outcome
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.programs import recorder
+from flashsim.studies.programs.cutting import PRINTED, CutReport, Drive, PowerCuts, snapshot
+
+
+class PowerCutOutcome(Outcome):
+    """Power cuts of a program: how many images they leave, and which of them fail.
+
+    Parameters
+    ----------
+    with_flushes
+        The same on a drive that honours flushes, where this one does not and something failed.
+    """
+
+    result: CutReport
+
+    def __init__(self, report: CutReport, title: str, with_flushes: CutReport | None) -> None:
+        super().__init__(report, title)
+        self.with_flushes = with_flushes
+        self.status = int(report.failed_images > 0)
+
+    @property
+    def verdict(self) -> str:
+        """What the cuts showed, in a sentence."""
+        report, other = self.result, self.with_flushes
+        if not report.failed_images:
+            return f"Every image passes: {report.images:,} of {report.cuts:,} outcomes of cuts are distinct."
+        sentence = f"{report.failed_images:,} of {report.images:,} images fail."
+        if other is not None and not other.failed_images:
+            return f"{sentence} It was the drive: with flushes honoured, none of {other.images:,} images fails."
+        return sentence
+
+    def summary(self) -> pd.DataFrame:
+        """A row: calls that matter, outcomes of cuts, distinct images, and those that fail."""
+        report = self.result
+        return pd.DataFrame([{"calls": report.calls, "cuts": report.cuts, "images": report.images, "failed_images": report.failed_images}])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        other = None if self.with_flushes is None else self.with_flushes.as_dict()
+        return self.result.as_dict() | {"verdict": self.verdict, "with_flushes": other, "provenance": self.provenance}
+
+    def printout(self) -> Iterator[Part]:
+        """The verdict, and the shortest recipe of each failure."""
+        yield from (self.title, self.verdict)
+        for number, failure in enumerate(self.result.failures, 1):
+            yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
+            yield f"  the check: {(failure.output.splitlines() or ['it printed nothing'])[-1][:120]}"
+        yield from (f"not recorded: {line}" for line in self.result.missed)
+        yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
+
+
+def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> Drive:
+    if device is None:
+        return Drive(not ignore_flush or cache == "protected", not whole_pages)
+    flash = presets.load(device).flash
+    protected = cache == "protected" or (cache is None and flash is not None and (not flash.write_buffer or flash.power_protected))
+    return Drive(not ignore_flush or protected, not whole_pages)
+
+
+@operation
+def cut_power(
+    command: Annotated[Any, Names("The program and its arguments, behind --.", "-- COMMAND ...", argument=True, python="A list of texts.")],
+    *,
+    check: Annotated[str, Name("A shell command that looks at the files left, in a folder of their own; 0 passes.", "CHECK")],
+    folder: Annotated[str, Name("The folder whose files are followed; the program runs in it.", "DIR")] = ".",
+    device: Annotated[str | None, Name("A preset: does its cache lose its content?", "PRESET", completes=("presets",))] = None,
+    cache: Annotated[
+        str | None, Field("Whether what the drive's cache holds survives.", "volatile|protected", fields.choice("volatile", "protected"))
+    ] = None,
+    ignore_flush: Annotated[bool, Flag("The drive ignores flushes.")] = False,
+    whole_pages: Annotated[bool, Flag("A cut tears no page between sectors.")] = False,
+    outcomes: Annotated[int, Count("Outcomes of each cut that are drawn, besides all, nothing and the like.")] = 4,
+    limit: Annotated[Any, Duration("What a check may take.")] = "60s",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+) -> PowerCutOutcome:
+    """Run a program, cut the power after each of its calls that matters, and check the files that each cut could leave.
+
+    The program is recorded with what it writes. What a cut leaves follows a journalling file system on a drive with a cache: what was
+    synced is there, of all else any part may be. Equal images are checked once. The exit code is 1 if an image fails.
+
+    Examples::
+
+        flashsim crash --check "test ! -e shop || grep -q pears shop" -- python3 careful.py
+        flashsim crash --check "grep -q pears shop" --ignore-flush --json cuts.json -- python3 careful.py
+    """
+    words: Sequence[str] = command
+    place = Path(folder).resolve()
+    if not place.is_dir():
+        raise RefusedError(f"folder: {folder} is no folder")
+    drive = _drive_of(device, cache, ignore_flush, whole_pages)
+    before = snapshot(place)
+    recording = recorder.record(words, contents=True, folder=place)
+
+    def cut(on: Drive) -> CutReport:
+        cuts = PowerCuts(recording, place, before, check, on, outcomes, seed, limit / SECONDS)
+        cuts.check_end()
+        with activity("cuts") as progress:
+            return PowerCuts(recording, place, before, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
+
+    report = cut(drive)
+    with_flushes = cut(drive._replace(keeps_flushed=True)) if report.failed_images and not drive.keeps_flushed else None
+    title = f"{' '.join(words)}: power cut after {report.calls:,} calls, {report.cuts:,} outcomes"
+    return PowerCutOutcome(report, title, with_flushes)

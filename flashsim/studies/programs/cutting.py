@@ -1,0 +1,357 @@
+"""Power is cut at every call of a recorded program that changes what would be left, and a check looks at the files that are left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError, RefusedError
+from flashsim.core.rng import generator
+from flashsim.core.units import GIB, format_size
+from flashsim.studies.programs.volatile_files import PAGE, Change, Choice, Patch, VolatileFiles
+from traces.calls import schema
+from traces.calls.schema import Recording
+
+#: Sectors of a page.
+_SECTORS = PAGE // 512
+#: Environment variable of the check: a file with what the program had printed by the cut.
+PRINTED = "FLASHSIM_PRINTED"
+#: Bytes of a folder that is cut at most.
+_MOST = GIB
+
+Progress = Callable[[int, int, str], None]
+
+
+class Drive(NamedTuple):
+    """What a drive does with what it has acknowledged.
+
+    Attributes
+    ----------
+    keeps_flushed
+        It honours flushes, or its cache does not lose its content.
+    tears
+        A cut may leave a page with some of its sectors.
+    """
+
+    keeps_flushed: bool = True
+    tears: bool = True
+
+
+class Cut(NamedTuple):
+    """A cut: calls before it, what of their effects is left, and what the program had printed."""
+
+    call: int
+    choice: Choice
+    files: VolatileFiles
+    printed: bytes
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cut that the check does not pass.
+
+    Parameters
+    ----------
+    call
+        The call after which the power was cut, in words.
+    recipe
+        Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
+    output
+        What the check printed.
+    """
+
+    call: str
+    recipe: tuple[str, ...]
+    output: str
+
+
+@dataclass
+class CutReport:
+    """What power cuts of a program showed.
+
+    Parameters
+    ----------
+    cuts
+        Outcomes of cuts that were looked at.
+    images
+        Distinct states of files, and of what had been printed, that were checked.
+    failed_images
+        Images that the check does not pass.
+    missed
+        What the recording does not show.
+    """
+
+    calls: int = 0
+    cuts: int = 0
+    images: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    failed_images: int = 0
+    missed: Sequence[str] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        failures = [{"call": each.call, "recipe": list(each.recipe), "output": each.output} for each in self.failures]
+        counts = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
+        return counts | {"failures": failures, "missed": list(self.missed)}
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """The files below a folder, by path.
+
+    Raises
+    ------
+    CapacityError
+        They are too large.
+    """
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    if (size := sum(path.stat().st_size for path in paths)) > _MOST:
+        raise CapacityError(f"folder: {folder} holds {format_size(size)}, but power is cut in folders of {format_size(_MOST)} at most")
+    return {str(path): path.read_bytes() for path in paths}
+
+
+class PowerCuts:
+    """All power cuts of one recording.
+
+    Parameters
+    ----------
+    before
+        Files below `folder` when the program began.
+    check
+        Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
+    outcomes
+        Outcomes of a cut that are drawn besides the regular ones.
+    limit
+        Seconds that a check may take.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        folder: Path,
+        before: Mapping[str, bytes],
+        check: str,
+        drive: Drive,
+        outcomes: int = 4,
+        seed: int = 0,
+        limit: float = 60.0,
+    ) -> None:
+        self.rows = [row for row in recording.table.to_pylist() if _matters(row, f"{folder}/")]
+        self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
+        self.draw = generator(seed, "power cuts of a program")
+        first: dict[str, int] = {}
+        for row in self.rows:
+            if row["file"] >= 0 and row["path"]:
+                first.setdefault(row["path"], row["file"])
+        names = {path: first.get(path, -2 - number) for number, path in enumerate(before)}
+        self.files = VolatileFiles(names, {names[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        self.report = CutReport(missed=recording.missed)
+
+    def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
+        """Check every image that a cut can leave, each once.
+
+        Raises
+        ------
+        RefusedError
+            The check does not pass on the files as the program left them.
+        """
+        seen: set[bytes] = set()
+        with ThreadPoolExecutor(jobs) as pool:
+            for cuts in _in_batches(self._cuts(), 4 * jobs):
+                fresh = []
+                for cut in cuts:
+                    self.report.cuts += 1
+                    image = self._image(cut)
+                    key = _digest(image, cut.printed)
+                    if key not in seen:
+                        seen.add(key)
+                        fresh.append((cut, image))
+                for (cut, _), (code, output) in zip(fresh, pool.map(lambda each: self._look(each[1], each[0].printed), fresh), strict=True):
+                    if code and len(self.report.failures) < most_failures:
+                        self._note(cut, output)
+                    self.report.failed_images += code != 0
+                self.report.images += len(fresh)
+                progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
+        return self.report
+
+    def check_end(self) -> None:
+        """Refuse a check that fails on the files as the program left them."""
+        files = copy(self.files)
+        printed = b""
+        for number, row in enumerate(self.rows):
+            printed += _printed(row)
+            files.apply(number, row)
+        code, output = self._look(self._below(files.image(files.everything())), printed)
+        if code:
+            raise RefusedError(f"check: it fails before any cut, on the files as the program left them (exit code {code}): {_line(output)}")
+
+    def _cuts(self) -> Iterator[Cut]:
+        printed, files = b"", self.files
+        yield Cut(0, files.everything(), copy(files), printed)
+        for number, row in enumerate(self.rows):
+            is_sync = row["call"] in schema.SYNCS
+            before = _frozen(files) if is_sync else files  # while a sync is under way, all that it writes may be there or not
+            printed += _printed(row)
+            if not files.apply(number, row):
+                continue
+            self.report.calls += 1
+            for choice in _choices(before, self.draw, self.outcomes, self.drive.tears):
+                yield Cut(number, choice, before if is_sync else _frozen(files), printed)
+            if is_sync:
+                for choice in _choices(files, self.draw, self.outcomes, self.drive.tears):
+                    yield Cut(number, choice, _frozen(files), printed)
+
+    def _image(self, cut: Cut) -> dict[str, bytes]:
+        return self._below(cut.files.image(cut.choice))
+
+    def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Files below the folder, by paths within it."""
+        prefix = f"{self.folder}/"
+        return {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+
+    def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
+        """The check's exit code on an image, and its output."""
+        with tempfile.TemporaryDirectory(prefix="flashsim-cut-") as place:
+            root = Path(place, "files")
+            root.mkdir()
+            for path, content in image.items():
+                target = root / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            output = Path(place, "printed")
+            output.write_bytes(printed)
+            try:
+                done = subprocess.run(
+                    self.check,
+                    shell=True,
+                    cwd=root,
+                    env=os.environ | {PRINTED: str(output)},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    timeout=self.limit,
+                    errors="replace",
+                )
+            except subprocess.TimeoutExpired:
+                return 1, f"the check took longer than {self.limit:g} s"
+            return done.returncode, done.stdout
+
+    def _note(self, cut: Cut, output: str) -> None:
+        """Note a failure with its shortest recipe."""
+        fails = lambda choice: self._look(self._image(cut._replace(choice=choice)), cut.printed)[0] != 0  # noqa: E731
+        choice, is_loss = shortest(cut, fails)
+        kept, lost = cut.files.effects(choice)
+        words = [f"{'lost' if is_loss else 'kept'}: {self._words(each)}" for each in (lost if is_loss else kept)]
+        if choice.torn:
+            words.append(f"torn after {choice.torn[1]} sectors: page {choice.torn[0][1]} of that file")
+        failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
+        if failure.recipe not in [each.recipe for each in self.report.failures]:
+            self.report.failures.append(failure)
+
+    def _words(self, effect: Patch | Change) -> str:
+        return self._call(effect.call)
+
+    def _call(self, number: int) -> str:
+        """A call in words."""
+        row = self.rows[number]
+        path = str(row["path"] or "").removeprefix(f"{self.folder}/")
+        details = [path, *([f"-> {str(row['other']).removeprefix(f'{self.folder}/')}"] if row["call"].startswith("rename") else [])]
+        details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
+        details += [f"{row['length']:,} B"] if row["length"] is not None else []
+        return f"call {number + 1}: {row['call']}({', '.join(details)})"
+
+
+def shortest(cut: Cut, fails: Callable[[Choice], bool]) -> tuple[Choice, bool]:
+    """A choice that fails with the fewest effects lost (True), or the fewest kept (False)."""
+    everything = cut.files.everything()
+    found = []
+    for is_loss, base in ((True, everything), (False, Choice(0, {}))):
+        choice = _nearer(cut.choice, base, fails)
+        kept, lost = cut.files.effects(choice)
+        found.append((len(lost if is_loss else kept), choice, is_loss))
+    _, choice, is_loss = min(found, key=lambda each: each[0])
+    return choice, is_loss
+
+
+def _nearer(choice: Choice, base: Choice, fails: Callable[[Choice], bool]) -> Choice:
+    """A choice made as like another as it can be while it still fails, one effect after the other."""
+    if choice.torn and fails(choice._replace(torn=None)):
+        choice = choice._replace(torn=None)
+    if choice.changes != base.changes and fails(choice._replace(changes=base.changes)):
+        choice = choice._replace(changes=base.changes)
+    for page in sorted({*choice.patches, *base.patches}):
+        nearer = choice._replace(patches={**choice.patches, page: base.patches.get(page, 0)})
+        if choice.patches.get(page, 0) != base.patches.get(page, 0) and fails(nearer):
+            choice = nearer
+    step = 1 if base.changes > choice.changes else -1
+    while choice.changes != base.changes and fails(nearer := choice._replace(changes=choice.changes + step)):
+        choice = nearer
+    return choice
+
+
+def _choices(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Choice]:
+    """What a cut may leave: all, nothing, all but one effect, one alone, some that are drawn, and a torn page."""
+    pages, changes = files.pages(), len(files.changes)
+    everything = files.everything()
+    yield everything
+    if not pages and not changes:
+        return
+    yield Choice(0, {})
+    if pages and changes:
+        yield Choice(changes, {})
+        yield Choice(0, pages)
+    if changes > 1:
+        yield Choice(changes - 1, pages)
+    some = list(pages) if len(pages) <= drawn else [list(pages)[at] for at in draw.choice(len(pages), drawn, replace=False)]
+    for page in some:
+        yield Choice(changes, {**pages, page: pages[page] - 1})
+        yield Choice(int(draw.integers(changes + 1)), {page: pages[page]})
+        if tears:
+            yield Choice(changes, pages, (page, int(draw.integers(1, _SECTORS))))
+    for _ in range(drawn if len(pages) > 1 else 0):
+        counts = {page: int(draw.integers(count + 1)) for page, count in pages.items()}
+        yield Choice(int(draw.integers(changes + 1)), counts)
+
+
+def _frozen(files: VolatileFiles) -> VolatileFiles:
+    """The files as they are now; what was durable is shared."""
+    frozen = copy(files)
+    frozen.patches, frozen.changes = list(files.patches), list(files.changes)
+    return frozen
+
+
+def _printed(row: Mapping[str, Any]) -> bytes:
+    """What a call prints for whoever started the program."""
+    return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
+
+
+def _matters(row: Mapping[str, Any], folder: str) -> bool:
+    """True if a call works on files of a folder, prints, or syncs everything."""
+    below = any(str(row[name] or "").startswith(folder) for name in ("path", "other")) or row["path"] == folder[:-1]
+    return row["call"] in ("sync", "syncfs") or bool(row["flags"] & schema.PRINTED) or (below and row["call"] != "mmap")
+
+
+def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
+    digest = blake2b(printed, digest_size=16)
+    for path in sorted(image):
+        digest.update(f"\0{path}\0{len(image[path])}\0".encode())
+        digest.update(image[path])
+    return digest.digest()
+
+
+def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:
+    while batch := list(islice(cuts, size)):
+        yield batch
+
+
+def _line(output: str) -> str:
+    return (output.strip().splitlines() or ["it printed nothing"])[-1][:200]

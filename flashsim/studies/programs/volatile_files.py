@@ -1,0 +1,214 @@
+"""Files that a program writes, as far as they are durable: what a power cut leaves of them, by the rules of a journalling file system.
+
+Rules, as ext4 has them with data that is written late:
+
+- What is written goes to pages of the page cache, which reach the drive at any time and in any order; a page that reaches it has all that
+  was written to it until then, and a cut may tear it between sectors.
+- What happens to names and sizes (create, rename, unlink, truncate) is journalled: it becomes durable in order, at any time.
+- ``fsync`` returns once the file's pages and all of the journal so far are durable; ``sync`` does so for all files.  A drive that ignores
+  flushes, and whose cache loses its content, breaks that: then nothing is durable until it has left the cache.
+- Bytes written behind a truncation are there only if the truncation is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from traces.calls import schema
+
+PAGE = 4096
+#: Names that calls change, and sizes.
+_CREATES = schema.CREATE | schema.TRUNCATE
+
+
+class Patch(NamedTuple):
+    """Bytes that a call writes to one page of a file."""
+
+    call: int
+    file: int
+    offset: int
+    content: bytes
+
+    @property
+    def page(self) -> tuple[int, int]:
+        """File and number of the page."""
+        return self.file, self.offset // PAGE
+
+
+class Change(NamedTuple):
+    """What a call does to names or sizes: create, rename, link, unlink or truncate."""
+
+    call: int
+    kind: str
+    file: int
+    path: str
+    other: str = ""
+    size: int = 0
+
+
+class Choice(NamedTuple):
+    """What of the pending effects is on the drive after a cut.
+
+    Attributes
+    ----------
+    changes
+        How many of the journal's changes, the first ones.
+    patches
+        Of pages, by file and number, how many of their patches; a page that is not named has none.
+    torn
+        The page that is cut between sectors, and the sectors that it has of its last patches; None for none.
+    """
+
+    changes: int
+    patches: Mapping[tuple[int, int], int]
+    torn: tuple[tuple[int, int], int] | None = None
+
+
+@dataclass
+class VolatileFiles:
+    """Files below a folder while a program runs.
+
+    Parameters
+    ----------
+    names, contents
+        Files at the begin: numbers by path, and bytes by number.
+    keeps_flushed
+        Whether what was flushed is durable.
+    cache
+        Bytes of a cache that loses its content; of more than that the oldest are durable, in a drive that ignores flushes.
+    """
+
+    names: dict[str, int]
+    contents: dict[int, bytes]
+    keeps_flushed: bool = True
+    cache: int = 16 << 20
+    patches: list[Patch] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+    def apply(self, call: int, row: Mapping[str, Any]) -> bool:
+        """Take a call of the recording; True if it changed what a cut may leave."""
+        name, file, path = row["call"], row["file"], row["path"]
+        before = len(self.patches), len(self.changes)
+        if row["error"] or (row["kind"] != "file" and name not in ("sync",)):
+            return False
+        if name in schema.WRITES and row["content"]:
+            self.patches += _patches(call, file, row["offset"], row["content"])
+            if row["flags"] & (schema.SYNC | schema.DSYNC):
+                self._flush([file])
+        elif name in ("open", "openat", "openat2", "creat"):
+            if row["flags"] & _CREATES and file not in self._known():
+                self.changes.append(Change(call, "create", file, path))
+            elif row["flags"] & schema.TRUNCATE:
+                self.changes.append(Change(call, "truncate", file, path))
+        elif name in ("truncate", "ftruncate"):
+            self.changes.append(Change(call, "truncate", file, path, size=row["length"]))
+        elif name.startswith(("rename", "link")):
+            self.changes.append(Change(call, "rename" if name.startswith("rename") else "link", file, path, row["other"]))
+        elif name.startswith("unlink"):
+            self.changes.append(Change(call, "unlink", file, path))
+        elif name in schema.SYNCS and name not in ("sync_file_range", "msync"):
+            self._flush(None if name in ("sync", "syncfs") else [file])
+            return True
+        return before != (len(self.patches), len(self.changes))
+
+    def _known(self) -> set[int]:
+        return {*self.names.values(), *(each.file for each in self.changes if each.kind == "create")}
+
+    def _flush(self, files: Sequence[int] | None) -> None:
+        """Files' pages and the journal are written and flushed."""
+        if self.keeps_flushed:
+            self._settle([each for each in self.patches if files is None or each.file in files], len(self.changes))
+            return
+        size = sum(len(each.content) for each in self.patches)
+        oldest = list[Patch]()
+        while self.patches and size > self.cache:
+            oldest.append(self.patches[len(oldest)])
+            size -= len(oldest[-1].content)
+        if oldest:
+            self._settle(oldest, sum(each.call <= oldest[-1].call for each in self.changes))
+
+    def _settle(self, patches: Sequence[Patch], changes: int) -> None:
+        """Make effects durable."""
+        counts: dict[tuple[int, int], int] = {}
+        for each in patches:
+            counts[each.page] = counts.get(each.page, 0) + 1
+        self.names, self.contents = self._after(Choice(changes, counts))
+        settled = {id(each) for each in patches}
+        self.patches = [each for each in self.patches if id(each) not in settled]
+        self.changes = self.changes[changes:]
+
+    def pages(self) -> dict[tuple[int, int], int]:
+        """Patches of each page that are pending, by file and number."""
+        counts: dict[tuple[int, int], int] = {}
+        for each in self.patches:
+            counts[each.page] = counts.get(each.page, 0) + 1
+        return counts
+
+    def everything(self) -> Choice:
+        """All that is pending."""
+        return Choice(len(self.changes), self.pages())
+
+    def image(self, choice: Choice) -> dict[str, bytes]:
+        """The files that a cut leaves, by path."""
+        names, contents = self._after(choice)
+        return {path: contents.get(file, b"") for path, file in names.items()}
+
+    def _after(self, choice: Choice) -> tuple[dict[str, int], dict[int, bytes]]:
+        names, contents = dict(self.names), dict(self.contents)
+        missing = {each.file: each.call for each in reversed(self.changes[choice.changes :]) if each.kind == "truncate"}
+        taken: dict[tuple[int, int], int] = {}
+        opened: dict[int, bytearray] = {}
+        effects: list[Patch | Change] = sorted([*self.changes[: choice.changes], *self.patches], key=lambda each: each.call)
+        for each in effects:
+            if isinstance(each, Change):
+                _change(each, names, contents, opened)
+                continue
+            taken[each.page] = taken.get(each.page, 0) + 1
+            if taken[each.page] > choice.patches.get(each.page, 0) or missing.get(each.file, each.call + 1) <= each.call:
+                continue
+            data = opened.setdefault(each.file, bytearray(contents.get(each.file, b"")))
+            _write(data, each, choice)
+        return names, contents | {file: bytes(data) for file, data in opened.items()}
+
+    def effects(self, choice: Choice) -> tuple[list[Patch | Change], list[Patch | Change]]:
+        """Pending effects that a cut leaves, and those that it loses."""
+        kept, lost = list[Patch | Change](self.changes[: choice.changes]), list[Patch | Change](self.changes[choice.changes :])
+        taken: dict[tuple[int, int], int] = {}
+        for each in self.patches:
+            taken[each.page] = taken.get(each.page, 0) + 1
+            (kept if taken[each.page] <= choice.patches.get(each.page, 0) else lost).append(each)
+        return kept, lost
+
+
+def _patches(call: int, file: int, offset: int, content: bytes) -> Iterator[Patch]:
+    begin = 0
+    while begin < len(content):
+        end = min(len(content), begin + PAGE - (offset + begin) % PAGE)
+        yield Patch(call, file, offset + begin, content[begin:end])
+        begin = end
+
+
+def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], opened: dict[int, bytearray]) -> None:
+    if change.kind == "create":
+        names[change.path] = change.file
+        contents.setdefault(change.file, b"")
+    elif change.kind == "truncate":
+        data = bytes(opened.pop(change.file, contents.get(change.file, b"")))
+        contents[change.file] = data[: change.size].ljust(change.size, b"\0")
+    elif change.kind == "unlink":
+        names.pop(change.path, None)
+    elif change.kind == "link":
+        names |= {change.other: names[change.path]} if change.path in names else {}
+    else:
+        moved = [path for path in names if path == change.path or path.startswith(f"{change.path}/")]
+        names |= {change.other + path.removeprefix(change.path): names.pop(path) for path in moved}
+
+
+def _write(data: bytearray, patch: Patch, choice: Choice) -> None:
+    content, begin = patch.content, patch.offset
+    if choice.torn and choice.torn[0] == patch.page:
+        content = content[: max(0, patch.page[1] * PAGE + choice.torn[1] * 512 - begin)]
+    data.extend(bytes(max(0, begin - len(data))) if content else b"")
+    data[begin : begin + len(content)] = content

@@ -1,0 +1,111 @@
+"""``flashsim crash``: a planted bug is found with a short recipe, careful programs pass, and a drive that ignores flushes is blamed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+
+CAREFUL = """
+import os
+for word in ("apples", "pears"):
+    with open("shop.new", "w") as file:
+        file.write(word * 900)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename("shop.new", "shop")
+    folder = os.open(".", os.O_RDONLY)
+    os.fsync(folder)
+    print(word, flush=True)
+"""
+CHECK = """
+import os
+printed = open(os.environ["FLASHSIM_PRINTED"]).read().split()
+text = open("shop").read() if os.path.exists("shop") else ""
+assert text in ("", "apples" * 900, "pears" * 900), f"shop has {text[:20]!r} and so on"
+assert not printed or text.startswith((printed[-1], "pears")), f"{printed[-1]} lost"
+"""
+SQLITE = """
+import sqlite3, sys
+c = sqlite3.connect("bank.db", isolation_level=None)
+c.execute(f"pragma synchronous={sys.argv[1]}")
+c.execute("create table t(k integer primary key, v text)")
+for k in range(3):
+    c.execute("insert into t values (?, ?)", (k, "x" * 500 * k))
+    print(k, flush=True)
+"""
+SQLITE_CHECK = """
+import os, sqlite3
+printed = open(os.environ["FLASHSIM_PRINTED"]).read().split()
+c = sqlite3.connect("bank.db")
+assert c.execute("pragma integrity_check").fetchone()[0] == "ok"
+assert not printed or c.execute("select count(*) from t").fetchone()[0] >= len(printed), "a committed row is lost"
+"""
+
+
+@pytest.fixture
+def crash(flashsim: Any, here: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Cut the power of a Python program in an empty folder; the exit code and what --json has."""
+    outside = tmp_path_factory.mktemp("programs")
+
+    def run(program: str, check: str, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
+        for name, text in (("program.py", program), ("check.py", check)):
+            (outside / name).write_text(text)
+        line = ["crash", "--check", f"{sys.executable} {outside / 'check.py'}", "--json", str(outside / "cuts.json"), "--force"]
+        result = flashsim([*line, *options, "--", sys.executable, "-B", str(outside / "program.py"), *arguments])
+        assert result.exit_code in (0, 1), result.output
+        return result.exit_code, json.loads((outside / "cuts.json").read_text())
+
+    return run
+
+
+def test_a_careful_program_passes(crash: Any) -> None:
+    code, told = crash(CAREFUL, CHECK)
+    assert code == 0 and told["failed_images"] == 0 and told["cuts"] > told["images"] > 15
+
+
+def test_a_rename_before_the_sync_is_found_with_its_recipe(crash: Any) -> None:
+    code, told = crash(CAREFUL.replace("os.fsync(file.fileno())", "pass"), CHECK)
+    assert code == 1 and told["failed_images"] > 0
+    recipe = told["failures"][0]["recipe"]
+    assert 1 <= len(recipe) <= 10 and any("write(shop.new" in line for line in recipe)
+
+
+def test_a_drive_that_ignores_flushes_is_blamed(crash: Any) -> None:
+    code, told = crash(CAREFUL, CHECK, "--ignore-flush")
+    assert code == 1 and "It was the drive" in told["verdict"] and told["with_flushes"]["failed_images"] == 0
+    code, told = crash(CAREFUL, CHECK, "--ignore-flush", "--cache", "protected")
+    assert code == 0
+
+
+def test_a_preset_says_what_its_cache_keeps(crash: Any) -> None:
+    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "nvme-tlc-1tb", "--outcomes", "1")[0] == 1
+    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "ocz-core-60gb", "--outcomes", "1")[0] == 0
+
+
+@pytest.mark.parametrize(("synchronous", "code"), [("extra", 0), ("off", 1)])
+def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
+    found, told = crash(SQLITE, SQLITE_CHECK, "--outcomes", "2", arguments=(synchronous,))
+    assert found == code, told["failures"]
+    assert all(len(each["recipe"]) <= 10 for each in told["failures"])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["--check", "false", "--", "true"], "it fails before any cut"),
+        (["--check", "true", "--", "no-such-program"], "no program 'no-such-program'"),
+        (["--check", "true", "--folder", "nowhere", "--", "true"], "nowhere is no folder"),
+        (["--check", "true", "--cache", "large", "--", "true"], "volatile"),
+        (["--check", "true", "--device", "seagull", "--", "true"], "'seagull' is unknown"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(flashsim: Any, line: list[str], told: str) -> None:
+    result = flashsim(["crash", *line])
+    assert result.exit_code == 2 and told in result.stderr and len(result.stderr.splitlines()) == 1, result.output
