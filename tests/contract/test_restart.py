@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
 from flashsim.storage.log.durable import PAGES, Durable, Write
-from flashsim.storage.log.records import BEGIN, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
+from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest, without_ssd
@@ -123,6 +123,17 @@ def test_entries_are_believed_if_every_record_since_they_were_written_is_there()
         for _ in recovery.writes():
             pass
         assert (0 in recovery.entries) == is_believed
+
+
+def test_a_copy_older_by_one_record_than_the_disk_is_not_believed() -> None:
+    records = Record(BEGIN, 1), Record(UPDATE, 1, 1, 9, after=5), Record(UPDATE, 1, 2, 9, 2, 0, 5, 7), Record(COMMIT, 1, 3)
+    log = dict(enumerate([*records, Record(BUF_WRITE, page=9, lsn=3)], 1))
+    for name in ("lvr", "lrr"):
+        durable = Durable(1, {9: Version(9, 3, (7,))}, {0: Version(9, 2, (5,))}, {0: Entry(CLEAN, 9, 2, 2)}, log)
+        recovery = Recovery(durable, restart_design(name), 1, 3)
+        for _ in recovery.writes():
+            pass
+        assert recovery.newest(9).rows == (7,), name
 
 
 def test_the_page_has_every_guard() -> None:

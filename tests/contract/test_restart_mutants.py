@@ -1,4 +1,4 @@
-"""Thirty-one mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
+"""Thirty-two mutants of recovery and of what it rests on, each of which crashes of drawn histories tell from the real one."""
 
 from __future__ import annotations
 
@@ -87,6 +87,11 @@ MUTANTS = {
         "entry.hardened + 1 >= recovery.first_scanned",
         "entry.hardened + 2 >= recovery.first_scanned",
     ),
+    "a copy older by a record than the disk is believed": (
+        "algorithms/restart/lrr.py",
+        "lsn > recovery.entries[frame].lsn:",
+        "lsn > recovery.entries[frame].lsn + 1:",
+    ),
     "after a restart a newer frame's first change is forgotten": (
         LOGGED,
         "[recovered.dirty[entry.page][0], entry.lsn]",
@@ -116,6 +121,7 @@ from tests.contract import test_restart as tests
 tests.test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds()
 tests.test_after_a_shutdown_frames_are_verified_when_they_are_read()
 tests.test_entries_are_believed_if_every_record_since_they_were_written_is_there()
+tests.test_a_copy_older_by_one_record_than_the_disk_is_not_believed()
 for name in tests.NAMES:
     tests.test_recovery_writes_no_page_before_the_records_that_changed_it(name)
     for seed, extension in ((7, "dw"), (49, "lc"), (3014, "dw")):
