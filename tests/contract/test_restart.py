@@ -186,7 +186,7 @@ def test_a_failing_history_is_made_shorter() -> None:
 def _histories(draw: st.DrawFn) -> CrashHistory:
     reference = st.tuples(st.integers(0, 5), st.booleans())
     transactions = draw(st.lists(st.lists(reference, min_size=1, max_size=3).map(tuple), min_size=1, max_size=15))
-    return CrashHistory(draw(st.integers(0, 3)), "lc", "mmr", "sharp", tuple(transactions), ("log-before-disk",))
+    return CrashHistory(draw(st.integers(0, 3)), "lc", "mmr", "indirect", tuple(transactions), ("log-before-disk",))
 
 
 @pytest.mark.slow
