@@ -127,14 +127,16 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
         while not run.is_down:
             took += step
             run.run(whole.intervals * run.system.interval + took)
-        run.check_log()
+    run.check_log()  # recovery would read more than the device has
     durable, _ = run.image()
     recovery = Recovery(durable, logging.restart, run.system.ssd, run.system.memory)
     phases = recover(recovery, run.system, _devices(whole, run))
     following = replace(whole, time=after * whole.interval, seed=whole.seed + 1).build(recovered=recovery)
+    rates = following.result()
+    following.check_log()
     return {
         "before": before.as_dict(),
-        "after": following.result().as_dict(),
+        "after": rates.as_dict(),
         "shutdown": took / SECONDS / whole.scale,
         "phases": {phase: time / SECONDS / whole.scale for phase, (time, _) in phases.items()},
         "records": (durable.durable_end - durable.first) / whole.scale,

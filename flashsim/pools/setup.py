@@ -234,7 +234,6 @@ class SystemRun(PoolRun):
                 if watch:
                     watch(interval, counts)
         self.record_rest()
-        self.check_log()
         kinds = self.tables.by_kind[: self.setup.intervals].T
         return PoolResult(
             counts,
