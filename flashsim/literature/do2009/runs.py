@@ -67,7 +67,12 @@ class Setup:
         return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
-        rest = {"repetitions": self.repetitions, "scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
+        rest: dict[str, Any] = {
+            "repetitions": self.repetitions,
+            "scale": settings.scale,
+            "seed": settings.seed,
+            "ships_model": settings.ships_model,
+        }
         return Job.of(run_join, self.name, self.name, **asdict(self), **rest)
 
 

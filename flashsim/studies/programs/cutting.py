@@ -19,7 +19,7 @@ import numpy as np
 from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, format_size
-from flashsim.studies.programs.volatile_files import PAGE, Change, Choice, Patch, VolatileFiles
+from flashsim.studies.programs.volatile_files import PAGE, Change, Patch, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import Recording
 
@@ -52,7 +52,7 @@ class Cut(NamedTuple):
     """A cut: calls before it, what of their effects is left, and what the program had printed."""
 
     call: int
-    choice: Choice
+    remains: Remains
     files: VolatileFiles
     printed: bytes
 
@@ -205,14 +205,14 @@ class PowerCuts:
             if not files.apply(number, row):
                 continue
             self.report.calls += 1
-            for choice in _choices(before, self.draw, self.outcomes, self.drive.tears):
-                yield Cut(number, choice, before if is_sync else _frozen(files), printed)
+            for remains in _remains(before, self.draw, self.outcomes, self.drive.tears):
+                yield Cut(number, remains, before if is_sync else _frozen(files), printed)
             if is_sync:
-                for choice in _choices(files, self.draw, self.outcomes, self.drive.tears):
-                    yield Cut(number, choice, _frozen(files), printed)
+                for remains in _remains(files, self.draw, self.outcomes, self.drive.tears):
+                    yield Cut(number, remains, _frozen(files), printed)
 
     def _image(self, cut: Cut) -> dict[str, bytes]:
-        return self._below(cut.files.image(cut.choice))
+        return self._below(cut.files.image(cut.remains))
 
     def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
         """Files below the folder, by paths within it."""
@@ -247,12 +247,15 @@ class PowerCuts:
 
     def _note(self, cut: Cut, output: str) -> None:
         """Note a failure with its shortest recipe."""
-        fails = lambda choice: self._look(self._image(cut._replace(choice=choice)), cut.printed)[0] != 0  # noqa: E731
-        choice, is_loss = shortest(cut, fails)
-        kept, lost = cut.files.effects(choice)
+
+        def fails(remains: Remains) -> bool:
+            return self._look(self._image(cut._replace(remains=remains)), cut.printed)[0] != 0
+
+        remains, is_loss = shortest(cut, fails)
+        kept, lost = cut.files.effects(remains)
         words = [f"{'lost' if is_loss else 'kept'}: {self._words(each)}" for each in (lost if is_loss else kept)]
-        if choice.torn:
-            words.append(f"torn after {choice.torn[1]} sectors: page {choice.torn[0][1]} of that file")
+        if remains.torn:
+            words.append(f"torn after {remains.torn[1]} sectors: page {remains.torn[0][1]} of that file")
         failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
         if failure.recipe not in [each.recipe for each in self.report.failures]:
             self.report.failures.append(failure)
@@ -270,56 +273,56 @@ class PowerCuts:
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
 
 
-def shortest(cut: Cut, fails: Callable[[Choice], bool]) -> tuple[Choice, bool]:
-    """A choice that fails with the fewest effects lost (True), or the fewest kept (False)."""
+def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:
+    """Remains that fail with the fewest effects lost (True), or the fewest kept (False)."""
     everything = cut.files.everything()
     found = []
-    for is_loss, base in ((True, everything), (False, Choice(0, {}))):
-        choice = _nearer(cut.choice, base, fails)
-        kept, lost = cut.files.effects(choice)
-        found.append((len(lost if is_loss else kept), choice, is_loss))
-    _, choice, is_loss = min(found, key=lambda each: each[0])
-    return choice, is_loss
+    for is_loss, base in ((True, everything), (False, Remains(0, {}))):
+        remains = _nearer(cut.remains, base, fails)
+        kept, lost = cut.files.effects(remains)
+        found.append((len(lost if is_loss else kept), remains, is_loss))
+    _, remains, is_loss = min(found, key=lambda each: each[0])
+    return remains, is_loss
 
 
-def _nearer(choice: Choice, base: Choice, fails: Callable[[Choice], bool]) -> Choice:
-    """A choice made as like another as it can be while it still fails, one effect after the other."""
-    if choice.torn and fails(choice._replace(torn=None)):
-        choice = choice._replace(torn=None)
-    if choice.changes != base.changes and fails(choice._replace(changes=base.changes)):
-        choice = choice._replace(changes=base.changes)
-    for page in sorted({*choice.patches, *base.patches}):
-        nearer = choice._replace(patches={**choice.patches, page: base.patches.get(page, 0)})
-        if choice.patches.get(page, 0) != base.patches.get(page, 0) and fails(nearer):
-            choice = nearer
-    step = 1 if base.changes > choice.changes else -1
-    while choice.changes != base.changes and fails(nearer := choice._replace(changes=choice.changes + step)):
-        choice = nearer
-    return choice
+def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains made as like others as they can be while they still fail, one effect after the other."""
+    if remains.torn and fails(remains._replace(torn=None)):
+        remains = remains._replace(torn=None)
+    if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
+        remains = remains._replace(changes=base.changes)
+    for page in sorted({*remains.patches, *base.patches}):
+        nearer = remains._replace(patches={**remains.patches, page: base.patches.get(page, 0)})
+        if remains.patches.get(page, 0) != base.patches.get(page, 0) and fails(nearer):
+            remains = nearer
+    step = 1 if base.changes > remains.changes else -1
+    while remains.changes != base.changes and fails(nearer := remains._replace(changes=remains.changes + step)):
+        remains = nearer
+    return remains
 
 
-def _choices(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Choice]:
+def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Remains]:
     """What a cut may leave: all, nothing, all but one effect, one alone, some that are drawn, and a torn page."""
     pages, changes = files.pages(), len(files.changes)
     everything = files.everything()
     yield everything
     if not pages and not changes:
         return
-    yield Choice(0, {})
+    yield Remains(0, {})
     if pages and changes:
-        yield Choice(changes, {})
-        yield Choice(0, pages)
+        yield Remains(changes, {})
+        yield Remains(0, pages)
     if changes > 1:
-        yield Choice(changes - 1, pages)
+        yield Remains(changes - 1, pages)
     some = list(pages) if len(pages) <= drawn else [list(pages)[at] for at in draw.choice(len(pages), drawn, replace=False)]
     for page in some:
-        yield Choice(changes, {**pages, page: pages[page] - 1})
-        yield Choice(int(draw.integers(changes + 1)), {page: pages[page]})
+        yield Remains(changes, {**pages, page: pages[page] - 1})
+        yield Remains(int(draw.integers(changes + 1)), {page: pages[page]})
         if tears:
-            yield Choice(changes, pages, (page, int(draw.integers(1, _SECTORS))))
+            yield Remains(changes, pages, (page, int(draw.integers(1, _SECTORS))))
     for _ in range(drawn if len(pages) > 1 else 0):
         counts = {page: int(draw.integers(count + 1)) for page, count in pages.items()}
-        yield Choice(int(draw.integers(changes + 1)), counts)
+        yield Remains(int(draw.integers(changes + 1)), counts)
 
 
 def _frozen(files: VolatileFiles) -> VolatileFiles:

@@ -48,7 +48,7 @@ class Change(NamedTuple):
     size: int = 0
 
 
-class Choice(NamedTuple):
+class Remains(NamedTuple):
     """What of the pending effects is on the drive after a cut.
 
     Attributes
@@ -134,7 +134,7 @@ class VolatileFiles:
         counts: dict[tuple[int, int], int] = {}
         for each in patches:
             counts[each.page] = counts.get(each.page, 0) + 1
-        self.names, self.contents = self._after(Choice(changes, counts))
+        self.names, self.contents = self._after(Remains(changes, counts))
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
         self.changes = self.changes[changes:]
@@ -146,39 +146,39 @@ class VolatileFiles:
             counts[each.page] = counts.get(each.page, 0) + 1
         return counts
 
-    def everything(self) -> Choice:
+    def everything(self) -> Remains:
         """All that is pending."""
-        return Choice(len(self.changes), self.pages())
+        return Remains(len(self.changes), self.pages())
 
-    def image(self, choice: Choice) -> dict[str, bytes]:
+    def image(self, remains: Remains) -> dict[str, bytes]:
         """The files that a cut leaves, by path."""
-        names, contents = self._after(choice)
+        names, contents = self._after(remains)
         return {path: contents.get(file, b"") for path, file in names.items()}
 
-    def _after(self, choice: Choice) -> tuple[dict[str, int], dict[int, bytes]]:
+    def _after(self, remains: Remains) -> tuple[dict[str, int], dict[int, bytes]]:
         names, contents = dict(self.names), dict(self.contents)
-        missing = {each.file: each.call for each in reversed(self.changes[choice.changes :]) if each.kind == "truncate"}
+        missing = {each.file: each.call for each in reversed(self.changes[remains.changes :]) if each.kind == "truncate"}
         taken: dict[tuple[int, int], int] = {}
         opened: dict[int, bytearray] = {}
-        effects: list[Patch | Change] = sorted([*self.changes[: choice.changes], *self.patches], key=lambda each: each.call)
+        effects: list[Patch | Change] = sorted([*self.changes[: remains.changes], *self.patches], key=lambda each: each.call)
         for each in effects:
             if isinstance(each, Change):
                 _change(each, names, contents, opened)
                 continue
             taken[each.page] = taken.get(each.page, 0) + 1
-            if taken[each.page] > choice.patches.get(each.page, 0) or missing.get(each.file, each.call + 1) <= each.call:
+            if taken[each.page] > remains.patches.get(each.page, 0) or missing.get(each.file, each.call + 1) <= each.call:
                 continue
             data = opened.setdefault(each.file, bytearray(contents.get(each.file, b"")))
-            _write(data, each, choice)
+            _write(data, each, remains)
         return names, contents | {file: bytes(data) for file, data in opened.items()}
 
-    def effects(self, choice: Choice) -> tuple[list[Patch | Change], list[Patch | Change]]:
+    def effects(self, remains: Remains) -> tuple[list[Patch | Change], list[Patch | Change]]:
         """Pending effects that a cut leaves, and those that it loses."""
-        kept, lost = list[Patch | Change](self.changes[: choice.changes]), list[Patch | Change](self.changes[choice.changes :])
+        kept, lost = list[Patch | Change](self.changes[: remains.changes]), list[Patch | Change](self.changes[remains.changes :])
         taken: dict[tuple[int, int], int] = {}
         for each in self.patches:
             taken[each.page] = taken.get(each.page, 0) + 1
-            (kept if taken[each.page] <= choice.patches.get(each.page, 0) else lost).append(each)
+            (kept if taken[each.page] <= remains.patches.get(each.page, 0) else lost).append(each)
         return kept, lost
 
 
@@ -206,9 +206,9 @@ def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], o
         names |= {change.other + path.removeprefix(change.path): names.pop(path) for path in moved}
 
 
-def _write(data: bytearray, patch: Patch, choice: Choice) -> None:
+def _write(data: bytearray, patch: Patch, remains: Remains) -> None:
     content, begin = patch.content, patch.offset
-    if choice.torn and choice.torn[0] == patch.page:
-        content = content[: max(0, patch.page[1] * PAGE + choice.torn[1] * 512 - begin)]
+    if remains.torn and remains.torn[0] == patch.page:
+        content = content[: max(0, patch.page[1] * PAGE + remains.torn[1] * 512 - begin)]
     data.extend(bytes(max(0, begin - len(data))) if content else b"")
     data[begin : begin + len(content)] = content

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashsim.studies.programs.volatile_files import PAGE, Choice, VolatileFiles
+from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 
 
@@ -44,46 +44,46 @@ CREATE_B = call("openat", 1, "/b", flags=schema.CREATE | schema.TRUNCATE)
 
 def test_all_and_nothing_and_a_part_may_be_left() -> None:
     state = play(files(a=b"old old"), write(0, "/a", 0, b"new"), write(0, "/a", PAGE - 2, b"12345"))
-    assert state.image(Choice(0, {})) == {"/a": b"old old"}
+    assert state.image(Remains(0, {})) == {"/a": b"old old"}
     assert state.image(state.everything()) == {"/a": b"new old".ljust(PAGE - 2, b"\0") + b"12345"}
-    assert state.image(Choice(0, {(0, 0): 1})) == {"/a": b"new old"}
-    assert state.image(Choice(0, {(0, 1): 1})) == {"/a": b"old old".ljust(PAGE, b"\0") + b"345"}
+    assert state.image(Remains(0, {(0, 0): 1})) == {"/a": b"new old"}
+    assert state.image(Remains(0, {(0, 1): 1})) == {"/a": b"old old".ljust(PAGE, b"\0") + b"345"}
 
 
 def test_a_page_has_what_was_written_to_it_before() -> None:
     state = play(files(a=bytes(8)), write(0, "/a", 0, b"11"), write(0, "/a", 4, b"22"), write(0, "/a", 1, b"33"))
-    images = [state.image(Choice(0, {(0, 0): count}))["/a"] for count in range(4)]
+    images = [state.image(Remains(0, {(0, 0): count}))["/a"] for count in range(4)]
     assert images == [bytes(8), b"11\0\0\0\0\0\0", b"11\0\x0022\0\0", b"133\x0022\0\0"]
 
 
 def test_what_is_synced_stays_with_the_journal_so_far() -> None:
     state = play(files(a=b"old"), write(0, "/a", 0, b"new"), CREATE_B, write(1, "/b", 0, b"b"), call("fsync", 0, "/a"))
-    assert state.image(Choice(0, {})) == {"/a": b"new", "/b": b""}
+    assert state.image(Remains(0, {})) == {"/a": b"new", "/b": b""}
     state.apply(9, call("sync", -1, ""))
-    assert state.image(Choice(0, {})) == {"/a": b"new", "/b": b"b"} and not state.patches and not state.changes
+    assert state.image(Remains(0, {})) == {"/a": b"new", "/b": b"b"} and not state.patches and not state.changes
 
 
 @pytest.mark.parametrize("flag", [schema.SYNC, schema.DSYNC])
 def test_a_synchronous_write_is_durable(flag: int) -> None:
-    assert play(files(a=b"old"), write(0, "/a", 0, b"new", flag)).image(Choice(0, {})) == {"/a": b"new"}
+    assert play(files(a=b"old"), write(0, "/a", 0, b"new", flag)).image(Remains(0, {})) == {"/a": b"new"}
 
 
 def test_a_rename_may_be_there_before_the_bytes() -> None:
     state = play(files(a=b"old"), CREATE_B, write(1, "/b", 0, b"new"), call("rename", 1, "/b", other="/a"))
-    assert state.image(Choice(2, {})) == {"/a": b""} and state.image(Choice(1, {(1, 0): 1})) == {"/a": b"old", "/b": b"new"}
+    assert state.image(Remains(2, {})) == {"/a": b""} and state.image(Remains(1, {(1, 0): 1})) == {"/a": b"old", "/b": b"new"}
     folder = play(VolatileFiles({"/d/x": 0}, {0: b"x"}), call("rename", -1, "/d", other="/e"))
     assert folder.image(folder.everything()) == {"/e/x": b"x"}
 
 
 def test_bytes_behind_a_truncation_need_it() -> None:
     state = play(files(a=b"old old"), call("ftruncate", 0, "/a", length=0), write(0, "/a", 0, b"n"))
-    assert state.image(Choice(0, {(0, 0): 1})) == {"/a": b"old old"}
-    assert state.image(Choice(1, {})) == {"/a": b""} and state.image(state.everything()) == {"/a": b"n"}
+    assert state.image(Remains(0, {(0, 0): 1})) == {"/a": b"old old"}
+    assert state.image(Remains(1, {})) == {"/a": b""} and state.image(state.everything()) == {"/a": b"n"}
 
 
 def test_a_torn_page_has_its_first_sectors() -> None:
     state = play(files(a=b"o" * PAGE), write(0, "/a", 0, b"n" * PAGE))
-    assert state.image(Choice(0, {(0, 0): 1}, ((0, 0), 3))) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 3))) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
 
 
 def test_a_drive_that_ignores_flushes_keeps_what_has_left_its_cache() -> None:
@@ -92,4 +92,4 @@ def test_a_drive_that_ignores_flushes_keeps_what_has_left_its_cache() -> None:
     for number in range(5):
         state.apply(2 * number, write(0, "/a", number * PAGE, bytes([number]) * PAGE))
         state.apply(2 * number + 1, call("fsync", 0, "/a"))
-    assert state.image(Choice(0, {})) == {"/a": b"\0" * PAGE + b"\1" * PAGE} and len(state.patches) == 3
+    assert state.image(Remains(0, {})) == {"/a": b"\0" * PAGE + b"\1" * PAGE} and len(state.patches) == 3
