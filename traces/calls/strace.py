@@ -16,7 +16,7 @@ from flashsim.core.errors import DamagedFileError
 from flashsim.core.units import SECONDS
 from traces.calls import schema
 from traces.calls.descriptors import Namespace, OpenFile, Process
-from traces.calls.syntax import STRING, Descriptor, arguments_of, descriptor_of, integer_of, kind_of, normal, string_of, unhex
+from traces.calls.syntax import STRING, Descriptor, arguments_of, descriptor_of, flags_of, integer_of, kind_of, normal, string_of, unhex
 
 #: Options that the reader of this module needs.
 OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--absolute-timestamps=format:unix,precision:ns", "--syscall-times=ns")
@@ -36,10 +36,6 @@ _RESULT = re.compile(r"(-?\d+|0x[0-9a-f]+|\?)(?:<([^>]*)>)?(?:\(deleted\))?(?: (
 _TAKES = re.compile(r" <(\d+)\.(\d{9})>$")
 _CONTROL_BLOCK = re.compile(r"aio_lio_opcode=IOCB_CMD_(\w+).*?aio_fildes=([^,]+)")
 _NUMBER = re.compile(r"aio_(nbytes|offset)=(\d+)")
-_MODES = {
-    **{"O_DIRECT": schema.DIRECT, "O_SYNC": schema.SYNC, "O_DSYNC": schema.DSYNC, "O_APPEND": schema.APPEND},
-    **{"O_CREAT": schema.CREATE, "O_TRUNC": schema.TRUNCATE, "O_EXCL": schema.EXCLUSIVE},
-}
 #: Flags that stay with an open file.
 _LASTING = schema.DIRECT | schema.SYNC | schema.DSYNC | schema.APPEND
 
@@ -209,7 +205,7 @@ class Reader:
             return
         name = base["call"]
         words = "O_WRONLY|O_CREAT|O_TRUNC" if name == "creat" else arguments[2 if name.startswith("openat") else 1]
-        flags = sum(bit for word, bit in _MODES.items() if re.search(rf"\b{word}\b", words))
+        flags = flags_of(words)
         path = self._named(process, arguments, name.startswith("openat"))
         kind = kind_of(path)
         file = self.names.number(path) if kind == "file" else -1
@@ -252,8 +248,7 @@ class Reader:
             process.descriptors[base["result"]] = self._on(process, arguments[0], base)[0]
         elif base["call"] == "fcntl" and arguments[1] == "F_SETFL" and base["error"] is None:
             opened = self._on(process, arguments[0], base)[0]
-            flags = sum(bit for word, bit in _MODES.items() if word in arguments[2].split("|")) & _LASTING
-            opened.flags = flags | (opened.flags & (schema.SYNC | schema.DSYNC))
+            opened.flags = (flags_of(arguments[2]) & _LASTING) | (opened.flags & (schema.SYNC | schema.DSYNC))
         yield from ()
 
     def close(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:

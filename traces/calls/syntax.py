@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from traces.calls import schema
+
 _DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)(?:<((?:\\x[0-9a-f]{2})*)>)?(\(deleted\))?")
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
+_MODES = {
+    **{"O_DIRECT": schema.DIRECT, "O_SYNC": schema.SYNC, "O_DSYNC": schema.DSYNC, "O_APPEND": schema.APPEND},
+    **{"O_CREAT": schema.CREATE, "O_TRUNC": schema.TRUNCATE, "O_EXCL": schema.EXCLUSIVE},
+}
 _KINDS = (
     (re.compile(r"/dev/(pts|tty|ptmx|console)"), "terminal"),
     (re.compile(r"/dev/"), "device"),
@@ -106,3 +112,8 @@ def normal(path: str) -> str:
         elif part not in ("", "."):
             parts.append(part)
     return "/" + "/".join(parts)
+
+
+def flags_of(words: str) -> int:
+    """Flags of an open file, bits of `traces.calls.schema.FLAGS`, such as of ``O_RDWR|O_CREAT``."""
+    return sum(bit for word, bit in _MODES.items() if re.search(rf"\b{word}\b", words))

@@ -103,6 +103,12 @@ def cut_power(
 
         flashsim crash --check "test ! -e shop || grep -q pears shop" -- python3 careful.py
         flashsim crash --check "grep -q pears shop" --ignore-flush --json cuts.json -- python3 careful.py
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.cut_power(["python3", "careful.py"], check="test ! -e shop || test -s shop")  # doctest: +SKIP
+    >>> result.verdict  # doctest: +SKIP
     """
     words: Sequence[str] = command
     place = Path(folder).resolve()

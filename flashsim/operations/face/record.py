@@ -98,6 +98,12 @@ def record(
 
         flashsim record --out run.parquet -- python3 -c "open('shop', 'w').write('apples')"
         flashsim record --out again.parquet --contents --json run.json -- sh -c "echo pears > shop; sync shop"
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.record(["sh", "-c", "echo pears > shop"], out="run.parquet")  # doctest: +SKIP
+    >>> result.summary()[["path", "writes", "bytes_written"]]  # doctest: +SKIP
     """
     if (command is None) == (pid is None):
         raise RefusedError("record: a command behind --, or --pid; one of them is needed")
