@@ -44,6 +44,11 @@ def duration(meaning: str, least: int = 0, default: int | None = None) -> Any:
     return _field(meaning, int, default, least, parse_duration, format_duration, 3600 * SECONDS)
 
 
+def durations(meaning: str) -> Any:
+    """A tuple of durations of at least 1 ns, empty if none are given."""
+    return _field(meaning, tuple, (), 1, parse_duration, lambda times: ", ".join(map(format_duration, times)), 3600 * SECONDS)
+
+
 def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
     return _field(meaning, int, default, least, parse_size, format_size)
 
@@ -85,6 +90,10 @@ def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
     if isinstance(value, int) and abs(value) >= NEVER:
         raise InvalidParameterError(name, _text_of(value), f"it must be below {NEVER}")
+    if kind is tuple and declared["parse"]:
+        if not isinstance(value, (list, tuple)):
+            raise InvalidParameterError(name, repr(value), "it must be a list of durations")
+        return tuple(_checked(name, each, {**declared, "type": int}) for each in value)
     if kind is tuple:
         return _rows(name, value)
     if kind is bool:

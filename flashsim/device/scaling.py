@@ -160,7 +160,8 @@ def _disk_pages(disk: HddParameters, scale: float) -> dict[str, Any]:
 
 
 def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
-    pages = max(2, round(flash.pages_per_block * scale))
+    line = flash.levels if flash.one_shot else 1
+    pages = max(2, line, round(flash.pages_per_block * scale / line) * line)
     share = pages / flash.pages_per_block
     names = ("map_cache",) if flash.write_buffer_mode == "coalescing" else ("write_buffer", "map_cache")  # parts of pages do not shrink
     buffers = {name: _whole(size * scale, flash.page_size) for name in names if (size := getattr(flash, name))}
@@ -190,7 +191,7 @@ def _flash_pages(flash: SsdParameters, scale: float, page: int) -> dict[str, Any
 
 def _chip_times(flash: SsdParameters) -> dict[str, float]:
     """Time of a flash page in the chip and on its channel, ns, of each latency."""
-    transfer = flash.page_size * SECONDS / flash.channel_rate
+    transfer = flash.unit_size * SECONDS / flash.channel_rate
     return {"read_latency": flash.read + transfer, "write_latency": flash.program + transfer}
 
 

@@ -5,9 +5,14 @@ from itertools import permutations
 from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.core.parameters import count, duration, number, rate, size, switch, text
+from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size, transfer_time
+
+#: What grows with wear grows with so many erases of a block.
+GROWTH_ERASES = 1000
+#: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
+LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
@@ -15,6 +20,7 @@ _CHOICES = {
     "gc_pool": ("die", "shared"),
     "allocation": ("round-robin", "static", "dynamic"),
     "allocation_order": tuple("".join(letters) for letters in permutations("CWDP")),
+    "cell": tuple(LEVELS),
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through", "coalescing"),
 }
@@ -46,6 +52,15 @@ class SsdParameters:
     mapping_unit: int = size("bytes that an entry of the map stands for, a part of a flash page; 0 for all of it", 0, default=0)
     map_cache: int = size("bytes of the map that the controller's memory holds, for translation layers that keep it on flash", 0, default=0)
     log_blocks: int = count("log blocks of a plane, for translation layers that have them", 0, default=0)
+    code_word: int = size("bytes that error correction takes at once: reads transfer whole ones; 0 for a mapping unit", 0, default=0)
+    cell: str = text("bits of a cell, and so flash pages of a word line: slc, mlc, tlc or qlc; none for cells that are all alike", "none")
+    read_pages: tuple[int, ...] = durations("time to read each page of a word line, from the first bit to the last; none: all take `read`")
+    program_pages: tuple[int, ...] = durations("time to program each page of a word line; none: all take `program`")
+    one_shot: bool = switch("whether all pages of a word line are programmed at once, in the time of `program`", default=False)
+    erase_growth: int = duration("time by which an erase takes longer with every thousand that its block has had", 0, default=0)
+    read_retry: float = number("probability that a page of a new block must be read once more", 0, 1, default=0.0)
+    read_retry_growth: float = number("by how much it grows with every thousand erases of the block", 0, default=0.0)
+    read_retry_time: int = duration("time that this takes; 0 for `read`", 0, default=0)
     gc: str = text("garbage collection policy: a member's name or a Python file; none for translation layers that merge blocks", "greedy")
     gc_choices: int = count("blocks that the policy d-choices draws", default=2)
     gc_pool: str = text("where victims are sought: die (each plane by itself) or shared (the whole drive)", "die")
@@ -101,6 +116,8 @@ class SsdParameters:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
+        self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
+        self._check_levels()
         self._check_combinations()
         if self.group > 1:
             self._check_groups()
@@ -136,6 +153,7 @@ class SsdParameters:
     def _check_groups(self) -> None:
         """Check that what is programmed at once can be gathered, in the write buffer, and has one place."""
         several = f"mapping_unit: {format_size(self.unit_size)}, of which a flash page holds {self.units}"
+        several = several if self.units > 1 else f"one_shot: {self.levels} flash pages of a word line"
         for chosen, refusal in (
             (self.write_buffer < self.group * self.unit_size, f"a write_buffer must hold the {self.group} that are programmed at once"),
             (self.write_buffer_mode == "coalescing", "not supported with a coalescing write_buffer"),
@@ -145,6 +163,18 @@ class SsdParameters:
         ):
             if chosen:
                 raise RefusedError(f"{several}: {refusal}")
+
+    def _check_levels(self) -> None:
+        """Check that each page of a word line has a time, and a block whole word lines if these are programmed at once."""
+        for name in ("read_pages", "program_pages"):
+            times, bound = getattr(self, name), f"with cell '{self.cell}' there must be {self.levels}, or none"
+            if len(times) not in (0, self.levels):
+                raise InvalidParameterError(name, f"{len(times)} durations", bound)
+        if self.one_shot and (self.levels == 1 or self.program_pages):
+            bound = "not supported with program_pages" if self.program_pages else f"cell '{self.cell}' has no several pages of a word line"
+            raise RefusedError(f"one_shot: {bound}")
+        bound = f"one_shot: a block must hold whole word lines of {self.levels}"
+        self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
 
     def _check_continuation(self) -> None:
         """Check that a continuation is quicker than another command, and that the controller can hold a page of it."""
@@ -199,7 +229,17 @@ class SsdParameters:
     @property
     def group(self) -> int:
         """Mapping units that are programmed at once."""
-        return self.units
+        return self.units * (self.levels if self.one_shot else 1)
+
+    @property
+    def retries(self) -> bool:
+        """True if a page may have to be read once more."""
+        return self.read_retry > 0 or self.read_retry_growth > 0
+
+    @property
+    def levels(self) -> int:
+        """Flash pages of a word line."""
+        return LEVELS[self.cell]
 
     @property
     def slots_per_block(self) -> int:
@@ -262,8 +302,9 @@ class SsdParameters:
 class SsdTiming(NamedTuple):
     """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
 
-    `transfer` is that of a mapping unit over the channel.  `link_read` and `link_write` hold the time of 1, 2, ... sectors of a unit over
-    the host link, behind what the first unit of a command holds it for besides; `bus` the same of the memory's bus, 0 without one.
+    `transfer` is that of a mapping unit over the channel, and `channel` has that of 1, 2, ... sectors that are read, in whole code words.
+    `link_read` and `link_write` hold the time of 1, 2, ... sectors of a unit over the host link, behind what the first unit of a command
+    holds it for besides; `bus` the same of the memory's bus, 0 without one.
     """
 
     transfer: int
@@ -274,12 +315,17 @@ class SsdTiming(NamedTuple):
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
     bus: tuple[int, ...]
+    channel: tuple[int, ...]
+    #: Probability of a read once more and its growth, in 2^-32, and the time that it takes.
+    retry: int
+    retry_growth: int
+    retry_time: int
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
     """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
     transfer = transfer_time(parameters.unit_size, parameters.channel_rate)
-    lengths = range(SECTOR, parameters.unit_size + 1, SECTOR)
+    lengths, word = range(SECTOR, parameters.unit_size + 1, SECTOR), parameters.code_word or parameters.unit_size
     return SsdTiming(
         transfer,
         _overhead("read_latency", parameters.read_latency, parameters.read + transfer),
@@ -289,6 +335,10 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
         (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
         (0, *(transfer_time(length, parameters.bus_rate) if parameters.bus_rate else 0 for length in lengths)),
+        (0, *(transfer_time(-(-length // word) * word, parameters.channel_rate) for length in lengths)),
+        round(parameters.read_retry * 2**32),
+        round(parameters.read_retry_growth * 2**32),
+        parameters.read_retry_time or parameters.read,
     )
 
 

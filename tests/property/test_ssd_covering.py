@@ -43,8 +43,8 @@ def levels_of(parameter: str, levels: dict[str, Any] | list[str]) -> dict[str, d
     return {level: {parameter: levels[level] if isinstance(levels, dict) else level} for level in levels}
 
 
-#: What flash pages that hold several mapping units need besides.
-UNITS = {"mapping_unit": PAGE // 2, "allocation": "round-robin", "write_buffer": 12 * PAGE}
+#: What drives need besides that program several pages at once.
+GATHERED = {"allocation": "round-robin", "write_buffer": 12 * PAGE}
 BUFFER = {"write_buffer": 12 * PAGE, "write_buffer_threshold": 0.5}
 #: What is combined: the parameters that each level of an option sets.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -74,6 +74,12 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "submission": {"none": {}, "some": {"read_submission": 20, "write_submission": 30}},
     "link_command": {"none": {}, "some": {"link_read_command": 10, "link_write_command": 30}},
     "bus": {"none": {}, "some": {"bus_rate": PAGE * 10**8 // 2}},
+    "cell": {
+        "none": {},
+        "tlc": {"cell": "tlc", "read_pages": [20, 30, 40], "program_pages": [30, 40, 80]},
+        "mlc": {"cell": "mlc", "one_shot": True},
+    },
+    "wearing": {"off": {}, "on": {"erase_growth": 20_000, "read_retry": 0.2, "read_retry_growth": 10.0, "code_word": 512}},
     "units": levels_of("mapping_unit", {"1": 0, "2": PAGE // 2}),
     "continuation": {
         "off": {"continuation_latency": 0, "continuation_limit": 0},
@@ -108,7 +114,8 @@ def drives_with(row: Row) -> Iterator[dict[str, Any]]:
     """The values of drives with some levels, all other options benign, for each translation layer that this leaves."""
     chosen = dict(chain.from_iterable(OPTIONS[option][level].items() for option, level in row.items()))
     for ftl in [row["ftl"]] if "ftl" in row else FACTORS["ftl"]:
-        yield {**benign(ftl), **(UNITS if row.get("units") == "2" else {}), **chosen}
+        gathered = GATHERED if row.get("units") == "2" or row.get("cell") == "mlc" else {}
+        yield {**benign(ftl), **gathered, **chosen}
 
 
 @cache
@@ -155,6 +162,7 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
         "the map is fetched and stored": not parameters.map_cache or min(numbers["reads_map"], numbers["programs_map"]) > 0,
         "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0,
         "reads interrupt": all(seen[what] > 0 for what in interrupted),
+        "reads are tried again": row["wearing"] == "off" or numbers["read_retries"] > 0,
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
         "the buffer is hit": row["write_buffer"] in ("none", "write-through", "coalescing")
         or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,

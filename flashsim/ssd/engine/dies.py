@@ -1,14 +1,19 @@
 """Order of the work of a die of the engine: its queue, the next start, operations that work together, and interruptions by reads."""
 
+from flashsim.core.draws import mixed
 from flashsim.core.host import heap_push
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
+from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
+
+#: Row of the times on the channel of what is read, behind those on the bus.
+CHANNEL = 3
 
 
 @inlined_kernel
@@ -26,17 +31,20 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def use_channel(flow: Flow, timing: RecordArray, row: int, now: int) -> None:
-    """The channel is the operation's: move a page, or out and back in for a move."""
+def use_channel(flow: Flow, times: Timings, row: int, now: int) -> None:
+    """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read."""
     pages = 2 if flow.operations[row].kind == MOVE_PAGE else 1
-    schedule(flow, row, ON_CHANNEL, now + pages * timing.transfer)
+    duration = pages * times.timing.transfer
+    if times.timing.code_word != 0 and flow.operations[row].kind == READ_PAGE:
+        duration = times.links[CHANNEL, flow.operations[row].sectors]
+    schedule(flow, row, ON_CHANNEL, now + duration)
 
 
 @inlined_kernel
-def ask_channel(flow: Flow, control: RecordArray, timing: RecordArray, row: int, now: int) -> None:
+def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     flow.operations[row].phase = ON_CHANNEL
     if tables.acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
-        use_channel(flow, timing, row, now)
+        use_channel(flow, times, row, now)
 
 
 @inlined_kernel
@@ -222,32 +230,60 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
 
 
 @inlined_kernel
-def reading_time(operations: RecordArray, control: RecordArray, times: Timings, first: int) -> int:
-    """Time in the cells of what is chained from `first`: planes read together, and moves one flash page after the other."""
-    time, row, last = times.timing.read, first, -1
-    if operations[first].kind == MOVE_PAGE and control.units > 1:
-        time = 0
-        while row >= 0:
-            is_next = operations[row].source // control.units != last
-            time += times.timing.read * is_next
-            times.counters.shared_reads += not is_next
-            last, row = operations[row].source // control.units, operations[row].next[IN_DIE]
-    return time
+def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
+    """The page of its word line in which a slot lies: those of a block go round them."""
+    return slot % control.pages_per_block // control.units % timing.levels
 
 
 @inlined_kernel
-def start(flow: Flow, control: RecordArray, times: Timings, die: int, queue: int, now: int) -> None:
+def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> int:
+    """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's id says."""
+    timing = times.timing
+    if not timing.read_levels:
+        return timing.read
+    erases = flash.blocks[block_of(flash.control, slot)].erases
+    again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
+    times.counters.read_retries += again
+    return times.cells[0, level_of(flash.control, timing, slot)] + (timing.retry_time if again else 0)
+
+
+@lean_kernel
+def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
+    """Time in the cells of what is chained from `first`: of reads the longest, of moves that of each flash page, of erases the longest."""
+    units, row, last, total, longest = flash.control.units, first, -1, 0, 0
+    kind = flow.operations[first].kind
+    while row >= 0:
+        operation = flow.operations[row]
+        if kind == ERASE_BLOCK:
+            time = times.timing.erase + times.timing.erase_growth * flash.blocks[operation.place].erases // GROWTH_ERASES
+        else:
+            time = slot_time(flow, flash, times, row, operation.source if kind == MOVE_PAGE else operation.place)
+        if kind == MOVE_PAGE:
+            times.counters.shared_reads += operation.source // units == last
+            if operation.source // units != last:
+                total += longest
+                longest = 0
+            last = operation.source // units
+        longest = max(longest, time)
+        row = operation.next[IN_DIE]
+    return total + longest
+
+
+@inlined_kernel
+def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: int) -> None:
     """Take the first work of a queue; what is in the cache register holds the die before it, until it ends."""
-    row = take_work(flow, control, times, queue)
+    row, timing = take_work(flow, flash.control, times, queue), times.timing
     flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
     if comes_in(kind):
-        ask_channel(flow, control, times.timing, row, now)
-    else:
-        duration = times.timing.erase if kind == ERASE_BLOCK else reading_time(flow.operations, control, times, row)
-        schedule(flow, row, IN_CELLS, now + duration)
+        ask_channel(flow, flash.control, times, row, now)
+        return
+    duration = timing.erase if kind == ERASE_BLOCK else timing.read
+    if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
+        duration = group_time(flow, flash, times, row)
+    schedule(flow, row, IN_CELLS, now + duration)
 
 
 @inlined_kernel
@@ -281,11 +317,11 @@ def leave(flow: Flow, control: RecordArray, die: int, cached: bool, now: int) ->
 
 
 @inlined_kernel
-def pass_to_cache(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> None:
+def pass_to_cache(flow: Flow, control: RecordArray, times: Timings, die: int, now: int) -> None:
     """The page that was read moves to the cache register, and from there over the channel; the cells may go on."""
     flow.servers[die].cached = flow.servers[die].busy
     flow.servers[die].busy = 0
-    ask_channel(flow, control, timing, flow.servers[die].cached - 1, now)
+    ask_channel(flow, control, times, flow.servers[die].cached - 1, now)
     wake(flow, die)
 
 
@@ -300,36 +336,36 @@ def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
 
 
 @inlined_kernel
-def look_for_work(flow: Flow, control: RecordArray, times: Timings, die: int, now: int) -> None:
+def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
-    server, head = flow.servers[die], flow.queues[die].head
+    control, server, head = flash.control, flow.servers[die], flow.queues[die].head
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
     if server.busy != 0 and not (reads and interrupt(flow, control, times.timing, die, now)):
         if times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1
-            ask_channel(flow, control, times.timing, row, now)
+            ask_channel(flow, control, times, row, now)
         return
     if server.cached != 0 and not reads and (head < 0 or flow.operations[head].kind not in (READ_PAGE, FETCH_PAGE)):
         return
     if reads:
-        start(flow, control, times, die, tables.reads_of(flow, die), now)
+        start(flow, flash, times, die, tables.reads_of(flow, die), now)
     elif server.suspended != 0:
         row = server.suspended - 1
         server.busy, server.suspended, server.since = row + 1, 0, now
         schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + times.timing.suspend_overhead)
     elif head >= 0 and is_ready(flow.operations, control, head):
-        start(flow, control, times, die, die, now)
+        start(flow, flash, times, die, die, now)
 
 
 @inlined_kernel
-def let_dies_work(flow: Flow, control: RecordArray, times: Timings, now: int) -> None:
+def let_dies_work(flow: Flow, flash: Flash, times: Timings, now: int) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while flow.engine.first_woken >= 0:
         die = flow.engine.first_woken
         flow.engine.first_woken = flow.servers[die].next_woken
         flow.servers[die].woken = 0
-        look_for_work(flow, control, times, die, now)
+        look_for_work(flow, flash, times, die, now)

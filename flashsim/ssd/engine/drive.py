@@ -95,9 +95,12 @@ class SsdEngine(FlashModel, CompiledEngine):
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.state = DriveState(parameters)
-        timing = self.state.timing
-        links = np.array([timing.link_read, timing.link_write, timing.bus], np.int64)
-        self._times = Timings(filled_record(TIMING, parameters, **timing._asdict()), links, self.state.counters)
+        timing, lists = self.state.timing, (parameters.read_pages, parameters.program_pages)
+        links = np.array([timing.link_read, timing.link_write, timing.bus, timing.channel], np.int64)
+        cells = [times or (time,) * parameters.levels for times, time in zip(lists, (parameters.read, parameters.program), strict=True)]
+        varied = {"read_levels": bool(lists[0]) or parameters.retries, "program_levels": bool(lists[1])}
+        record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
+        self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         super().__init__(HostQueue(parameters.queue_depth, parameters.submission_queues, submission), advance, _STATE)

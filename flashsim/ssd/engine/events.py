@@ -14,7 +14,7 @@ from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
 from flashsim.ssd.engine.tables import FLOW, FLUSHES, IN_DIE, TIMES, WAITING, Flow, Timings
 from flashsim.ssd.state import flash_array
-from flashsim.ssd.state.flash import FLASH, Flash, Narrow
+from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
 
@@ -110,14 +110,17 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
 
 
 @inlined_kernel
-def begin_program(flow: Flow, spare: Narrow, timing: RecordArray, die: int, now: int) -> None:
+def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
     while row >= 0:
-        flash_array.start_program(spare, flow.operations[row].place)
+        flash_array.start_program(flash.spare, flow.operations[row].place)
         row = flow.operations[row].next[IN_DIE]
-    dies.schedule(flow, first, tables.IN_PROGRAM, now + timing.program)
-    if timing.cache_program:
+    duration = times.timing.program
+    if times.timing.program_levels:
+        duration = times.cells[1, dies.level_of(flash.control, times.timing, flow.operations[first].place)]
+    dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
+    if times.timing.cache_program:
         dies.wake(flow, die)
 
 
@@ -133,12 +136,12 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
             flow.servers[die].cached = other + 1
         else:
             flow.servers[die].busy = other + 1
-        dies.ask_channel(flow, flash.control, times.timing, other, now)
+        dies.ask_channel(flow, flash.control, times, other, now)
     else:
         dies.leave(flow, flash.control, die, cached, now)
         dies.wake(flow, die)
         if cached and flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
-            dies.pass_to_cache(flow, flash.control, times.timing, die, now)
+            dies.pass_to_cache(flow, flash.control, times, die, now)
     if operation.kind == FETCH_PAGE:
         times.counters.read_modify_write_reads += operation.cause == HOST
         dies.satisfy_followers(flow, times.timing, row)
@@ -155,16 +158,16 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
     die, kind = flow.operations[row].die, flow.operations[row].kind
     following = tables.release(flow, flash.control.dies + channel_of(flash.control, die), now)
     if following >= 0:
-        dies.use_channel(flow, times.timing, following, now)
+        dies.use_channel(flow, times, following, now)
     flow.engine.pages_behind -= flow.operations[row].is_behind
     if kind in (READ_PAGE, FETCH_PAGE):
         read_ends(flow, flash, times, row, now)
     elif flow.operations[row].next[IN_DIE] >= 0:
-        dies.ask_channel(flow, flash.control, times.timing, flow.operations[row].next[IN_DIE], now)
+        dies.ask_channel(flow, flash.control, times, flow.operations[row].next[IN_DIE], now)
     elif flow.servers[die].cached != 0:
         flow.operations[flow.servers[die].cached - 1].phase = WAITING
     else:
-        begin_program(flow, flash.spare, times.timing, die, now)
+        begin_program(flow, flash, times, die, now)
 
 
 @inlined_kernel
@@ -193,7 +196,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
         if flow.operations[flow.servers[die].busy - 1].phase == WAITING:
-            begin_program(flow, flash.spare, times.timing, die, now)
+            begin_program(flow, flash, times, die, now)
     row = first
     while row >= 0:
         dies.satisfy_followers(flow, times.timing, row)
@@ -220,11 +223,11 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
     """Pages have come out of the cells and are in their registers."""
     kind, die = flow.operations[first].kind, flow.operations[first].die
     if kind == MOVE_PAGE and flash.control.copyback:
-        begin_program(flow, flash.spare, times.timing, die, now)
+        begin_program(flow, flash, times, die, now)
     elif not times.timing.cache_read or kind == MOVE_PAGE:
-        dies.ask_channel(flow, flash.control, times.timing, first, now)
+        dies.ask_channel(flow, flash.control, times, first, now)
     elif flow.servers[die].cached == 0:
-        dies.pass_to_cache(flow, flash.control, times.timing, die, now)
+        dies.pass_to_cache(flow, flash.control, times, die, now)
     else:
         flow.operations[first].phase = WAITING
 
@@ -249,4 +252,4 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     else:
         reading_ends(flow, flash, times, row, now)
     buffering.let_transfers_start(flow, control, times.links, now)
-    dies.let_dies_work(flow, control, times, now)
+    dies.let_dies_work(flow, flash, times, now)

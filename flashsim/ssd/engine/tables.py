@@ -96,8 +96,11 @@ class Timings(NamedTuple):
 
     #: TIMING.
     timing: RecordArray
-    #: Times of so many sectors on the host link, out of the drive and into it, and on the bus, shape (3, sectors of a page + 1).
+    #: Times of so many sectors on the host link, out of the drive and into it, on the bus, and on the channel when they are read, shape
+    #: (4, sectors of a page + 1).
     links: Integers
+    #: Times to read and to program each page of a word line, shape (2, pages of a word line).
+    cells: Integers
     #: COUNTERS.
     counters: RecordArray
 
@@ -105,7 +108,7 @@ class Timings(NamedTuple):
 FLOW = types.NamedTuple(
     (records.record_of_type(ENGINE), MATRIX, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
 )
-TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, records.record_of_type(COUNTERS)), Timings)
+TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
 
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:

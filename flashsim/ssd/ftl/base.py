@@ -118,6 +118,7 @@ def checked(parameters: SsdParameters) -> TranslationLayer:
         if (value := getattr(parameters, name)) and name not in member.USES:
             raise RefusedError(f"{name}: {value}, but ftl '{parameters.ftl}' has no use for it: use 0")
     if parameters.group > 1 and not member.GATHERS:
-        raise RefusedError(f"mapping_unit: {parameters.unit_size} B, but ftl '{parameters.ftl}' maps whole flash pages: use page")
+        name = "mapping_unit" if parameters.units > 1 else "one_shot"
+        raise RefusedError(f"{name}: ftl '{parameters.ftl}' maps whole flash pages, and programs them one by one: use page")
     member.check(parameters)
     return member

@@ -20,6 +20,8 @@ each operation gets the next number and the last place in its die's queue.  Then
 * where a flash page holds several mapping units, a read or a program of the flash is that of a unit: those of one flash page that stand one
   behind the other are read at once if they are ready, and programmed at once when all of them are ready; a group of moves reads each of
   its flash pages before;
+* cells with several bits have times of their own for each page of a word line, unless all its pages are programmed at once; a page may have
+  to be read once more, and erases take longer, the more often the block was erased;
 * with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
 * with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
 * with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
@@ -336,6 +338,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _restart(self) -> None:
         busy = self._busy_times()
         self._power_up(self.now)
+        self._next_number = 0
         self.host.clear(self.env)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds

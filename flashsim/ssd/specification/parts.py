@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import simpy
 
+from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
-from flashsim.ssd.parameters import SsdParameters, SsdTiming
+from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
-from flashsim.ssd.state.geometry import channel_of, pool_of_block
+from flashsim.ssd.state.geometry import block_of, channel_of, pool_of_block
 
 Steps = Generator[simpy.Event, Any, None]
 
@@ -272,15 +273,17 @@ class Die:
         self.wake()
 
     def _read(self, group: list[Operation]) -> Steps:
-        transfer, pools = self.drive.timing.transfer, self.drive.state.pools
-        yield delay(self.env, self.drive.parameters.read, OPERATIONS + group[0].number)
+        timing, pools = self.drive.timing, self.drive.state.pools
+        reading = max(self._reading_time(operation, operation.place) for operation in group)
+        yield delay(self.env, reading, OPERATIONS + group[0].number)
         if self.drive.parameters.cache_read:
             while self.cached:
                 yield self._moved_on
             self.cached, self.at_work = group, []
             self.wake()
         for operation in group:
-            yield from self.channel.use(transfer, operation.number)
+            asked = operation.kind == READ_PAGE
+            yield from self.channel.use(timing.channel[operation.sectors] if asked else timing.transfer, operation.number)
             pools.queued[self.number] -= 1
             if operation is group[-1]:
                 self._leave()
@@ -289,16 +292,20 @@ class Die:
     def _change(self, group: list[Operation]) -> Steps:
         parameters, state, first = self.drive.parameters, self.drive.state, group[0]
         if first.kind == MOVE_PAGE:
-            pages = {operation.source // parameters.units for operation in group}
-            state.counters.shared_reads += len(group) - len(pages)
-            yield delay(self.env, len(pages) * parameters.read, OPERATIONS + first.number)
+            reading: dict[int, int] = {}
+            for operation in group:
+                page = operation.source // parameters.units
+                reading[page] = max(reading.get(page, 0), self._reading_time(operation, operation.source))
+            state.counters.shared_reads += len(group) - len(reading)
+            yield delay(self.env, sum(reading.values()), OPERATIONS + first.number)
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
                 times = 2 if operation.kind == MOVE_PAGE else 1
                 yield from self.channel.use(times * self.drive.timing.transfer, operation.number)
                 self.drive.pages_behind -= operation.is_behind
         if first.kind == ERASE_BLOCK:
-            yield from self._in_cells(parameters.erase, first)
+            erases = max(int(state.blocks.erases[operation.block]) for operation in group)
+            yield from self._in_cells(parameters.erase + parameters.erase_growth * erases // GROWTH_ERASES, first)
         else:
             while self.at_work is not group:
                 yield self._moved_on
@@ -306,9 +313,24 @@ class Die:
                 start_program(state.spare, operation.place)
             if parameters.cache_program:
                 self.wake()
-            yield from self._in_cells(parameters.program, first)
+            programs = parameters.program_pages or (parameters.program,) * parameters.levels
+            yield from self._in_cells(programs[self._level(first.place)], first)
         state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
+
+    def _level(self, slot: int) -> int:
+        """The page of its word line in which a slot lies: those of a block go round them."""
+        parameters = self.drive.parameters
+        return slot // parameters.units % parameters.pages_per_block % parameters.levels
+
+    def _reading_time(self, operation: Operation, slot: int) -> int:
+        """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's number says."""
+        parameters, timing, state = self.drive.parameters, self.drive.timing, self.drive.state
+        times = parameters.read_pages or (parameters.read,) * parameters.levels
+        erases = int(state.blocks.erases[block_of(state.control, slot)])
+        again = mixed(operation.number) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
+        state.counters.read_retries += again
+        return times[self._level(slot)] + again * timing.retry_time
 
     def _in_cells(self, duration: int, first: Operation) -> Steps:
         while duration:

@@ -272,6 +272,7 @@ class DriveState:
         over-provisioning is the flash pages outside spare blocks and reserve over the logical and the translation pages, less 1.
         Where flash pages are mapped in units, units stand for pages: `padded_programs`, among the programs, are slots that were left empty,
         and `shared_reads`, among the reads, came out of the cells with another unit of their flash page.
+        `read_retries` stands there of drives that have them.
         `remaining_life` is 1 less the mean erases of a block over `endurance`, and 0 once the drive is read-only.
         """
         counters = self.counters
@@ -285,6 +286,8 @@ class DriveState:
         numbers |= {f"flash_{each}": int(counters[each].sum()) for each in ("reads", "programs", "erases")}
         if self.parameters.group > 1:
             numbers |= {name: int(counters[name]) for name in ("padded_programs", "shared_reads")}
+        if self.parameters.retries:
+            numbers["read_retries"] = int(counters.read_retries)
         programmed_bytes = numbers["flash_programs"] * self.parameters.unit_size
         stored_bytes = written_bytes + int(counters.internal_bytes[WRITE])
         numbers["write_amplification"] = programmed_bytes / stored_bytes if stored_bytes else float("nan")

@@ -72,14 +72,15 @@ COUNTERS = np.dtype(
         *((name, np.int64, len(OPERATIONS)) for name in ("commands", "bytes", "continued")),
         *((name, np.int64, 2) for name in ("internal_commands", "internal_bytes", "memory_bytes")),
         *((name, np.int64) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")),
-        *((name, np.int64) for name in ("padded_programs", "shared_reads")),
+        *((name, np.int64) for name in ("padded_programs", "shared_reads", "read_retries")),
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]
 )
-#: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`.
+#: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`; whether reads and programs do not all take the same time.
 TIMING = record_dtype(
     int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
-    "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages"
+    "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages "
+    "levels read_levels program_levels erase_growth code_word retry retry_growth retry_time"
 )
 
 

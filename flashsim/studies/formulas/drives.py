@@ -119,7 +119,7 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
 
 def _rates(parameters: SsdParameters) -> tuple[float, float]:
     at_once = parameters.pools if parameters.multi_plane else parameters.dies
-    chips = at_once * parameters.page_size * SECONDS / parameters.program
+    chips = at_once * parameters.group * parameters.unit_size * SECONDS / parameters.program
     bus = parameters.bus_rate or max(parameters.link_read_rate, parameters.link_write_rate)
     return min(parameters.link_read_rate, bus), min(parameters.link_write_rate, chips, bus)
 

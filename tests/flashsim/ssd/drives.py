@@ -17,14 +17,14 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
-from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.parameters import LEVELS, SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
 #: What `drive_for` makes drives for: translation layers, and pages that are mapped in units.
-KINDS = [*FTL_FAMILY.names(), "units"]
+KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels"]
 
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.
@@ -104,10 +104,32 @@ def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:
     return replace(changed, capacity=capacity, power_protected=bool(random.random() < 0.3))
 
 
+def with_levels(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given whose cells have several bits and wear; with mapping units, some of one program a word line."""
+    random = generator(seed, "levels")
+    cell = str(random.choice(["mlc", "tlc", "qlc"]))
+    levels, one_shot = LEVELS[cell], parameters.units > 1 and bool(random.random() < 0.4)
+    reads, programs = (tuple((10 * random.integers(1, 9, levels)).tolist()) for _ in range(2))
+    changed = replace(
+        parameters, cell=cell, read_pages=reads if random.random() < 0.7 else (), one_shot=one_shot, code_word=SECTOR,
+        program_pages=() if one_shot or random.random() < 0.3 else programs, erase_growth=int(random.choice([0, 20_000])),
+        read_retry=float(random.choice([0, 0.2])), read_retry_growth=float(random.choice([0, 20])),
+        read_retry_time=int(random.choice([0, 50])), pages_per_block=levels * 2 if one_shot else parameters.pages_per_block,
+        write_buffer=max(parameters.write_buffer, levels * PAGE * one_shot), capacity=PAGE,
+        mapping_unit=0 if one_shot and random.random() < 0.3 else parameters.mapping_unit,
+    )  # fmt: skip
+    capacity = min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * changed.unit_size) if one_shot else parameters.capacity
+    return replace(changed, capacity=max(1, capacity // PAGE) * PAGE)
+
+
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that translation layer can work with: by as many blocks larger as that takes; or with units."""
-    if ftl == "units":
-        return with_units(parameters.capacity, parameters)
+    """A drive like the one given, as that layer can work with: by as many blocks larger as that takes; or with units, levels or both."""
+    if "units" in ftl:
+        parameters = with_units(parameters.capacity, parameters)
+    if "levels" in ftl:
+        parameters = with_levels(parameters.capacity, parameters)
+    if ftl not in FTL_FAMILY.names():
+        return parameters
     if ftl == "dftl":  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
         return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)

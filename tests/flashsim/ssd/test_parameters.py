@@ -57,6 +57,13 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"channel_rate": 0}, "channel_rate: 0, but it must be at least 1"),
         ({"capacity": 0}, "capacity: 0, but it must be at least 512"),
         ({"mapping_unit": 2 * PAGE}, "mapping_unit: 4096, but a flash page, 2048, must hold whole ones"),
+        ({"code_word": 1536}, "code_word: 1536, but a mapping unit must hold whole ones"),
+        ({"cell": "tlc", "read_pages": [20, 30]}, "read_pages: 2 durations, but with cell 'tlc' there must be 3, or none"),
+        ({"program_pages": ["40ns", "50ns"]}, "program_pages: 2 durations, but with cell 'none' there must be 1, or none"),
+        ({"cell": "slc", "read_pages": [0]}, "read_pages: 0, but it must be at least 1"),
+        ({"cell": "slc", "read_pages": 20}, "read_pages: 20, but it must be a list of durations"),
+        ({"read_retry": 1.5}, "read_retry: 1.5, but it must be at most 1"),
+        ({"cell": "tlc", "one_shot": True, "write_buffer": 3 * PAGE}, "pages_per_block: 4, but one_shot: .* whole word lines of 3"),
         ({"mapping_unit": 1000}, "mapping_unit: 1000, but it must be a multiple of 512"),
         ({"mapping_unit": PAGE // 2, "write_buffer": PAGE, "capacity": 42 * PAGE}, "capacity: 86016, but .* hold 86016, and one page must"),
     ],
@@ -128,6 +135,19 @@ def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
 def test_what_does_not_go_with_mapping_units(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RefusedError, match=f"^mapping_unit: .*{message}"):
         SsdEngine(drive(**{"mapping_unit": PAGE // 2, "write_buffer": 4 * PAGE, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cell": "slc"}, "cell 'slc' has no several pages of a word line"),
+        ({"cell": "mlc", "program_pages": [10, 20]}, "not supported with program_pages"),
+        ({"cell": "mlc"}, "2 flash pages of a word line: a write_buffer must hold the 2 that are programmed at once"),
+    ],
+)
+def test_what_does_not_go_with_word_lines_that_are_programmed_at_once(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=f"^one_shot: {message}"):
+        drive(one_shot=True, **changes)
 
 
 def test_a_page_stays_within_its_chip_only_if_its_plane_collects_by_itself() -> None:
