@@ -238,6 +238,8 @@ def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parame
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     """The papers, claims and exhibits that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) stands for.
 
+    Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``.
+
     Raises
     ------
     UnknownNameError
@@ -245,12 +247,15 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     """
     if target is None:
         return [(paper, list(paper.claims), list(paper.exhibits)) for paper in map(load, PAPERS.names())]
-    paper_name, slash, name = target.partition("/")
+    paper_name, slash, text = target.partition("/")
     paper = load(paper_name)
     if not slash:
         return [(paper, list(paper.claims), list(paper.exhibits))]
     ids = [each.id for each in paper.claims]
-    if name not in [*ids, *paper.exhibits]:
-        raise UnknownNameError(f"claim or exhibit of {paper_name}", name, [*ids, *paper.exhibits])
-    claims = [each for each in paper.claims if (each.id if name in ids else each.exhibit) == name]
-    return [(paper, claims, [exhibit for exhibit in paper.exhibits if exhibit == name or exhibit in {each.exhibit for each in claims}])]
+    names = text.split(",")
+    for name in names:
+        if name not in [*ids, *paper.exhibits]:
+            raise UnknownNameError(f"claim or exhibit of {paper_name}", name, [*ids, *paper.exhibits])
+    claims = [each for each in paper.claims if each.id in names or (each.exhibit in names and each.exhibit not in ids)]
+    judging = {each.exhibit for each in claims}
+    return [(paper, claims, [exhibit for exhibit in paper.exhibits if exhibit in judging or exhibit in names])]

@@ -137,7 +137,7 @@ def _is_listing(values: Mapping[str, Any]) -> bool:
 def reproduce(
     target: Annotated[
         str | None,
-        Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
+        Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT,...]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
     ] = None,
     *,
     scale: Annotated[
@@ -171,7 +171,7 @@ def reproduce(
         flashsim reproduce do2009 --scale 0.01 --details
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
         flashsim reproduce do2009/fig2 --scale 0.01 --seeds 2
-        flashsim reproduce do2009/cpu_bound --scale 0.01
+        flashsim reproduce do2009/table1,cpu_bound --scale 0.01
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
 
     Examples

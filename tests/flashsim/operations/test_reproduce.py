@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
+from flashsim.core.errors import UnknownNameError
 from flashsim.literature import base as papers
 from flashsim.operations.command_line import app
 from flashsim.studies.runs.jobs import Settings
@@ -224,3 +225,11 @@ def test_a_run_is_made_again_from_the_table_of_runs(result: Result, folder: Path
     block = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
     exec(compile(block.replace("results/do2009", str(folder / "out")), "read-a-report.md", "exec"), {})
     assert capsys.readouterr().out.startswith("True {")
+
+
+def test_several_claims_and_exhibits_of_a_paper() -> None:
+    ((paper, claims, exhibits),) = papers.chosen("do2012/tpc-c,fig4.9,plans")
+    assert [each.id for each in claims] == ["fig3.1-c", "fig3.7", "tac-waste", "fig4.9"]
+    assert exhibits == [name for name in paper.exhibits if name in ("tpc-c", "filling", "plans")]
+    with pytest.raises(UnknownNameError, match="'nothing' is unknown"):
+        papers.chosen("do2012/tpc-c,nothing")
