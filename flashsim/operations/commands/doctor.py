@@ -23,6 +23,7 @@ _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy
 _EXTRAS = {"distributed": "reproduce --cluster", "duckdb": "the tests' other opinion on joins", "playwright": "screenshots of reports"}
 #: Programs that flashsim works with, and what for.
 _PROGRAMS = {
+    "strace": "records programs, whose power is cut then",
     "fio": "replays on real devices, and measures them beside flashsim's own requests",
     "blkparse": "turns blktrace's binary captures into text",
     "nbdcopy": "copies to and from a served drive",
