@@ -29,6 +29,7 @@ GUIDES = (
     "fetch-rows-your-way",
     "join-three-relations",
     "keep-rows-by-column",
+    "record-a-program",
     "replace-pages-your-way",
     "schedule-page-accesses",
     "use-a-buffer-pool",
@@ -145,7 +146,7 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
-    if "flashsim crash" in page.read_text(encoding="utf-8") and not shutil.which("strace"):
+    if re.search("flashsim (crash|record)", page.read_text(encoding="utf-8")) and not shutil.which("strace"):
         pytest.skip("strace is not installed")
     blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
