@@ -52,7 +52,8 @@ class Restart:
         """The run."""
         writes = "" if self.flush_writes == _WRITES else f", {_ONE_WRITE}"
         label = f"{self.benchmark}, {DESIGNS[self.policy]} with {self.restart}, {self.ends}{writes}{_log_disk(self.log_rate)}"
-        return Job.of(run_restart, label, setup=at_scale(self.setup(), settings.scale * SHARE, settings), ends=self.ends, after=_AFTER)
+        setup = at_scale(self.setup(), settings.scale * SHARE, settings)
+        return Job.of(run_restart, label, drives=False, setup=setup, ends=self.ends, after=_AFTER)
 
 
 def _log_disk(rate: int) -> str:
@@ -280,6 +281,7 @@ def _search(name: str, settings: Settings) -> Job:
     return Job.of(
         search,
         f"{name}, {restart} without {', '.join(without)}",
+        drives=False,
         restart=restart,
         without=list(without),
         seed=settings.seed * 10_000,
@@ -289,7 +291,7 @@ def _search(name: str, settings: Settings) -> Job:
 
 def _kept(without: list[str], settings: Settings) -> Job:
     label = f"{_SLOW}, lvr {'without ' + without[0] if without else 'as it is'}"
-    return Job.of(frames_kept, label, without=without, seed=settings.seed * 10_000, histories=_HISTORIES)
+    return Job.of(frames_kept, label, drives=False, without=without, seed=settings.seed * 10_000, histories=_HISTORIES)
 
 
 class _Pitfalls(Exhibit):
