@@ -263,7 +263,7 @@ class Reader:
         yield from ()
 
     def sync(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What was written is to be durable."""
+        """A program asks for its writes to be durable."""
         if base["call"] in ("sync", "msync"):
             yield base
             return

@@ -40,7 +40,7 @@ class PowerCutOutcome(Outcome):
 
     @property
     def verdict(self) -> str:
-        """What the cuts showed, in a sentence."""
+        """Outcome of the cuts, in a sentence."""
         report, other = self.result, self.with_flushes
         if not report.failed_images:
             return f"Every image passes: {report.images:,} of {report.cuts:,} outcomes of cuts are distinct."
@@ -119,8 +119,6 @@ def cut_power(
     recording = recorder.record(words, contents=True, folder=place)
 
     def cut(on: Drive) -> CutReport:
-        cuts = PowerCuts(recording, place, before, check, on, outcomes, seed, limit / SECONDS)
-        cuts.check_end()
         with activity("cuts") as progress:
             return PowerCuts(recording, place, before, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
 

@@ -87,7 +87,7 @@ def _columns(value: Any, parameter: str) -> dict[str, str]:
 
 
 def _by_table(value: Any, parameter: str, form: str) -> dict[str, Any]:
-    """What is given of each table, by its name: a mapping, or texts."""
+    """Sources of tables by name, from a mapping or texts."""
     if isinstance(value, Mapping):
         return dict(value)
     tables: dict[str, Any] = {}

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashsim.core.errors import CapacityError, RefusedError
+from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, format_size
-from flashsim.studies.programs.volatile_files import PAGE, Change, Patch, Remains, VolatileFiles
+from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import Recording
 
@@ -29,8 +30,6 @@ _SECTORS = PAGE // 512
 PRINTED = "FLASHSIM_PRINTED"
 #: Bytes of a folder that is cut at most.
 _MOST = GIB
-
-Progress = Callable[[int, int, str], None]
 
 
 class Drive(NamedTuple):
@@ -165,6 +164,7 @@ class PowerCuts:
         RefusedError
             The check does not pass on the files as the program left them.
         """
+        self._check_end()
         seen: set[bytes] = set()
         with ThreadPoolExecutor(jobs) as pool:
             for cuts in _in_batches(self._cuts(), 4 * jobs):
@@ -184,10 +184,8 @@ class PowerCuts:
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
 
-    def check_end(self) -> None:
-        """Refuse a check that fails on the files as the program left them."""
-        files = copy(self.files)
-        printed = b""
+    def _check_end(self) -> None:
+        files, printed = _frozen(self.files), b""
         for number, row in enumerate(self.rows):
             printed += _printed(row)
             files.apply(number, row)
@@ -197,19 +195,17 @@ class PowerCuts:
 
     def _cuts(self) -> Iterator[Cut]:
         printed, files = b"", self.files
-        yield Cut(0, files.everything(), copy(files), printed)
+        yield Cut(0, files.everything(), _frozen(files), printed)
         for number, row in enumerate(self.rows):
-            is_sync = row["call"] in schema.SYNCS
-            before = _frozen(files) if is_sync else files  # while a sync is under way, all that it writes may be there or not
+            # While a sync is under way, all that it writes may be there or not.
+            states = [_frozen(files)] if row["call"] in schema.SYNCS else []
             printed += _printed(row)
             if not files.apply(number, row):
                 continue
             self.report.calls += 1
-            for remains in _remains(before, self.draw, self.outcomes, self.drive.tears):
-                yield Cut(number, remains, before if is_sync else _frozen(files), printed)
-            if is_sync:
-                for remains in _remains(files, self.draw, self.outcomes, self.drive.tears):
-                    yield Cut(number, remains, _frozen(files), printed)
+            for state in (*states, _frozen(files)):
+                for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
+                    yield Cut(number, remains, state, printed)
 
     def _image(self, cut: Cut) -> dict[str, bytes]:
         return self._below(cut.files.image(cut.remains))
@@ -253,15 +249,12 @@ class PowerCuts:
 
         remains, is_loss = shortest(cut, fails)
         kept, lost = cut.files.effects(remains)
-        words = [f"{'lost' if is_loss else 'kept'}: {self._words(each)}" for each in (lost if is_loss else kept)]
+        words = [f"{'lost' if is_loss else 'kept'}: {self._call(each.call)}" for each in (lost if is_loss else kept)]
         if remains.torn:
             words.append(f"torn after {remains.torn[1]} sectors: page {remains.torn[0][1]} of that file")
         failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
         if failure.recipe not in [each.recipe for each in self.report.failures]:
             self.report.failures.append(failure)
-
-    def _words(self, effect: Patch | Change) -> str:
-        return self._call(effect.call)
 
     def _call(self, number: int) -> str:
         """A call in words."""
@@ -333,7 +326,7 @@ def _frozen(files: VolatileFiles) -> VolatileFiles:
 
 
 def _printed(row: Mapping[str, Any]) -> bytes:
-    """What a call prints for whoever started the program."""
+    """Bytes that a call writes to standard output."""
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
 
 
