@@ -18,8 +18,8 @@ from traces.calls import schema
 from traces.calls.descriptors import Namespace, OpenFile, Process
 from traces.calls.syntax import STRING, Descriptor, arguments_of, descriptor_of, flags_of, integer_of, kind_of, normal, string_of, unhex
 
-#: Options that the reader of this module needs.
-OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--absolute-timestamps=format:unix,precision:ns", "--syscall-times=ns")
+#: Options that the reader of this module needs.  Times are those since the line before, as only they are of a clock that never goes back.
+OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--relative-timestamps=ns", "--syscall-times=ns")
 #: System calls that are recorded.
 _CALLS = (
     "open openat openat2 creat close dup dup2 dup3 fcntl lseek fstat newfstatat statx chdir fchdir read write readv writev pread64 "
@@ -68,11 +68,13 @@ class Reader:
     folder: str = "/"
     names: Namespace = field(default_factory=Namespace)
     calls: int = 0
-    first: int | None = None
+    now: int = 0
     missed: dict[str, set[str]] = field(default_factory=dict)
     _threads: dict[int, Process] = field(default_factory=dict)
     _begun: dict[int, _Open] = field(default_factory=dict)
     _births: list[tuple[int, str]] = field(default_factory=list)
+    #: Standard output of the first process, which others may share; descriptor 1 of a child may be something else.
+    _output: OpenFile | None = None
 
     def rows(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Rows of the calls that the lines tell, in order of their ends.
@@ -86,9 +88,8 @@ class Reader:
             match = _LINE.match(line.rstrip("\n"))
             if match is None:
                 raise DamagedFileError(f"strace: line {number}: it is no line of a recorded call: {line[:60]!r}")
-            thread, time, text = int(match[1]), int(match[2]) * SECONDS + int(match[3]), match[4]
-            self.first = time if self.first is None else self.first
-            yield from self._line(thread, time, text)
+            self.now += int(match[2]) * SECONDS + int(match[3])
+            yield from self._line(int(match[1]), self.now, match[4])
         for thread, begun in self._begun.items():
             if begun.name in (*schema.READS, *schema.WRITES, *schema.SYNCS):
                 yield from self._call(thread, begun, "?", None)
@@ -132,6 +133,7 @@ class Reader:
                 self._threads[thread] = Process(thread, source.folder, source.descriptors if shares else dict(source.descriptors))
             else:
                 given = {each: OpenFile(-2, *state) for each, state in self.inherited.items()} if not self._threads else {}
+                self._output = given.get(1, self._output)
                 self._threads[thread] = Process(thread, self.folder, given)
         return self._threads[thread]
 
@@ -155,7 +157,7 @@ class Reader:
         self.calls += 1
         match = _RESULT.match(result)
         value, error = (None, None) if match is None or match[1] == "?" else (int(match[1], 0), match[3])
-        base: dict[str, Any] = {"time": begun.time - (self.first or 0), "duration": took, "process": process.number, "thread": thread}
+        base: dict[str, Any] = {"time": begun.time, "duration": took, "process": process.number, "thread": thread}
         base |= {"call": name, "result": value, "error": error, "flags": 0, "file": -1, "kind": "other"}
         arguments = arguments_of(begun.text)
         if name in ("clone", "clone3", "fork", "vfork"):
@@ -190,7 +192,7 @@ class Reader:
                 opened.position = place + result
         if is_write and opened.file >= 0 and place is not None:
             self.names.grown(opened.file, place + result)
-        if is_write and descriptor_of(arguments[0]).number == 1:
+        if is_write and opened is self._output:
             row["flags"] |= schema.PRINTED
         if is_write and self.contents and (row["kind"] == "file" or row["flags"] & schema.PRINTED):
             strings = STRING.findall(arguments[1])

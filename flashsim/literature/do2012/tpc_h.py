@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
-from typing import Any
 
-from flashsim.core.errors import FlashsimError
-from flashsim.core.units import HOURS, MINUTES, SECONDS
+from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
+from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.judging.cells import number, ratio
 
@@ -27,19 +26,6 @@ _EXPLAINED = (
     "The throughput test follows the power test, whose pages memory and SSD still hold (clause 5.3.4.1). Plans by costs are those that "
     "nothing was fitted to: fewer queries look rows up."
 )
-
-
-def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
-    """Run TPC-H's power test and throughput test: figures, when each kind of transaction ended, and what was counted; JSON-ready."""
-    whole = PoolSetup(**setup)
-    run, now, until = whole.build(), 0, whole.time * whole.scale
-    while not run.is_over:
-        if now >= until:
-            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
-        now += round(HOURS * whole.scale)
-        run.run(now)
-    ends = {kind: time / SECONDS for kind, time in run.ended.items()}
-    return {"figures": run.figures(), "ended": ends, "counts": run.counts}
 
 
 def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSetup:

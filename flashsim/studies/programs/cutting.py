@@ -28,6 +28,8 @@ from traces.calls.schema import Recording
 _SECTORS = PAGE // 512
 #: Environment variable of the check: a file with what the program had printed by the cut.
 PRINTED = "FLASHSIM_PRINTED"
+#: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
+_LONG = 10
 #: Bytes of a folder that is cut at most.
 _MOST = GIB
 
@@ -188,7 +190,7 @@ class PowerCuts:
         files, printed = _frozen(self.files), b""
         for number, row in enumerate(self.rows):
             printed += _printed(row)
-            files.apply(number, row)
+            self._apply(files, number, row)
         code, output = self._look(self._below(files.image(files.everything())), printed)
         if code:
             raise RefusedError(f"check: it fails before any cut, on the files as the program left them (exit code {code}): {_line(output)}")
@@ -200,12 +202,16 @@ class PowerCuts:
             # While a sync is under way, all that it writes may be there or not.
             states = [_frozen(files)] if row["call"] in schema.SYNCS else []
             printed += _printed(row)
-            if not files.apply(number, row):
+            if not self._apply(files, number, row):
                 continue
             self.report.calls += 1
             for state in (*states, _frozen(files)):
                 for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
                     yield Cut(number, remains, state, printed)
+
+    def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
+        """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
+        return _is_below(row, f"{self.folder}/") and files.apply(number, row)
 
     def _image(self, cut: Cut) -> dict[str, bytes]:
         return self._below(cut.files.image(cut.remains))
@@ -250,6 +256,8 @@ class PowerCuts:
         remains, is_loss = shortest(cut, fails)
         kept, lost = cut.files.effects(remains)
         words = [f"{'lost' if is_loss else 'kept'}: {self._call(each.call)}" for each in (lost if is_loss else kept)]
+        if not is_loss and not kept:
+            words = ["lost: all that was not synced"]
         if remains.torn:
             words.append(f"torn after {remains.torn[1]} sectors: page {remains.torn[0][1]} of that file")
         failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
@@ -273,7 +281,7 @@ def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]
     for is_loss, base in ((True, everything), (False, Remains(0, {}))):
         remains = _nearer(cut.remains, base, fails)
         kept, lost = cut.files.effects(remains)
-        found.append((len(lost if is_loss else kept), remains, is_loss))
+        found.append((len(lost) if is_loss else len(kept) or _LONG, remains, is_loss))
     _, remains, is_loss = min(found, key=lambda each: each[0])
     return remains, is_loss
 
@@ -332,8 +340,13 @@ def _printed(row: Mapping[str, Any]) -> bytes:
 
 def _matters(row: Mapping[str, Any], folder: str) -> bool:
     """True if a call works on files of a folder, prints, or syncs everything."""
-    below = any(str(row[name] or "").startswith(folder) for name in ("path", "other")) or row["path"] == folder[:-1]
-    return row["call"] in ("sync", "syncfs") or bool(row["flags"] & schema.PRINTED) or (below and row["call"] != "mmap")
+    return bool(row["flags"] & schema.PRINTED) or (_is_below(row, folder) and row["call"] != "mmap")
+
+
+def _is_below(row: Mapping[str, Any], folder: str) -> bool:
+    """True if a call is about files of a folder, or of all there are."""
+    below = any(str(row[name] or "").startswith(folder) for name in ("path", "other"))
+    return below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
 
 
 def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:

@@ -100,7 +100,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "shin2016.figure2_runs:bandwidths": _bandwidths,
     "pools.setup:run_pool": _pool,
     "do2012.simulations:run_on_drives": _pool,
-    "do2012.tpc_h:run_tests": _tests,
+    "do2012.tpc_h_runs:run_tests": _tests,
     "do2012.scans:smart_run": _scan,
     "do2012.scans:bandwidth": _scan,
     "pools.restart:run_restart": _restart,

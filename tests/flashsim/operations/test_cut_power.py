@@ -70,6 +70,12 @@ def test_a_careful_program_passes(crash: Any) -> None:
     assert code == 0 and told["failed_images"] == 0 and told["cuts"] > told["images"] > 15
 
 
+def test_what_children_print_to_the_program_is_not_its_output(crash: Any) -> None:
+    child = "import subprocess\nsubprocess.run(['echo', 'hidden'], stdout=subprocess.PIPE, check=True)\n"
+    code, told = crash(child + CAREFUL, CHECK)
+    assert code == 0, told["failures"]
+
+
 def test_a_rename_before_the_sync_is_found_with_its_recipe(crash: Any) -> None:
     code, told = crash(CAREFUL.replace("os.fsync(file.fileno())", "pass"), CHECK)
     assert code == 1 and told["failed_images"] > 0

@@ -12,7 +12,8 @@ from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import load
 from flashsim.literature.do2012.benchmarks import hours_to_peak
 from flashsim.literature.do2012.runs import FITTED, LAST, PUBLISHED, dual_write, tpc_c
-from flashsim.literature.do2012.tpc_h import run_tests, tpc_h
+from flashsim.literature.do2012.tpc_h import tpc_h
+from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.operations.reproduction import HOLD, reproduce
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolResult, PoolSetup
