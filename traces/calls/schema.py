@@ -29,7 +29,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,7 +37,7 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError, MissingFileError
 
 VERSION = 1
-_KEY = b"flashsim.calls"
+KEY = b"flashsim.calls"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
@@ -67,6 +67,32 @@ WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "io_write")
 SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_fsync")
 
 
+class Call(NamedTuple):
+    """A recorded call, with columns of `SCHEMA`."""
+
+    time: int
+    duration: int | None
+    process: int
+    thread: int
+    call: str
+    file: int
+    path: str | None
+    offset: int | None
+    length: int | None
+    result: int | None
+    flags: int
+    other: str | None
+
+    @property
+    def end(self) -> int:
+        return self.time + (self.duration or 0)
+
+    @property
+    def reach(self) -> int:
+        """The byte at which what was read or written ends."""
+        return (self.offset or 0) + max(0, self.result or 0)
+
+
 @dataclass
 class Recording:
     """Calls of a program.
@@ -88,11 +114,11 @@ class Recording:
     missed: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def write(self, path: Path, provenance: Mapping[str, Any]) -> None:
+    def write(self, path: Path | BinaryIO, provenance: Mapping[str, Any]) -> None:
         """Write the recording as Parquet."""
         about = {"version": VERSION, "command": list(self.command), "missed": list(self.missed), "facts": dict(self.facts)}
-        metadata = {_KEY: json.dumps(about | {"provenance": provenance}).encode()}
-        pq.write_table(self.table.replace_schema_metadata(metadata), path, compression="zstd")
+        metadata = {KEY: json.dumps(about | {"provenance": provenance}).encode()}
+        pq.write_table(self.table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
 
     @classmethod
     def read(cls, path: Path) -> Recording:
@@ -106,12 +132,12 @@ class Recording:
         if not path.is_file():
             raise MissingFileError(f"recording: no file at {path}")
         try:
-            table = pq.read_table(path)
-            about = json.loads((table.schema.metadata or {})[_KEY])
+            table = pq.read_table(path, page_checksum_verification=True)
+            about = json.loads((table.schema.metadata or {})[KEY])
             table = table.select(SCHEMA.names).cast(SCHEMA)
         except KeyError:
             raise DamagedFileError(f"{path}: it is no recording of a program (flashsim record makes one)") from None
-        except (pa.ArrowInvalid, OSError, ValueError) as problem:
+        except (pa.ArrowException, OSError, TypeError, ValueError) as problem:
             raise DamagedFileError(f"{path}: it cannot be read as a recording: {str(problem).splitlines()[0]}") from problem
         if about.get("version") != VERSION:
             raise DamagedFileError(f"{path}: a recording of version {about.get('version')}, but this flashsim reads {VERSION}")

@@ -17,6 +17,8 @@ TITLE = "flashsim's own trace (Parquet)"
 CARRIES = frozenset(SCHEMA.names)
 RESOLUTION = 1
 KEEPS_UNKNOWN = True
+#: Other formats are Parquet files too.
+GENERIC = True
 
 #: Ends of the ranges of columns' values, which begin at 0.
 _BOUNDS = {"operation": len(OPERATIONS), "device": 1 << 15}

@@ -1,0 +1,84 @@
+"""Requests as they are made: each waits for the one that its thread waited for, or for another, and has a time to think."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from traces.file.schema import make_batch
+
+#: Most requests from one that a request waits for to that request (`traces.file.recording`).
+_BACK = 1 << 15
+
+
+@dataclass
+class Strand:
+    """A thread, as its requests wait for each other.
+
+    Parameters
+    ----------
+    last
+        Number of the request that it waited for last; -1: none.
+    since
+        When it went on after that, as recorded, ns.
+    """
+
+    last: int = -1
+    since: int = 0
+
+    def wait(self, number: int, end: int) -> None:
+        """Wait for a request, and go on."""
+        self.last, self.since = max(self.last, number), end
+
+
+class Request(NamedTuple):
+    """A request, with columns of `traces.file.schema.SCHEMA`; `tag` is the number of the call that caused it, -1 for none."""
+
+    operation: int
+    offset: int
+    length: int
+    flags: int
+    tag: int
+    dependency: int
+    think: int
+    arrival: int
+    label: str
+
+
+class Requests:
+    """Requests, and the latest of them that were not handed out.
+
+    Attributes
+    ----------
+    call
+        Number of the call that causes what is added.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Request] = []
+        self.count = 0
+        self.call = -1
+        self._latest = 0
+
+    def add(
+        self, operation: int, place: tuple[int, int], strand: Strand, time: int, label: str = "", after: int = -1, flags: int = 0
+    ) -> int:
+        """Add a request to a place, which comes after another one, or after the last that its thread waited for; return its number."""
+        dependency, think = (after, 0) if after >= 0 else (strand.last, max(0, time - strand.since))
+        if dependency < 0:
+            think = 0
+        elif self.count - dependency > _BACK:
+            dependency, think = self.count - 1, max(0, time - self._latest)
+        self._latest = max(self._latest, time)
+        self.rows.append(Request(operation, *place, flags, self.call, dependency, think, self._latest, label))
+        self.count += 1
+        return self.count - 1
+
+    def batch(self) -> pa.RecordBatch:
+        """Hand out the latest."""
+        columns: dict[str, Any] = {name: list(values) for name, values in zip(Request._fields, zip(*self.rows, strict=True), strict=True)}
+        labels = pa.array(columns.pop("label"), pa.string()).dictionary_encode()
+        first, self.rows = self.count - len(self.rows), []
+        return make_batch(columns, first, labels)
