@@ -3,6 +3,7 @@ from flashsim.operations.face.algorithms import algorithms as algorithms
 from flashsim.operations.face.bench import bench as bench
 from flashsim.operations.face.cache import cache as cache
 from flashsim.operations.face.calibrate import calibrate as calibrate
+from flashsim.operations.face.check import check as check
 from flashsim.operations.face.compare import compare as compare
 from flashsim.operations.face.crash import crash as crash
 from flashsim.operations.face.cut_power import cut_power as cut_power

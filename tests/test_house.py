@@ -126,7 +126,7 @@ def test_ci_installs_the_programs_that_judge_and_goes_on_without(works: bool, tm
 
 def test_every_import_is_installed_by_the_distribution_or_an_extra() -> None:
     promised = distributions("options", "install_requires")
-    for extra in ("cluster", "tpch", "notebook"):
+    for extra in ("cluster", "tpch", "notebook", "testing"):
         promised |= distributions("options.extras_require", extra)
     provided = packages_distributions()
     for path in SOURCES:

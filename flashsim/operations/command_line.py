@@ -55,6 +55,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "restart": "face.restart:restart",
     },
     "smart": {"run": "face.smart:smart"},
+    "check": "face.check:check",
     "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare"},
     "doctor": "commands.doctor:doctor",
 }

@@ -11,8 +11,8 @@ from algorithms.joins import bnl
 from algorithms.joins.base import JoinParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Work
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import NestedLoopsAllocation
-from tests.algorithms.strict_driver import oracle, relation_file, run
 
 
 @pytest.mark.parametrize("memory", [3, 4, 7, 20, 61, 100, 400])

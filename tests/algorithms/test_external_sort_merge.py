@@ -14,9 +14,9 @@ from algorithms.late_fetch.columns import with_digests
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import PhaseCost
 from flashsim.storage.heap_file import HeapFile
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.join_costs.base import Sizes
 from models.join_costs.external_sort_merge import allocate, counts
-from tests.algorithms.strict_driver import oracle, relation_file, run
 
 PAGE = 4096
 

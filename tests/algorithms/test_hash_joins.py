@@ -11,10 +11,10 @@ from algorithms.joins import grace_hash, hybrid_hash, simple_hash
 from algorithms.joins.base import JoinParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Work
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import GraceAllocation, HybridAllocation, SimpleHashAllocation
 from models.haas import counts
 from models.join_costs.base import Sizes
-from tests.algorithms.strict_driver import oracle, relation_file, run
 
 
 def up(pages: float, block: int) -> int:

@@ -11,7 +11,7 @@ from algorithms.hashing.buckets import bucket_numbers
 from algorithms.hashing.table import TABLE_SALT, DirectTable, HashTable, hash_keys, table_of
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
-from tests.algorithms.strict_driver import oracle
+from flashsim.testing.strict_driver import oracle
 
 KEYS = st.lists(st.one_of(st.integers(-3, 3), st.integers(NULL_KEY + 1, (1 << 63) - 1)), max_size=40)
 

@@ -22,7 +22,7 @@ from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import TableRecords, load_pair, open_source
-from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
+from flashsim.testing.strict_driver import Outcome, oracle, relation_file, run
 from tests.contract.drivers import run_everywhere
 
 NAMES = ("rare", "flash-join")

@@ -9,7 +9,7 @@ import pytest
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
-from tests.algorithms.strict_driver import relation_file, run
+from flashsim.testing.strict_driver import relation_file, run
 
 Numbers = npt.NDArray[np.int64]
 

@@ -23,7 +23,7 @@ from flashsim.execution.drivers import run_strands, simulate
 from flashsim.execution.machine import Machine
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import load_pair, open_source
-from tests.algorithms.strict_driver import oracle, relation_file, run
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from tests.contract.drivers import Pairs, run_strands_everywhere
 from tests.flashsim.execution.strand_programs import Kept
 

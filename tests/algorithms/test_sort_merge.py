@@ -14,8 +14,8 @@ from algorithms.joins.base import JoinParameters
 from algorithms.sorting.runs import ReplacementSelection
 from flashsim.execution.requests import Work
 from flashsim.storage.rows import keyed
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import SortMergeAllocation
-from tests.algorithms.strict_driver import oracle, relation_file, run
 
 
 def select(keys, sizes, capacity, block=64):

@@ -6,7 +6,7 @@ Each function takes a number of frames and references, pairs of a page and wheth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 HIT, FREE = "hit", "free"
@@ -159,21 +159,3 @@ NAIVE: list[tuple[str, dict[str, int], Callable[[int, References], Outcomes]]] =
     ("cflru", {"window": 100}, partial(clean_first, 100)),
     ("lru-wsr", {}, write_reordering),
 ]
-
-
-def fewest_misses(frames: int, pages: Iterable[int]) -> int:
-    """The optimum by trying everything: the fewest misses so far for every set of pages that may be held."""
-    states: dict[frozenset[int], int] = {frozenset(): 0}
-    for page in pages:
-        after: dict[frozenset[int], int] = {}
-        for held, misses in states.items():
-            if page in held:
-                ways = [(held, misses)]
-            elif len(held) < frames:
-                ways = [(held | {page}, misses + 1)]
-            else:
-                ways = [(held - {leaving} | {page}, misses + 1) for leaving in held]
-            for way, cost in ways:
-                after[way] = min(cost, after.get(way, cost))
-        states = after
-    return min(states.values())

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from algorithms.fetching.base import FETCHING, FetchParameters
-from algorithms.late_fetch.join_index import EntryStream, GivenIndex
-from algorithms.late_fetch.page_cache import PageCache, Schedule
-from algorithms.page_access.graph import PageGraph
-from algorithms.page_access.instances import complete, join_graph
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.request import Integers
-from flashsim.execution.drivers import trace_only
-from flashsim.execution.requests import Algorithm, Emit, Phase, Request, Strand, Write
-from flashsim.storage.heap_file import HeapFile
-from flashsim.storage.rows import Tuples
-from models.page_fetching import least_fetches
-from tests.algorithms.strict_driver import relation_file
+from flashsim.testing.contracts.fetching import FetchContract, fetched
+from flashsim.testing.strict_driver import relation_file
 
-#: Rows on a page of the relations here, and bytes of two row ids.
-ROWS, ROW_IDS = 4, 8
 MINE = """
 import numpy as np
 from algorithms.late_fetch.page_cache import Schedule
@@ -39,176 +23,30 @@ def fetch(index, cache, parameters):
 """
 
 
-@pytest.fixture(scope="module", params=[*FETCHING.names(), "mine.py"])
-def strategy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture(scope="class", params=[*FETCHING.names(), "mine.py"])
+def each_member(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Every member, and one of a user's own."""
-    if request.param != "mine.py":
-        return str(request.param)
-    path = tmp_path_factory.mktemp("own") / "mine.py"
-    path.write_text(MINE, encoding="utf-8")
-    return str(path)
+    request.cls.member = request.param
+    if request.param == "mine.py":
+        path = tmp_path_factory.mktemp("own") / "mine.py"
+        path.write_text(MINE, encoding="utf-8")
+        request.cls.member = str(path)
 
 
-class CountingCache(PageCache):
-    """A page cache that is checked by what has been asked of it: its pages are counted once more, in a set."""
-
-    def __init__(self, r: HeapFile, s: HeapFile, memory: int) -> None:
-        super().__init__(r, s, memory)
-        self.memory, self.here = memory, set[int]()
-
-    def resize(self, frames: int, leaving: Integers | None = None) -> None:
-        assert 2 <= frames <= self.memory
-        super().resize(frames, leaving)
-        self.here -= set(() if leaving is None else leaving.tolist())
-        assert len(self.here) <= frames
-
-    def follow(self, schedule: Schedule) -> Algorithm:
-        pages = np.column_stack(self.pages_of(schedule.r_rows, schedule.s_rows))
-        pages = (pages.reshape(-1, 1) if schedule.after.ndim == 2 else pages).tolist()
-        due = np.searchsorted(schedule.after.reshape(-1), np.arange(len(schedule.pages) + 2)).tolist()
-        for number in range(len(schedule.pages) + 1):
-            if number:
-                page, victim = int(schedule.pages[number - 1]), int(schedule.victims[number - 1])
-                assert page not in self.here
-                assert victim == -1 or victim in self.here
-                self.here.discard(victim)
-                self.here.add(page)
-                assert len(self.here) <= self.frames
-            assert all(self.here.issuperset(pages[entry]) for entry in range(due[number], due[number + 1]))
-        assert due[-1] == len(pages)
-        yield from super().follow(schedule)
-
-    def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Tuples | Strand | None, Integers]:
-        none, before = rows[:0], self.fetches
-        numbers = self.pages_of(none, rows)[1] if of_s else self.pages_of(rows, none)[0]
-        pages = np.unique(numbers).tolist()
-        assert np.all(np.diff(numbers) >= 0)
-        found = yield from super().collect(rows, of_s=of_s)
-        np.testing.assert_array_equal(found, rows)
-        assert self.fetches - before == len(pages) - (pages[:1] == list(self.here))
-        self.here = {pages[-1]} if pages else self.here
-        assert set(np.flatnonzero(self.resident()).tolist()) == self.here
-        return found
-
-
-class WatchedIndex(GivenIndex):
-    """A join index that is asked for more only while what is remembered of it fits beside the cache's pages."""
-
-    def __init__(self, rows: Integers, batch: int, cache: CountingCache) -> None:
-        super().__init__(rows[:, 0], rows[:, 1], batch)
-        self.cache, self.remembered = cache, 0
-
-    def next(self) -> EntryStream:
-        assert self.remembered * ROW_IDS <= (self.cache.memory - self.cache.used_frames) * self.cache.r.page_size
-        entries = yield from super().next()
-        self.remembered += 0 if entries is None else len(entries)
-        return entries
-
-
-def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
-    """What a strategy emits, or writes to a file, it need not remember."""
-    answer: Tuples | Strand | None = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
-        if isinstance(request, Emit):
-            index.remembered -= len(request.r_rows)
-        elif isinstance(request, Write):
-            index.remembered -= len(request.tuples)
-        answer = yield request
-
-
-def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:
-    """Two relations of so many full pages."""
-    r, s = relation_file("r", np.arange(r_pages * ROWS)), relation_file("s", np.arange(s_pages * ROWS))
-    assert (r.pages, s.pages) == (r_pages, s_pages)
-    return r, s
-
-
-def fetched(strategy: str, files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike, parameters: FetchParameters, batch: int = 7) -> int:
-    """Fetches of a strategy, whose results are those of the join index.
-
-    There are no fewer than no plan can do without: what is fetched may be written and read again, but each page is fetched once.
-    """
-    rows = np.asarray(entries, np.int64).reshape(-1, 2)
-    cache, pairs = CountingCache(*files, parameters.memory), [np.empty((0, 2), np.int64)]
-    index = WatchedIndex(rows, batch, cache)
-
-    def algorithm() -> Algorithm:
-        yield Phase("fetch")
-        yield from watched(FETCHING.load(strategy).fetch(index, cache, parameters), index)
-
-    run = trace_only(algorithm(), files, results=lambda r, s: pairs.append(np.column_stack([r, s]))).total()
-    graph = graph_of(files, rows)
-    least = least_fetches(graph.needed_pages, graph.edges, parameters.memory, int(graph.degrees.max(initial=0)))
-    assert cache.fetches >= (graph.needed_pages if run.pages_written else least)
-    assert run.reads >= cache.fetches
-    joined = np.concatenate(pairs)
-    np.testing.assert_array_equal(in_order(joined), in_order(rows))
-    return cache.fetches
-
-
-def in_order(rows: Integers) -> Integers:
-    return rows[np.lexsort(rows.T)]
-
-
-def graph_of(files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike) -> PageGraph:
-    rows = np.asarray(entries, np.int64).reshape(-1, 2)
-    r_pages, s_pages = PageCache(*files, 2).pages_of(rows[:, 0], rows[:, 1])
-    return PageGraph.of(r_pages, s_pages, files[0].pages + files[1].pages)
-
-
-def pairs_of(pages: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """One entry for each pair of a page of R and one of S."""
-    return [(ROWS * r_page, ROWS * s_page + 1) for r_page, s_page in pages]
-
-
-ALL_PAIRS = [(r_row, s_row) for r_row in range(24) for s_row in range(24)]
-HUB = pairs_of((0, other) for other in range(6)) * 3 + pairs_of((other, 0) for other in range(6))
-
-
-@settings(max_examples=40)
-@given(
-    entries=st.lists(st.tuples(st.integers(0, 23), st.integers(0, 23)), max_size=90),
-    memory=st.integers(2, 14),
-    k=st.sampled_from([0.1, 0.5, 1.0, 4.0, 1e9]),
-    batch=st.sampled_from([1, 7, 1000]),
-)
-@example([], 2, 1.0, 7)
-@example([(3, 5)] * 20, 2, 1.0, 7)
-@example(ALL_PAIRS, 2, 1.0, 100)
-@example(ALL_PAIRS, 8, 1.0, 100)
-@example(HUB, 3, 0.5, 1)
-def test_every_entry_is_joined_once(strategy: str, entries: list[tuple[int, int]], memory: int, k: float, batch: int) -> None:
-    """On any join index, in any memory: with no more pages than frames, and the same way every time."""
-    files = relations(6, 6)
-    fetches = fetched(strategy, files, entries, FetchParameters(memory, k), batch)
-    assert fetches == fetched(strategy, files, entries, FetchParameters(memory, k), batch)
-
-
-@pytest.mark.parametrize("files", [relations(0, 0), relations(0, 3), relations(1, 1)])
-def test_small_relations(strategy: str, files: tuple[HeapFile, HeapFile]) -> None:
-    entries = [(0, 0), (3, 1)] if files[0].pages else []
-    assert fetched(strategy, files, entries, FetchParameters(9)) >= len(entries)
-
-
-@pytest.mark.parametrize("memory", [2, 5, 40])
-@pytest.mark.parametrize("graph", [join_graph(90, ROWS), join_graph(90, ROWS, same_order=True), complete(20, 30)], ids=str)
-def test_graphs_of_joins(strategy: str, graph: PageGraph, memory: int) -> None:
-    """Larger graphs, an entry a pair of pages, in no order."""
-    r_pages = int(graph.first.max()) + 1
-    files = relations(r_pages, graph.pages - r_pages)
-    entries = np.array(pairs_of(zip(graph.first.tolist(), (graph.second - r_pages).tolist(), strict=True)))
-    np.random.default_rng(5).shuffle(entries)
-    assert fetched(strategy, files, entries, FetchParameters(memory), 100) > 0
-
-
-def test_rows_that_are_not_there_are_refused(strategy: str) -> None:
-    for entries in ([(0, 24)], [(24, 0)], [(0, -1)]):
-        with pytest.raises(InvalidParameterError, match="join index: row"):
-            fetched(strategy, relations(6, 6), entries, FetchParameters(9))
+@pytest.mark.usefixtures("each_member")
+class TestFetching(FetchContract):
+    @pytest.mark.slow
+    @pytest.mark.parametrize("same_order", [True, False])
+    def test_published_size(self, same_order: bool) -> None:
+        """Both inputs of 8,192 pages of 25 rows each, half of which join, and 512 pages of memory."""
+        random, rows = np.random.default_rng(3), 8192 * 25
+        files = [relation_file(name, np.arange(rows), record=156, page_size=4096) for name in "rs"]
+        assert [file.pages for file in files] == [8192, 8192]
+        r_rows = random.permutation(rows)
+        index = np.column_stack([r_rows, r_rows if same_order else random.permutation(rows)])[random.random(rows) < 0.5]
+        if self.name.endswith(".py"):
+            index = index[:1000]
+        fetched(self.name, (files[0], files[1]), index, FetchParameters(512), 1 << 16)
 
 
 def test_published_strategies_are_members() -> None:
@@ -219,17 +57,3 @@ def test_published_strategies_are_members() -> None:
 def test_unfit_parameters_are_refused(memory: int, k: float) -> None:
     with pytest.raises(InvalidParameterError, match="frames: 1, but two" if memory == 1 else "k: "):
         FetchParameters(memory, k)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("same_order", [True, False])
-def test_published_size(strategy: str, same_order: bool) -> None:
-    """Both inputs of 8,192 pages of 25 rows each, half of which join, and 512 pages of memory."""
-    random, rows = np.random.default_rng(3), 8192 * 25
-    files = [relation_file(name, np.arange(rows), record=156, page_size=4096) for name in "rs"]
-    assert [file.pages for file in files] == [8192, 8192]
-    r_rows = random.permutation(rows)
-    index = np.column_stack([r_rows, r_rows if same_order else random.permutation(rows)])[random.random(rows) < 0.5]
-    if strategy.endswith(".py"):
-        index = index[:1000]
-    fetched(strategy, (files[0], files[1]), index, FetchParameters(512), 1 << 16)

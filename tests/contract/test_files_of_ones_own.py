@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from flashsim.operations.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
+from flashsim.testing.families import family_of
+from flashsim.testing.flash_drives import check_invariants
 from tests.contract import own_member
 from tests.contract.guide import PAGE, POLICIES, commands, write_members
-from tests.flashsim.ssd.drives import check_invariants
 
 
 def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +109,7 @@ def test_contract_suites_that_a_file_is_none_of_pass_it_by(tmp_path: Path) -> No
 )
 def test_a_file_of_ones_own_is_of_one_family(member: str, family: str, tmp_path: Path) -> None:
     write_members(tmp_path)
-    assert own_member.family_of(tmp_path / member).package == family
+    assert family_of(tmp_path / member).package == family
 
 
 def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from flashsim.ssd.ftl.base import FAMILY, SPECIAL
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE, lookup
-from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
 
 @pytest.mark.parametrize("name", FAMILY.names())

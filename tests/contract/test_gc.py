@@ -17,7 +17,7 @@ from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
 from flashsim.core.kernel import kernel

@@ -15,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import SECTOR, random_workload, serve, small_drive
+from flashsim.testing.disks import SECTOR, random_workload, serve, small_drive
 
 MINE = '''
 from flashsim.core.kernel import lean_kernel

@@ -20,8 +20,9 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
 from flashsim.storage.keys import NULL_KEY
+from flashsim.testing.strategies import EXTREME_KEYS, key_codes
+from flashsim.testing.strict_driver import Outcome, oracle, relation_file, run
 from models.allocation.buffers import NestedLoopsAllocation, SimpleHashAllocation, check
-from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
 
 NAMES = JOINS.names()
 #: Joins that make buckets, by each of the ways to do so but the usual one.
@@ -29,19 +30,6 @@ BUCKETS = [(name, method) for name in NAMES if "partition" in JOINS.load(name).O
 WAYS = [(name, "traditional") for name in NAMES] + [way for way in BUCKETS if way[1] != "traditional"]
 #: Joins that fetch rows for their results once keys have met.
 FETCHING = [name for name in NAMES if {"columns", "fetch"} & set(JOINS.load(name).OPTIONS)]
-EXTREMES = [NULL_KEY, NULL_KEY + 1, -(1 << 40), -1, 0, 1, (1 << 31) - 1, 1 << 53, (1 << 63) - 2, (1 << 63) - 1]
-
-
-@st.composite
-def key_codes(draw, most=160):
-    """Duplicates, heavy skew, NULLs, negative and huge codes, none at all."""
-    rows = draw(st.integers(0, most))
-    domain = draw(st.sampled_from([1, 3, 40, 1000]))
-    seed = draw(st.integers(0, 1 << 20))
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(-domain // 2, domain, rows)
-    codes = np.where(rng.random(rows) < draw(st.sampled_from([0, 0.1, 0.9])), draw(st.sampled_from(EXTREMES)), codes)
-    return np.sort(codes)[::-1].copy() if draw(st.booleans()) else codes
 
 
 def relations(name, r_codes, s_codes, seed=None):
@@ -237,7 +225,7 @@ def digest() -> str:
     """Rows, requests and work of every join on one small case."""
     rng = np.random.default_rng(11)
     left = np.where(rng.random(150) < 0.3, 9, rng.integers(-50, 50, 150))
-    right = np.concatenate([rng.integers(-50, 50, 300), EXTREMES])
+    right = np.concatenate([rng.integers(-50, 50, 300), EXTREME_KEYS])
     state = hashlib.sha256()
     for name, method in WAYS:
         outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20, partition=method)), 20)

@@ -21,7 +21,7 @@ from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples
-from tests.algorithms.strict_driver import relation_file
+from flashsim.testing.strict_driver import relation_file
 
 NAMES = PARTITIONING.names()
 

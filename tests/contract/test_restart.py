@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, settings
-from hypothesis import strategies as st
 
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
 from flashsim.storage.log.durable import PAGES, Durable, Write
 from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
-from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest, without_ssd
+from flashsim.testing.strategies import crash_histories
 
 NAMES = RESTARTS.names()
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "restart.md"
@@ -182,18 +182,11 @@ def test_a_failing_history_is_made_shorter() -> None:
     assert Injection(short, CrashReport("mmr", ())).run()
 
 
-@st.composite
-def _histories(draw: st.DrawFn) -> CrashHistory:
-    reference = st.tuples(st.integers(0, 5), st.booleans())
-    transactions = draw(st.lists(st.lists(reference, min_size=1, max_size=3).map(tuple), min_size=1, max_size=15))
-    return CrashHistory(draw(st.integers(0, 3)), "lc", "mmr", "indirect", tuple(transactions), ("log-before-disk",))
-
-
 @pytest.mark.slow
 def test_hypothesis_finds_and_shrinks_what_a_guard_prevents() -> None:
     """A page that reaches the disk before the record of its change."""
     found = find(
-        _histories(),
+        crash_histories("mmr", "lc", "indirect", ("log-before-disk",)),
         lambda history: Injection(history, CrashReport("mmr", ()), depth=0).run() is not None,
         settings=settings(max_examples=400, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck), deadline=None),
     )

@@ -16,7 +16,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.wear.base import FAMILY, LEVELS, OPENS
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, ring, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, ring, served
 
 MINE = '''
 from flashsim.core.kernel import kernel

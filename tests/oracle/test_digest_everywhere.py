@@ -15,7 +15,7 @@ from algorithms.fetching.base import FETCHING
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from algorithms.late_fetch.columns import with_digests
 from flashsim.storage.keys import NULL_KEY
-from tests.algorithms.strict_driver import relation_file, run
+from flashsim.testing.strict_driver import relation_file, run
 from tests.oracle.test_joins_duckdb import duckdb_pairs
 from tests.oracle.test_joins_everywhere import check
 

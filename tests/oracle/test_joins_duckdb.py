@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from algorithms.joins.base import JoinParameters, page_format, plan
 from flashsim.storage.keys import NULL_KEY
-from tests.algorithms.strict_driver import relation_file, run
+from flashsim.testing.strict_driver import relation_file, run
 from tests.contract.test_joins import WAYS
 
 

@@ -9,7 +9,7 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, RESIDENT, Numbers
 from flashsim.storage.pool.simulation import Simulation, Writes
-from tests.contract.pools import next_uses
+from flashsim.testing.pools import next_uses
 
 Stream = tuple[Numbers, Writes, Numbers]
 STREAMS = 150

@@ -20,7 +20,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
-from tests.flashsim.storage.tables import relation_of, tables
+from flashsim.testing.tables import relation_of, tables
 
 PAGE_SIZES = [1 << power for power in range(9, 17)]
 

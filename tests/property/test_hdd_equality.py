@@ -14,7 +14,7 @@ from flashsim.core.units import SECONDS
 from flashsim.device.block_layer import split
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import deep_drive, random_drive, random_workload, serve_in_pieces
+from flashsim.testing.disks import deep_drive, random_drive, random_workload, serve_in_pieces
 
 
 def compare(seed: int) -> None:

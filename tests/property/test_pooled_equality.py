@@ -18,7 +18,7 @@ from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
-from tests.flashsim.execution.drawn_devices import drawn_device
+from flashsim.testing.drawn_devices import drawn_device
 
 PAGE = 512
 REQUESTS, EVENTS = 400, 20_000

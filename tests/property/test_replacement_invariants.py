@@ -15,7 +15,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
 from flashsim.storage.pool.reference import PlainPool
 from flashsim.storage.pool.simulation import Simulation
-from tests.contract.pools import next_uses
+from flashsim.testing.pools import next_uses
 
 REFER, PIN, UNPIN, DROP = range(4)
 PAGES, STEPS = 24, 250

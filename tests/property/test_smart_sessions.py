@@ -19,7 +19,7 @@ from flashsim.device.smart.specification import SmartSpecification
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import random_workload
+from flashsim.testing.flash_drives import random_workload
 from tests.property.test_ssd_inside import inside_drive
 from tests.seeds import seeds
 

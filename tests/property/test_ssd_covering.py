@@ -23,7 +23,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
 from tests.property.covering_array import Pair, Row, all_pairs, covering_array, pairs_of
 from tests.property.test_ssd_equality import assert_same_state
 

@@ -15,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 from tests.seeds import seeds
 
 

@@ -14,7 +14,7 @@ from flashsim.core.request import IN_MEMORY, INTERNAL, WRITE, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
-from tests.flashsim.ssd.drives import PAGE, drive_for, random_drive, random_workload
+from flashsim.testing.flash_drives import PAGE, drive_for, random_drive, random_workload
 from tests.property.test_ssd_equality import assert_alike
 from tests.seeds import seeds
 

@@ -17,7 +17,7 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import LOG_BLOCK
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, random_drive, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 

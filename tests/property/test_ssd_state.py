@@ -27,7 +27,7 @@ from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 from tests.seeds import seeds
 

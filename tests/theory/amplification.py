@@ -14,8 +14,8 @@ from flashsim.core.request import WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.testing.flash_drives import PAGE, drive, served
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, greedy_hot_cold, random
-from tests.flashsim.ssd.drives import PAGE, drive, served
 
 RESERVE = 2
 #: A batch is so many writes of the whole drive: neighbours then hardly depend on each other.

@@ -16,7 +16,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.geometry import sectors_by_cylinder
 from flashsim.hdd.state.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.state.seek import lee_curve, mean_seek, random_distances
-from tests.flashsim.hdd.drives import serve, small_drive
+from flashsim.testing.disks import serve, small_drive
 
 PAGE = 8 * KIB
 

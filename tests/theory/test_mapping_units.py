@@ -7,8 +7,8 @@ import pytest
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.testing.flash_drives import PAGE, drive, served
 from models.write_amplification import greedy
-from tests.flashsim.ssd.drives import PAGE, drive, served
 
 BLOCKS, PAGES_PER_BLOCK, ALPHA = 400, 16, 1.15
 

@@ -22,7 +22,7 @@ from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
-from tests.algorithms.strict_driver import SyntheticRecords
+from flashsim.testing.strict_driver import SyntheticRecords
 
 SEQUENTIAL, RANDOM, WRITTEN = 0.051, 0.091, 0.061
 PAGE_SIZE, TUPLES = 4096, 25

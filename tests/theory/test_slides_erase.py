@@ -8,7 +8,7 @@ import pytest
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import Model, drive, served
+from flashsim.testing.flash_drives import Model, drive, served
 
 PAGE, PER_BLOCK, BLOCKS = 4096, 64, 64
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

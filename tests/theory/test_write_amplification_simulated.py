@@ -17,7 +17,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from tests.flashsim.ssd.drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, served
 from tests.theory.amplification import BATCH, Amplification, Trial, simulated
 
 PAGES_PER_BLOCK = (32, 64, 128)

@@ -13,7 +13,7 @@ from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import PhaseCost
-from tests.algorithms.strict_driver import relation_file
+from flashsim.testing.strict_driver import relation_file
 
 #: Pages of each relation, rows on each, and entries of the join indexes.
 PAGES, ROWS, ENTRIES = 80, 4, 300

@@ -19,8 +19,8 @@ from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase, Read, rewrite
 from flashsim.storage.heap_file import HeapFile
+from flashsim.testing.strict_driver import relation_file, run
 from tests.algorithms.fetching.plain_graph_based import Algorithm3, StandsStillError
-from tests.algorithms.strict_driver import relation_file, run
 
 #: Pages of each relation, and rows on each.
 PAGES, ROWS = 60, 4

@@ -19,7 +19,7 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.pool.simulation import Simulation
-from tests.algorithms.strict_driver import relation_file
+from flashsim.testing.strict_driver import relation_file
 from tests.oracle.test_joins_everywhere import check
 
 POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]

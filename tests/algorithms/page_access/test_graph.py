@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from hypothesis import given
-from hypothesis import strategies as st
 
 from algorithms.page_access.belady import belady
 from algorithms.page_access.graph import EDGE, NEIGHBOUR, PageGraph
 from algorithms.page_access.plan import FetchPlan
 from flashsim.core.errors import FlashsimError, InvalidParameterError, SchemaError
+from flashsim.testing.strategies import edges
 
-EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda ends: ends[0] != ends[1]), max_size=30)
+EDGES = edges()
 
 
 @given(EDGES)

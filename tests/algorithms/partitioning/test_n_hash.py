@@ -20,10 +20,10 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm, Answer, Psync, Write
 from flashsim.storage.heap_file import HeapFile
+from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import GraceAllocation, HybridAllocation
 from models.allocation.grace_hash import grace_hash
 from models.allocation.sub_buffers import sub_buffer_pages
-from tests.algorithms.strict_driver import oracle, relation_file, run
 
 KIB = 1024
 #: shin2016, table 1: memory in MB; B; O and I in KB.

@@ -23,9 +23,9 @@ from flashsim.device.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, R
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, keyed
+from flashsim.testing.disks import small_drive
+from flashsim.testing.flash_drives import PAGE, drive
 from tests.flashsim.device import nbd_client as nbd
-from tests.flashsim.hdd.drives import small_drive
-from tests.flashsim.ssd.drives import PAGE, drive
 
 START = 10**15
 

@@ -14,8 +14,8 @@ from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.hdd import drives as disks
-from tests.flashsim.ssd import drives
+from flashsim.testing import disks
+from flashsim.testing import flash_drives as drives
 
 SEEDS = range(8)
 

@@ -39,8 +39,8 @@ from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, Tuples, keyed
 from flashsim.storage.volume import Extents
-from tests.flashsim.hdd import drives as disks
-from tests.flashsim.ssd import drives
+from flashsim.testing import disks
+from flashsim.testing import flash_drives as drives
 
 PAGE = 2048
 PAGES = 12  # of each base file, and of the room for temporary ones

@@ -20,8 +20,8 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
+from flashsim.testing.drawn_devices import drawn_device
 from tests.flashsim.execution.clients_specification import SpecifiedSystem
-from tests.flashsim.execution.drawn_devices import drawn_device
 
 COMPLETIONS = 150
 

@@ -9,7 +9,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import SECTOR, serve, small_drive
+from flashsim.testing.disks import SECTOR, serve, small_drive
 
 Model = type[HddEngine] | type[HddSpecification]
 MODELS = pytest.mark.parametrize("model", [HddEngine, HddSpecification])

@@ -13,7 +13,7 @@ from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import SECTOR, serve, small_drive
+from flashsim.testing.disks import SECTOR, serve, small_drive
 
 Model = type[HddEngine] | type[HddSpecification]
 MODELS = pytest.mark.parametrize("model", [HddEngine, HddSpecification])

@@ -14,7 +14,7 @@ from flashsim.core.kernel import compiled
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import serve, small_drive
+from flashsim.testing.disks import serve, small_drive
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
 PROGRAM = """
@@ -23,7 +23,7 @@ with event.install_recorder("numba:compile") as recorder:
     from flashsim.core.request import READ, make_requests
     from flashsim.hdd.engine.drive import HddEngine
     from flashsim.hdd.specification.drive import HddSpecification
-    from tests.flashsim.hdd.drives import serve, small_drive
+    from flashsim.testing.disks import serve, small_drive
     for model in (HddEngine, HddSpecification):
         serve(model(small_drive(queue_depth=4, scheduler="sptf")), make_requests(READ, [0, 51200, 512], 512))
 print(len(recorder.buffer))

@@ -15,7 +15,7 @@ from flashsim.hdd.state import geometry as kernels
 from flashsim.hdd.state.geometry import Geometry, sectors_by_cylinder
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
-from tests.flashsim.hdd.drives import deep_drive, random_drive, small_drive
+from flashsim.testing.disks import deep_drive, random_drive, small_drive
 
 WEEK = 7 * 24 * 3600 * 10**9
 

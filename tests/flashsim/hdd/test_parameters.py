@@ -13,7 +13,7 @@ from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from tests.flashsim.hdd.drives import small_drive
+from flashsim.testing.disks import small_drive
 
 
 @pytest.mark.parametrize(

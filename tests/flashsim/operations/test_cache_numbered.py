@@ -13,7 +13,7 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.transactions import References
 from flashsim.studies.caching import numbered
 from flashsim.studies.caching.numbered import NumberedTrace
-from tests.contract.pools import next_uses
+from flashsim.testing.pools import next_uses
 
 
 @given(asked=st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=60), batch=st.integers(1, 20))

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import flashsim.literature
 from flashsim.literature import base as papers
 from flashsim.operations.command_line import app
+from tests.contract.test_replacement import PLAIN
 from tests.flashsim.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
@@ -32,6 +33,7 @@ GUIDES = (
     "record-a-program",
     "replace-pages-your-way",
     "schedule-page-accesses",
+    "test-your-own-part",
     "use-a-buffer-pool",
     "write-for-postgresql",
 )
@@ -70,6 +72,7 @@ COMMANDS = (
     "pool restart",
     "smart",
     "smart run",
+    "check",
     "validate",
     "validate hdd",
     "validate joins",
@@ -98,6 +101,8 @@ def examples(text: str) -> list[str]:
 def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
     if command in ("record", "crash") and not shutil.which("strace"):
         pytest.skip("strace is not installed")
+    if command == "check":
+        Path("mine.py").write_text(PLAIN)
     if command == "crash":
         Path("careful.py").write_text(CAREFUL)
     shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")

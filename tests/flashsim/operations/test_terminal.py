@@ -15,6 +15,7 @@ import pytest
 from flashsim.operations.commands import doctor
 from flashsim.studies.presentation import terminal
 from flashsim.studies.presentation.tables import Entry, Table
+from tests.contract.test_replacement import PLAIN
 from tests.flashsim.conftest import SMALL_JOIN, Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 from tests.flashsim.operations.test_examples import COMMANDS
@@ -27,6 +28,7 @@ LINES = {
     "reproduce a claim": ("reproduce do2009/slides-erase --scale 0.01 --details", False),
     "join": (SMALL_JOIN, False),
     "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
+    "check": ("check mine.py", False),
     "crash": ("crash --check true --folder . -- true", True),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
@@ -115,6 +117,7 @@ def files(here: Path) -> Path:
     (here / "small.trace").write_text("".join(f"419,{op},{at},{size},{us}\n" for us, op, at, size in (row.split(",") for row in rows)))
     (here / "disk.bin").write_bytes(bytes(32 << 20))
     (here / "pages.txt").write_text("\n".join(f"{number**3 % 97}" for number in range(3000)))
+    (here / "mine.py").write_text(PLAIN)
     write_drive(here)
     return here
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flashsim.testing.flash_drives import TIES
 from tests.flashsim.conftest import Run
-from tests.flashsim.ssd.drives import TIES
 
 PRESET = 'name = "worn"\nkind = "ssd"\ntitle = "A drive of few erases"\n\n[parameters]\n'
 

@@ -15,7 +15,7 @@ from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
     from flashsim.ssd.engine.drive import SsdEngine
     from flashsim.ssd.specification.drive import SsdSpecification
-    from tests.flashsim.ssd.drives import drive, random_workload, served
+    from flashsim.testing.flash_drives import drive, random_workload, served
     for model in (SsdEngine, SsdSpecification):
         parameters = drive()
         requests, at = random_workload(1, parameters, 50)

@@ -17,7 +17,7 @@ from flashsim.core.spans import READ as READ_SPAN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.seeds import seeds
 

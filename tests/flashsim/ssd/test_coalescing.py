@@ -11,7 +11,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.request import FLUSH, READ, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 HALF = PAGE // 2

@@ -7,7 +7,7 @@ import pytest
 from flashsim.core.request import TRIM, WRITE
 from flashsim.core.rng import generator
 from flashsim.ssd.state.drive_state import DriveState
-from tests.flashsim.ssd.drives import drive
+from flashsim.testing.flash_drives import drive
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -14,7 +14,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integer
 from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, served
 from tests.flashsim.ssd.test_times import OLD
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

@@ -21,7 +21,7 @@ from flashsim.ssd.ftl._stored_map import STORE_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup
-from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
+from flashsim.testing.flash_drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
 
 
 @pytest.fixture

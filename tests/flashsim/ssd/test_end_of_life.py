@@ -17,7 +17,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, count_wear
-from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, check_wear, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, check_invariants, check_wear, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 WORN = "^drive: read-only, as a plane has no spare block left; refused so far: {} write commands; reads go on$"

@@ -13,7 +13,7 @@ from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.ssd.energy import EnergyFigures, energy_of, in_joules
 from flashsim.ssd.engine.drive import SsdEngine
-from tests.flashsim.ssd.drives import PAGE, drive
+from flashsim.testing.flash_drives import PAGE, drive
 
 FIGURES = build(
     EnergyFigures,

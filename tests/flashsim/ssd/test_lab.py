@@ -27,7 +27,7 @@ from flashsim.ssd.lab.picture import (
     picture,
 )
 from flashsim.ssd.state.drive_state import DriveState
-from tests.flashsim.ssd.drives import check_invariants
+from flashsim.testing.flash_drives import check_invariants
 
 MERGING: dict[str, Any] = {"gc": "none", "allocation": "static"}
 LAYERS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_re
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: One die with TLC: a command costs the controller 10, a page 10 over channel and link each.

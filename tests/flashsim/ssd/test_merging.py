@@ -13,7 +13,7 @@ from flashsim.core.request import TRIM, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, served
 
 PER_BLOCK = 4  # of the drives here
 MERGING = [name for name in FAMILY.names() if not FAMILY.load(name).COLLECTS]

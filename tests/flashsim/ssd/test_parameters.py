@@ -14,7 +14,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.geometry import pool_order
-from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 

@@ -19,9 +19,9 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, lay_out, precondition
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
+from flashsim.testing.flash_drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
-from tests.flashsim.ssd.drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 from tests.seeds import seeds
 
 #: The state of a drive; steps to victims are a count of work, and grow.

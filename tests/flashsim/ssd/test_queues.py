@@ -8,7 +8,7 @@ import pytest
 from flashsim.core.request import READ, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: Pages of one die each, once `two_dies` has loaded them in turn.

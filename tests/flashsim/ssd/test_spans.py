@@ -7,7 +7,7 @@ import pytest
 
 from flashsim.core.spans import COMMAND, ERASE, GC, MOVE
 from flashsim.ssd.engine.drive import SsdEngine
-from tests.flashsim.ssd.drives import random_drive, random_workload, served
+from flashsim.testing.flash_drives import random_drive, random_workload, served
 
 
 @pytest.mark.parametrize("seed", range(5))

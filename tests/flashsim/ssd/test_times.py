@@ -11,7 +11,7 @@ from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, served
 
 #: A drive of 2008: 128 KiB requests run at the speed of the host link, after the latency of a command.
 OLD = build(

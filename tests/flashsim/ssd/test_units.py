@@ -12,7 +12,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, served
 
 UNIT = PAGE // 4
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

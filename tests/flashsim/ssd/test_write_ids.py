@@ -11,7 +11,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import LAST_WRITE_ID, ids_left, renumber
 from flashsim.ssd.state.recovery import recover
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive
 
 
 def ranks(state: DriveState) -> list[int]:

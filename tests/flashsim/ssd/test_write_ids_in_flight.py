@@ -9,7 +9,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import LAST_WRITE_ID
-from tests.flashsim.ssd.drives import Model, check_invariants, random_drive, random_workload
+from flashsim.testing.flash_drives import Model, check_invariants, random_drive, random_workload
 
 
 def versions_in_order(model: Model) -> list[int]:

@@ -24,7 +24,7 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.runs.exporting import lay_out_rows
-from tests.flashsim.storage.tables import relation_of, tables
+from flashsim.testing.tables import relation_of, tables
 
 MEMBER = PAGE_FORMATS.load("postgresql")
 SIZES = [1 << power for power in range(10, 16)]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.storage.source import load_pair, open_source
-from tests.flashsim.storage.tables import tables
+from flashsim.testing.tables import tables
 
 ROWS = pa.table({"k": [3, None, 1], "text": ["ä", "", None], "day": [datetime.date(2020, 2, 29)] * 3, "price": [Decimal("1.50")] * 3})
 

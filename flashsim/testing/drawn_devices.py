@@ -14,17 +14,17 @@ from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from tests.flashsim.hdd import drives as disks
-from tests.flashsim.ssd import drives as flash
+from flashsim.testing import disks
+from flashsim.testing import flash_drives as flash
 
 
 def drawn_device(draw: np.random.Generator, seed: int) -> tuple[list[CompiledModel], list[DeviceModel], int]:
     """Engines and specifications of a device's drives, and its stripe; a single drive's is all of it."""
     kind, drives = draw.integers(3), int(draw.choice([1, 1, 2, 3]))
     if kind == 0:
-        times = draw.integers(1, 50, 2).tolist()
+        read, write = draw.integers(1, 50, 2).tolist()
         station = StationParameters(
-            *times, capacity=1 << 16, servers=int(draw.integers(1, 4)), exponential=bool(draw.integers(2)), seed=seed
+            read, write, capacity=1 << 16, servers=int(draw.integers(1, 4)), exponential=bool(draw.integers(2)), seed=seed
         )
         pairs: list[Any] = [(StationEngine(station), StationSpecification(station)) for _ in range(drives)]
     elif kind == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,77 +99,97 @@ class Outcome:
 
 def run(algorithm: Algorithm, memory: int) -> Outcome:
     """Run an algorithm, refusing any breach of the protocol."""
-    stored: dict[File, list[Tuples]] = {}  # one entry a page
-    dropped: set[File] = set()
-    names: dict[str, File] = {}
-    emitted: list[Integers] = []
-    outcome = Outcome(np.zeros((0, 2), np.int64))
+    strict = _StrictRun(memory)
     answer: Tuples | tuple[Tuples, ...] | None = None
-    page_size = 0  # of the relations, in which memory is counted
-    try:
+    with suppress(StopIteration):
         while True:
-            request = algorithm.send(answer)
-            answer = None
-            if isinstance(request, Write) and request.append:
-                request.file.tuples += len(request.tuples)
-                request = replace(request, starts=request.starts + request.file.pages)
-            parts = request.requests if isinstance(request, Psync) else [request]
-            page_size = max([page_size, *(part.file.page_size for part in parts if isinstance(part, Read | Write))])
-            if isinstance(request, Psync):
-                _check_psync(request, memory * page_size)
-                outcome.psyncs.append(sum(len(part.counts) for part in request.requests))
-            for part in parts if isinstance(parts[0], Read | Write) else ():
-                kind = "read" if isinstance(part, Read) else "write"
-                assert part.mode is Mode.SERIAL or isinstance(request, Psync)
-                assert outcome.phases, "input and output belong to a phase"
-                assert part.file not in dropped
-                assert names.setdefault(part.file.name, part.file) is part.file, "two files of one name"
-                assert len(part.starts) == len(part.counts) > 0
-                assert (part.counts >= 1).all()
-                share = 1.0
-                if isinstance(part, Read) and part.parts is not None:
-                    share = sum(length for _, length in part.parts) / part.file.page_size
-                assert part.counts.sum() * share * part.file.page_size <= (memory + 1) * page_size, "more pages than memory holds"
-                outcome.bytes_by_file[kind, part.file.name] += round(int(part.counts.sum()) * share * part.file.page_size)
-                outcome.requests.append((kind, part.file.name, int(part.counts.sum())))
-                starts, counts = part.starts, part.counts
-                if isinstance(part, Read) and part.parts is not None:  # a part of a page is a request of its own
-                    starts = np.repeat(ranges(starts, counts), len(part.parts))
-                    counts = np.ones(len(starts), np.int64)
-                for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-                    outcome.extents.append((kind, part.file.name, start, count))
-                    outcome.in_phase.append(outcome.phases[-1])
-            if isinstance(request, Read):
-                answer = _read(request, stored)
-            elif isinstance(request, Write):
-                _append(request, stored)
-            elif isinstance(request, Psync):
-                answer = tuple(_read(part, stored) for part in parts if isinstance(part, Read)) or None
-                for part in parts if answer is None else ():
-                    _append(part, stored)
-            elif isinstance(request, Drop):
-                _check_packing(request.file, stored[request.file])
-                assert request.file.temporary and request.file not in dropped
-                dropped.add(request.file)
-                outcome.lengths[request.file.name] = request.file.pages
-                outcome.tuples[request.file.name] = sum(len(page) for page in stored.pop(request.file))
-                assert outcome.tuples[request.file.name] == request.file.tuples
-                request.file.pages = 0
-            elif isinstance(request, Emit):
-                assert len(request.r_rows) == len(request.s_rows) > 0
-                outcome.batches.append(len(request.r_rows))
-                emitted.append(np.column_stack([request.r_rows, request.s_rows]))
-            elif isinstance(request, Cpu):
-                assert all(count >= 0 for count in request.work.values())
-                outcome.work.update({kind: int(count) for kind, count in request.work.items()})
-            elif isinstance(request, Phase):
-                outcome.phases.append(request.name)
-    except StopIteration:
-        pass
-    assert not stored, f"left behind: {[file.name for file in stored]}"
-    if emitted:
-        outcome.pairs = np.concatenate(emitted)
-    return outcome
+            answer = strict.answer(algorithm.send(answer))
+    assert not strict.stored, f"left behind: {[file.name for file in strict.stored]}"
+    if strict.emitted:
+        strict.outcome.pairs = np.concatenate(strict.emitted)
+    return strict.outcome
+
+
+class _StrictRun:
+    """Files as an algorithm has written them, and its outcome so far."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.stored: dict[File, list[Tuples]] = {}  # one entry a page
+        self.dropped: set[File] = set()
+        self.names: dict[str, File] = {}
+        self.emitted: list[Integers] = []
+        self.outcome = Outcome(np.zeros((0, 2), np.int64))
+        self.page_size = 0  # of the relations, in which memory is counted
+
+    def answer(self, request: Any) -> Tuples | tuple[Tuples, ...] | None:
+        """Check a request, and carry it out."""
+        if isinstance(request, Write) and request.append:
+            request.file.tuples += len(request.tuples)
+            request = replace(request, starts=request.starts + request.file.pages)
+        parts = request.requests if isinstance(request, Psync) else [request]
+        self.page_size = max([self.page_size, *(part.file.page_size for part in parts if isinstance(part, Read | Write))])
+        if isinstance(request, Psync):
+            _check_psync(request, self.memory * self.page_size)
+            self.outcome.psyncs.append(sum(len(part.counts) for part in request.requests))
+        for part in parts if isinstance(parts[0], Read | Write) else ():
+            self._note(part, isinstance(request, Psync))
+        if isinstance(request, Read):
+            return _read(request, self.stored)
+        if isinstance(request, Write):
+            _append(request, self.stored)
+        elif isinstance(request, Psync):
+            found = tuple(_read(part, self.stored) for part in parts if isinstance(part, Read)) or None
+            for part in parts if found is None else ():
+                assert isinstance(part, Write)
+                _append(part, self.stored)
+            return found
+        elif isinstance(request, Drop):
+            self._drop(request.file)
+        elif isinstance(request, Emit):
+            assert len(request.r_rows) == len(request.s_rows) > 0
+            self.outcome.batches.append(len(request.r_rows))
+            self.emitted.append(np.column_stack([request.r_rows, request.s_rows]))
+        elif isinstance(request, Cpu):
+            assert all(count >= 0 for count in request.work.values())
+            work: Any = request.work
+            self.outcome.work.update({kind: int(count) for kind, count in work.items()})
+        elif isinstance(request, Phase):
+            self.outcome.phases.append(request.name)
+        return None
+
+    def _note(self, part: Read | Write, in_a_set: bool) -> None:
+        """Check a read or a write, and count it."""
+        outcome, page_size = self.outcome, self.page_size
+        kind = "read" if isinstance(part, Read) else "write"
+        assert part.mode is Mode.SERIAL or in_a_set
+        assert outcome.phases, "input and output belong to a phase"
+        assert part.file not in self.dropped
+        assert self.names.setdefault(part.file.name, part.file) is part.file, "two files of one name"
+        assert len(part.starts) == len(part.counts) > 0
+        assert (part.counts >= 1).all()
+        share = 1.0
+        if isinstance(part, Read) and part.parts is not None:
+            share = sum(length for _, length in part.parts) / part.file.page_size
+        assert part.counts.sum() * share * part.file.page_size <= (self.memory + 1) * page_size, "more pages than memory holds"
+        outcome.bytes_by_file[kind, part.file.name] += round(int(part.counts.sum()) * share * part.file.page_size)
+        outcome.requests.append((kind, part.file.name, int(part.counts.sum())))
+        starts, counts = part.starts, part.counts
+        if isinstance(part, Read) and part.parts is not None:  # a part of a page is a request of its own
+            starts = np.repeat(ranges(starts, counts), len(part.parts))
+            counts = np.ones(len(starts), np.int64)
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+            outcome.extents.append((kind, part.file.name, start, count))
+            outcome.in_phase.append(outcome.phases[-1])
+
+    def _drop(self, file: File) -> None:
+        _check_packing(file, self.stored[file])
+        assert file.temporary and file not in self.dropped
+        self.dropped.add(file)
+        self.outcome.lengths[file.name] = file.pages
+        self.outcome.tuples[file.name] = sum(len(page) for page in self.stored.pop(file))
+        assert self.outcome.tuples[file.name] == file.tuples
+        file.pages = 0
 
 
 def _check_psync(request: Psync, memory: int) -> None:

@@ -160,7 +160,8 @@ def random_workload(seed: int, capacity: int, count: int) -> tuple[Requests, np.
 def array_of(kind: type[HddEngine] | type[HddSpecification], drive: HddParameters, striping: Striping) -> DeviceModel:
     """Fresh drives of one kind, striped."""
     array = StripedEngine if kind is HddEngine else StripedSpecification
-    return array([kind(drive) for _ in range(striping.drives)], drive, striping)
+    drives: list[Any] = [kind(drive) for _ in range(striping.drives)]
+    return array(drives, drive, striping)
 
 
 def serve(model: DeviceModel, requests: Requests, at: Any = 0) -> Completions:

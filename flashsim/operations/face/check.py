@@ -1,0 +1,76 @@
+"""``flashsim check`` and ``fs.check``: a member in a file of one's own, held against its family's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pandas as pd
+
+from flashsim.core.errors import FlashsimError
+from flashsim.operations.fields import Name
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Outcome
+from flashsim.studies.presentation.terminal import Explanation, Part
+
+if TYPE_CHECKING:  # needs an extra
+    from flashsim.testing.checking import Verdict
+
+
+class CheckOutcome(Outcome):
+    """The properties of a family's contract, and whether the member has them."""
+
+    def __init__(self, verdicts: list[Verdict], kind: str, path: str) -> None:
+        self.failures = sum(each.verdict == "FAILS" for each in verdicts)
+        found = f"{self.failures} of {len(verdicts)} properties fail" if self.failures else "it keeps the contract"
+        super().__init__(verdicts, f"{path}, a {kind}: {found}")
+        self.status = int(self.failures > 0)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a property: its verdict, the reason, and the smallest case that fails."""
+        rows = [(each.contract_property, each.verdict, each.reason, each.case) for each in self.result]
+        return pd.DataFrame(rows, columns=["property", "verdict", "reason", "case"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return {"failures": self.failures, "properties": self.summary().to_dict("records")}
+
+    def printout(self) -> Iterator[Part]:
+        """A line a property; below one that fails the reason, and the smallest case."""
+        for each in self.result:
+            yield f"{each.verdict:16}{each.contract_property}"
+            for words in (each.reason, f"smallest case: {each.case}" if each.case else ""):
+                if words:
+                    yield Explanation(f"{'':16}{words}", " " * 16)
+        yield from ("", self.title)
+
+
+@operation
+def check(
+    file: Annotated[str, Name("A Python file that defines a member of a family.", "FILE.py", argument=True, reads=True)],
+) -> CheckOutcome:
+    """Hold a part of one's own against the contract of its family.
+
+    The family is found by what the file defines. The exit code is 1 if a property fails. The same properties are tests of pytest by
+    inheriting from the family's class in flashsim.testing.
+
+    Examples::
+
+        flashsim check mine.py
+        flashsim check mine.py --json verdicts.json
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> from algorithms.replacement import lru
+    >>> fs.check(lru.__file__).status
+    0
+    """
+    try:
+        checking = import_module("flashsim.testing.checking")
+    except ImportError as problem:
+        raise FlashsimError(str(problem)) from problem
+    contract = checking.contract_of(Path(file))
+    return CheckOutcome(list(checking.verdicts(contract, file)), contract.FAMILY.kind, file)

@@ -1,0 +1,39 @@
+"""Tests of parts of one's own: each family's contract as a class to inherit from, Hypothesis strategies, and pytest fixtures.
+
+::
+
+    from flashsim.testing import ReplacementContract
+
+
+    class TestMyPolicy(ReplacementContract):
+        member = "mine.py"  # beside this file, or the name of a member
+
+`flashsim.testing.strategies` draws devices, requests, traces, relations, page graphs and crash points; fixtures come with
+``pytest_plugins = ["flashsim.testing.fixtures"]``.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+_missing = [name for name in ("pytest", "hypothesis") if find_spec(name) is None]
+if _missing:
+    raise ImportError(f"flashsim.testing needs {' and '.join(_missing)}; install with: pip install 'flashsim[testing]'")
+
+import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
+
+if TYPE_CHECKING:
+    from flashsim.testing.contracts.fetching import FetchContract
+    from flashsim.testing.contracts.replacement import ReplacementContract
+
+#: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
+CONTRACTS = {"fetching": "FetchContract", "replacement": "ReplacementContract"}
+
+__all__ = ["CONTRACTS", "FetchContract", "ReplacementContract"]
+
+
+def __getattr__(name: str) -> Any:
+    for module, contract in CONTRACTS.items():
+        if contract == name:
+            return getattr(import_module(f"{__name__}.contracts.{module}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

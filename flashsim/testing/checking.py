@@ -1,0 +1,100 @@
+"""A member's contract, run property by property without pytest's command: a verdict each, in one line."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimError, in_one_line, shortened
+from flashsim.testing import CONTRACTS
+from flashsim.testing.contract import Contract
+from flashsim.testing.families import family_of
+
+HOLDS, FAILS, SKIPPED = "holds", "FAILS", "does not apply"
+#: The longest reason, and smallest case, that is shown whole.
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a member has a property.
+
+    Parameters
+    ----------
+    contract_property
+        The property in words.
+    verdict
+        `HOLDS`, `FAILS` or `SKIPPED`.
+    reason
+        What was wrong, or why the property does not apply.
+    case
+        The smallest case that Hypothesis found; empty where the property has one case.
+    """
+
+    contract_property: str
+    verdict: str
+    reason: str = ""
+    case: str = ""
+
+
+def contract_of(path: Path) -> type[Contract]:
+    """The contract of the family that a file belongs to, for that file.
+
+    Raises
+    ------
+    MissingFileError, FlashsimError
+        There is no such file, it is a member of no family, or its family has no contract here.
+    """
+    family = family_of(path)
+    name = family.package.rpartition(".")[2]
+    if name not in CONTRACTS:
+        raise FlashsimError(f"{path} is a {family.kind}, of which flashsim.testing has no contract; it has: {', '.join(sorted(CONTRACTS))}")
+    kind: type[Contract] = getattr(import_module(f"flashsim.testing.contracts.{name}"), CONTRACTS[name])
+    return type(kind.__name__, (kind,), {"member": str(path.resolve())})
+
+
+def verdicts(contract: type[Contract], called: str = "") -> Iterator[Verdict]:
+    """The properties of a contract, tried one after the other; reasons have the member's path as it is `called`."""
+    names = contract.properties()
+    with activity(f"the contract of a {contract.FAMILY.kind}") as progress:
+        for done, name in enumerate(names):
+            title = name.removeprefix("test_").replace("_", " ")
+            progress(done, len(names), title)
+            verdict = _verdict(title, getattr(contract(), name))
+            yield replace(verdict, reason=verdict.reason.replace(contract.member, called or contract.member))
+
+
+def _verdict(title: str, test: Any) -> Verdict:
+    try:
+        test()
+    except pytest.skip.Exception as problem:
+        return Verdict(title, SKIPPED, str(problem))
+    except (Exception, pytest.fail.Exception) as problem:
+        return Verdict(title, FAILS, _reason(problem), _case(problem))
+    return Verdict(title, HOLDS)
+
+
+def _reason(problem: BaseException) -> str:
+    """What a failure says in one line; of an assertion without words its condition."""
+    if isinstance(problem, AssertionError) and not str(problem):
+        return shortened(str(traceback.extract_tb(problem.__traceback__)[-1].line), _LONGEST)
+    words = str(problem) if isinstance(problem, (FlashsimError, AssertionError, pytest.fail.Exception)) else in_one_line(problem)
+    return shortened(words.strip().splitlines()[0], _LONGEST)
+
+
+def _case(problem: BaseException) -> str:
+    """The arguments of the smallest case that fails, as Hypothesis notes them."""
+    notes = "\n".join(getattr(problem, "__notes__", []))
+    arguments = re.search(r"^\w[\w ]*: test_\w+\((.*?)^\)", notes, re.MULTILINE | re.DOTALL)
+    drawn = re.findall(r"^Draw \d+ \(?(.*)", notes, re.MULTILINE)
+    words = re.sub(r"self=<.*?>,\s*|data=data\(\.\.\.\),?", "", arguments[1] if arguments else "")
+    parts = " ".join([words, *(each.replace(")", "", 1) for each in drawn)]).split()
+    return shortened(re.sub(r"([(\[]) | ([)\]])", r"\1\2", " ".join(parts)).rstrip(","), _LONGEST)

@@ -1,0 +1,1 @@
+"""The contracts, a module a family that has its name."""
