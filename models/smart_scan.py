@@ -24,6 +24,8 @@ class Rates(NamedTuple):
         How many drives share the work: all of it over that of the one with most.
     start, pause
         Time before the first byte, and between two questions of the host for results, ns.
+    slots
+        Extents that the memory of one drive holds at once, on their way or at work.
     """
 
     link: float
@@ -33,6 +35,7 @@ class Rates(NamedTuple):
     drives: float = 1
     start: float = 0.0
     pause: float = 0.0
+    slots: float = math.inf
 
 
 class Work(NamedTuple):
@@ -62,7 +65,7 @@ def host_time(rates: Rates, work: Work) -> float:
     172.7
     """
     pages = work.size * SECONDS / rates.link / rates.drives
-    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, (pages,), (work.host, rates.host_cores))
+    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, pages, (work.host, rates.host_cores))
 
 
 def drive_time(rates: Rates, work: Work) -> float:
@@ -75,8 +78,8 @@ def drive_time(rates: Rates, work: Work) -> float:
     """
     bus, link = (size * SECONDS / rate / rates.drives for size, rate in ((work.size, rates.bus), (work.results, rates.link)))
     cores = (work.drive, rates.cores * rates.drives)
-    session = work.first + work.last + _piped(work.extents, rates.drives, (bus,), cores, (link, work.host))
-    asked = math.ceil(session / rates.pause) * rates.pause if rates.pause else session  # the host asks whether it is over
+    session = work.first + work.last + _piped(work.extents, rates.drives, bus, cores, (link, work.host), rates.slots)
+    asked = max(rates.pause, session + rates.pause / 2)  # the host asks at once, and after each pause, whether it is over
     return 2 * rates.start + work.sent * SECONDS / rates.link + asked
 
 
@@ -88,17 +91,28 @@ def build_time(rates: Rates, work: Work) -> float:
     >>> round(build_time(Rates(link=550e6, bus=1560e6, cores=2, drives=4), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     15.2
     """
-    return _piped(work.extents, rates.drives, (work.size * SECONDS / rates.bus / rates.drives,), (work.drive, rates.cores * rates.drives))
+    bus, cores = work.size * SECONDS / rates.bus / rates.drives, (work.drive, rates.cores * rates.drives)
+    return _piped(work.extents, rates.drives, bus, cores, (), rates.slots)
 
 
-def _piped(extents: float, drives: float, before: tuple[float, ...], work: tuple[float, float], after: tuple[float, ...] = ()) -> float:
-    """The slowest part, and the way of one extent through what is before it, or of as many as there are cores through what follows."""
+def _piped(
+    extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...] = (), slots: float = math.inf
+) -> float:
+    """Time of a pipeline: whatever limits it, an extent's way through the other parts comes on top.
+
+    Extents come one by one and go to the cores in rounds.  Where memory has no more slots than there are cores, a core waits while its
+    next extent comes.
+    """
     extents, (time, cores) = max(1.0, extents), work
-    each, one, whole = max(1.0, extents / drives), time / extents, math.floor(extents)
-    rounds = max(math.ceil(whole / cores), whole / cores + extents - whole)
-    parts = [(flow, flow / each) for flow in before] + [(one * rounds, one)] + [(flow, flow / rounds) for flow in after]
-    slowest, own = max(parts)
-    return slowest + sum(single for _, single in parts) - own
+    first, one, last = reads / max(1.0, extents / drives), time / extents, math.ceil(extents) - 1
+    busy = one + first * (slots * drives <= cores)
+    rounds = math.floor(last / cores)
+    ends = reads / extents * (last - rounds * cores + 1) + rounds * busy + one * (extents - last)
+    if last:
+        before = math.floor((last - 1) / cores)
+        ends = max(ends, reads / extents * (last - before * cores) + (before + 1) * busy)
+    parts = [(reads, first), (ends - first, one), *((flow, flow / extents) for flow in after)]
+    return max(flow - single for flow, single in parts) + sum(single for _, single in parts)
 
 
 def break_even(rates: Rates, scan: Work, match: float, host_match: float, result: float, rows: int) -> float | None:

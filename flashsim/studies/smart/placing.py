@@ -19,7 +19,7 @@ from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
 from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
-from flashsim.studies.smart.timing import Machine
+from flashsim.studies.smart.timing import OUTSTANDING, Machine
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"
@@ -91,7 +91,8 @@ def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
     flows += [flash.bus_rate] if flash.bus_rate else []
     cores = inside.cores if inside else 1
-    return Rates(min(nominal.read_rate, *flows), min(flows), cores, machine.host_cores, drives, nominal.latency, Polling().pause)
+    link = min(nominal.read_rate, *flows)
+    return Rates(link, min(flows), cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
 
 
 def _estimate(
