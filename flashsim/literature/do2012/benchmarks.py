@@ -12,7 +12,6 @@ import pandas as pd
 
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
-from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
 from flashsim.literature.do2012.runs import (
     DESIGNS,
     DISKS,
@@ -172,13 +171,14 @@ def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     return [statement("gains over the database's size", words, [gains[MIDDLE], *others], lambda first, *all: first > above * max(all))]
 
 
-def _clean_write(disks: Disks) -> list[PoolSetup]:
+def clean_write(disks: Disks) -> list[PoolSetup]:
+    """CW, and the designs that it is held against."""
     return [tpc_e(MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
 
 
 def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     """Percent by which CW's throughput is below that of DW and LC."""
-    mine, *others = map(runs.steady, _clean_write(disks))
+    mine, *others = map(runs.steady, clean_write(disks))
     pairs = zip(claim.published.items(), others, strict=True)
     return [difference(name, published, saving(mine, its), claim.limits["points"]) for (name, (published,)), its in pairs]
 
@@ -226,23 +226,6 @@ def _traffic(runs: Runs) -> list[Section]:
     return [Section(title, text, [table], {"tpc-e-traffic": picture})]
 
 
-class _TpcE(Benchmark):
-    """TPC-E, of which CW is run on simulated drives too."""
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        driven = [_nearest_first(setup, settings) for setup in _clean_write(PUBLISHED)] if "cw" in claims else []
-        return [*super().jobs(claims, settings), *driven]
-
-    def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        driven = below_others(claim, Runs(results, _nearest_first), PUBLISHED) if claim.id == "cw" else []
-        return [*super().cells(claim, results), *(replace(cell, variant=claim.stated[0]) for cell in driven)]
-
-
-def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:
-    """On disks that serve the nearest first; a sharp checkpoint has as many writes outstanding as such a disk's queue holds."""
-    return on_drives(setup.with_options(cleaners=32), settings, NEAREST_FIRST)
-
-
 #: Throughput is at its peak when it is at this share of the last two hours', in the mean over so many intervals of two minutes.
 _PEAK, _SMOOTHED = 0.95, 9
 _BENCHMARKS, _LAST = ("TPC-C", "TPC-E"), slice(-60, None)
@@ -281,11 +264,11 @@ EXHIBITS: Mapping[str, Exhibit] = {
         },
         _shown_c,
     ),
-    "tpc-e": _TpcE(
+    "tpc-e": Benchmark(
         {
             "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
             "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
-            "cw": (_clean_write, below_others),
+            "cw": (clean_write, below_others),
         },
         _shown_e,
     ),
