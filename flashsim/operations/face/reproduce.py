@@ -207,19 +207,23 @@ def _papers() -> Listing:
 
 
 def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
-    """Six lines, the verdicts, and if asked for everything that a terminal can show."""
+    """Six lines, of experiments without verdicts three, the verdicts, and if asked for everything that a terminal can show."""
     scale = settings.scale
-    runs = one.results.runs.values()
+    runs, judged = one.results.runs.values(), len(one.judgements)
     recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
     for head, text in (
-        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {len(one.judgements)} claims"),
-        ("What holds", f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
-        ("What does not", reproduction.share(one, scale, holding=False)),
-        ("In a sentence", reproduction.sentence(one, scale)),
+        (
+            "What ran",
+            f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims",
+        ),
+        ("What holds", judged and f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
+        ("What does not", judged and reproduction.share(one, scale, holding=False)),
+        ("In a sentence", judged and reproduction.sentence(one, scale)),
         ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before{further}"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
-        yield f"{head:<{_HEAD}}{text}"
+        if text:
+            yield f"{head:<{_HEAD}}{text}"
     if one.seeds:
         others = one.flips_to()
         flips = [f"{claim} under {count}, {' or '.join(others[claim])}" for claim, count in one.flips().items() if count]
