@@ -22,6 +22,7 @@ from flashsim.operations.face.restart import restart as restart
 from flashsim.operations.face.smart import smart as smart
 from flashsim.operations.face.sweep import sweep as sweep
 from flashsim.operations.face.trace import trace as trace
+from flashsim.operations.face.validate import validate as validate
 from flashsim.operations.face.worth import worth as worth
 
 __version__: str

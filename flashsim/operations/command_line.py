@@ -56,7 +56,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
-    "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare"},
+    "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
     "doctor": "commands.doctor:doctor",
 }
 _GROUPS = {
@@ -114,6 +114,7 @@ _GROUPS = {
         Examples::
 
             flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+            flashsim validate ssd --claim steady --scale 0.02
         """,
 }
 

@@ -76,6 +76,7 @@ COMMANDS = (
     "validate",
     "validate hdd",
     "validate joins",
+    "validate ssd",
     "doctor",
 )
 

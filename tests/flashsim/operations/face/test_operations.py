@@ -34,6 +34,7 @@ OPERATIONS = {
     "pool": "pool run",
     "worth": "pool worth",
     "compare": "validate joins",
+    "validate": "validate ssd",
 }
 
 

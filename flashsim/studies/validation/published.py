@@ -1,0 +1,269 @@
+"""Presets of flash drives under workloads that others published measurements of, and verdicts on how near they come.
+
+Simulated is a part of a drive: some of its channels with all their chips, and of every plane fewer and shorter blocks.  As large a share of
+its flash is beyond what the host addresses, and all its channels together have the drive's rates.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import WRITE, Completions, Integers, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.ssd.precondition import Preconditioned
+from flashsim.studies.judging.cells import number
+from flashsim.studies.judging.claims import Claim, Judgement, Parameter
+from flashsim.studies.replaying.preconditioning import parse_state
+from flashsim.studies.runs.jobs import Job, Results, Settings, make
+
+#: Mapping units of a simulated part at scale 1, its planes at least, and its blocks a plane outside the reserve.
+UNITS, PLANES, BLOCKS = 1_500_000, 16, 80
+#: Parts of what is spare that word lines left half empty, and a plane's block for moved data, take at most.
+_PADDING, _HELD_BACK = 0.25, 0.33
+#: Least requests of which a percentile is taken.
+_LEAST_TAIL = 20_000
+_CLAIMS = Path(__file__).with_name("published.toml")
+
+
+def part(preset: Preset, units: int, planes: int = PLANES, blocks: int = BLOCKS) -> tuple[Preset, int]:
+    """A part of a drive with about so many mapping units, and how many times as fast the whole is.
+
+    It has some of the channels, and as much less of the write buffer; the link and the controller are the whole's.  A plane has fewer and
+    shorter blocks: many blocks rather than long ones, since with few of them planes differ in how full they are.
+    """
+    flash = preset.flash
+    assert flash is not None
+    times = max(1, flash.pools // planes)
+    while flash.channels % times:
+        times -= 1
+    buffer = max(flash.group, flash.buffer_pages // times) * flash.unit_size
+    changes: dict[str, Any] = {"channels": flash.channels // times, "capacity": flash.capacity // times, "write_buffer": buffer}
+    line, reserve = flash.group // flash.units, flash.gc_reserve + flash.spare_blocks
+    good = flash.blocks_per_plane - reserve
+    usable = good * flash.pages_per_block * min(1.0, units * times / flash.logical_pages)
+    lines, fewest = (math.ceil(1 / (most * flash.effective_overprovisioning)) for most in (_PADDING, _HELD_BACK))
+    pages = min(flash.pages_per_block, max(lines, round(usable / blocks / line)) * line)
+    fewer = max(fewest, round(usable / pages))
+    capacity = changes["capacity"] * fewer * pages // (good * flash.pages_per_block)
+    changes |= {"pages_per_block": pages, "blocks_per_plane": fewer + reserve, "capacity": capacity // flash.unit_size * flash.unit_size}
+    return replace(preset, parameters=replace(flash, **changes)), times
+
+
+def first(name: str, units: int, seed: int) -> dict[str, float]:
+    """Random writes on a part that was filled in order, while free blocks last: thousands a second of the whole, over the last half."""
+    whole = presets.load(name)
+    assert whole.flash is not None
+    preset, times = part(whole, units, whole.flash.pools, 1)
+    flash = preset.flash
+    assert flash is not None
+    device, _ = _device(preset, "sequential", seed)
+    count = max((flash.usable_pages - flash.logical_pages) // 2, 2 * flash.buffer_pages)
+    ends = np.sort(_write(device, count, seed)["completed"])[count // 2 :]
+    return {"kIOPS": float(times * (len(ends) - 1) * MILLISECONDS / (ends[-1] - ends[0]))}
+
+
+def steady(name: str, units: int, seed: int, used: float = math.inf) -> dict[str, float]:
+    """Random writes on a part in steady state: thousands a second of the whole, and write amplification.
+
+    They program all flash pages once, after half as many that are not counted: counts of valid pages go up and down about so long.
+
+    Parameters
+    ----------
+    used
+        GiB of the drive that are in use; the rest is free for collection.
+    """
+    whole = presets.load(name)
+    assert whole.flash is not None
+    capacity = int(min(whole.capacity, used * GIB)) // whole.flash.unit_size * whole.flash.unit_size
+    preset, times = part(replace(whole, parameters=replace(whole.flash, capacity=capacity)), units)
+    flash = preset.flash
+    assert flash is not None
+    device, reached = _device(preset, "steady", seed)
+    count = max(int(flash.usable_pages / reached.write_amplification), 2 * flash.buffer_pages)
+    _write(device, count // 2, seed)
+    before, begin = device.statistics(), device.now
+    _write(device, count, seed + 1)
+    programs, writes, again = (device.statistics()[each] - before[each] for each in ("flash_programs", "host_writes", "buffer_overwrites"))
+    kiops = times * count * MILLISECONDS / (device.now - begin)
+    return {"kIOPS": kiops, "amplification": float(programs / (writes - again))}
+
+
+def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
+    """Random writes at a mean rate, as a Poisson process, on a part in steady state: percentiles of the last half's latencies, us.
+
+    Parameters
+    ----------
+    changes
+        Parameters of the drive that are others.
+    """
+    whole = presets.load(name)
+    preset, times = part(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units)
+    device, _ = _device(preset, "steady", seed)
+    count = max(units // 4, _LEAST_TAIL)
+    gaps = generator(seed, "arrivals").exponential(times * SECONDS / rate, 2 * count)
+    arrivals = device.now + np.cumsum(gaps).astype(np.int64)
+    completions = _write(device, 2 * count, seed, arrivals)
+    latencies = (completions["completed"] - arrivals)[count:] / MICROSECONDS
+    return {f"p{share:g}": float(np.percentile(latencies, share)) for share in (50, 99, 99.9, 100)}
+
+
+def _device(preset: Preset, state: str, seed: int) -> tuple[Device, Preconditioned]:
+    device = Device(preset)
+    return device, device.precondition(parse_state(state, preset, seed))
+
+
+def _write(device: Device, count: int, seed: int, at: Integers | None = None) -> Completions:
+    flash = device.preset.flash
+    assert flash is not None
+    units = generator(seed, "writes").integers(0, flash.capacity // flash.unit_size, count)
+    return device.serve(make_requests(WRITE, units * flash.unit_size, flash.unit_size), at, settle=False)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Claims on drives, judged.
+
+    Parameters
+    ----------
+    judgements
+        One a claim, in order.
+    results
+        The runs behind them.
+    """
+
+    judgements: Sequence[Judgement]
+    results: Results
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a published number: what it is, both sides, what the null model says, and whether it was fitted."""
+        return [
+            {
+                "claim": each.claim.id,
+                "drive": cell.name.partition(" at ")[0],
+                "at": cell.place or None,
+                "unit": each.claim.values["unit"],
+                "variant": cell.variant,
+                "published": cell.published,
+                "simulated": cell.measured,
+                "difference": cell.values[0] / float(cell.published or 0) - 1 if cell.values[0] is not None else None,
+                "null": null.measured,
+                "inside": cell.inside,
+                "rests on": "experiment" if cell.variant else "fitted" if cell.calibrates else "predicted",
+            }
+            for each in self.judgements
+            for cell, null in zip(each.cells, each.null_cells, strict=True)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready: claims as ``reproduce`` writes them, with the cells' fitted and predicted apart."""
+        scale = self.results.settings.scale
+        claims = [each.as_dict(scale) for each in self.judgements]
+        return {"reference": reference(), "scale": scale, "claims": claims, "numbers": self.rows()}
+
+    def title(self) -> str:
+        """How many predicted and fitted numbers are inside their limits."""
+        cells = [cell for each in self.judgements for cell in each.cells if not cell.variant]
+        parts = []
+        for word, fitted in (("predicted", False), ("fitted", True)):
+            inside = [cell.inside for cell in cells if cell.calibrates is fitted]
+            parts.append(f"{sum(map(bool, inside))} of {len(inside)} {word} numbers")
+        return f"{reference()}: {' and '.join(parts)} inside"
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return tomllib.loads(_CLAIMS.read_text(encoding="utf-8"))
+
+
+def reference() -> str:
+    """Who measured."""
+    return str(_document()["reference"])
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """What was published, in order."""
+    parameters = {name: Parameter(name, entry["how"], entry["from"]) for name, entry in _document()["parameters"].items()}
+    parts = ("id", "title", "source", "tolerance", "null", "limits", "published")
+    return tuple(
+        Claim(
+            "published",
+            rests_on=[parameters[name] for name in entry.get("rests_on", ())],
+            cause=entry.get("cause", ""),
+            values=entry,
+            **{key: entry[key] for key in parts},
+        )
+        for entry in _document()["claims"]
+    )
+
+
+#: The function of a claim's runs, the figure of its result, and the argument that a column is.
+_RUNS: dict[str, tuple[Any, str, str]] = {
+    "first": (first, "kIOPS", ""),
+    "steady": (steady, "kIOPS", ""),
+    "amplification": (steady, "amplification", "used"),
+    "tail": (tail, "p99.9", "rate"),
+}
+
+
+def _job(claim: Claim, drive: str, column: Any, settings: Settings, changes: Mapping[str, Any]) -> Job:
+    run, _, argument = _RUNS[claim.values["run"]]
+    arguments: dict[str, Any] = {"name": drive, "units": round(UNITS * settings.scale), "seed": settings.seed}
+    arguments |= ({argument: column} if argument else {}) | ({"changes": dict(changes)} if changes else {})
+    return Job.of(run, f"{claim.id} of {_name(drive, column)}", **arguments)
+
+
+def _name(drive: str, column: Any) -> str:
+    return f"{drive} at {column:,}" if column else drive
+
+
+def _setups(claim: Claim, settings: Settings, experiments: bool) -> list[tuple[str, float, float, str, Job]]:
+    """A claim's published numbers by drive and column, each with the run behind it, and again for every variant of the drives."""
+    variants: dict[str, Mapping[str, Any]] = {"": {}} | (claim.values.get("variants", {}) if experiments else {})
+    return [
+        (drive, column or 0, number, variant, _job(claim, drive, column, settings, changes))
+        for variant, changes in variants.items()
+        for drive, numbers in claim.published.items()
+        for column, number in zip(claim.values["columns"], numbers, strict=True)
+    ]
+
+
+def judged(claim: Claim, results: Results, experiments: bool = False) -> Judgement:
+    """A claim by its runs; cells from which a parameter was solved are fitted."""
+    figure, limit = _RUNS[claim.values["run"]][1], claim.limits["each"]
+    solved = [parameter for parameter in claim.rests_on if claim.id in parameter.solved_from]
+    cells = []
+    for drive, column, published, variant, job in _setups(claim, results.settings, experiments):
+        name, result = _name(drive, column), results.get(job)
+        fitted = not variant and any(each.is_solved_from(claim.id, name) for each in solved)
+        value = None if result is None else result[figure]
+        cells.append(number(name, published, value, limit, place=column, variant=variant, runs=(job.id,), calibrates=fitted))
+    return Judgement(claim, cells)
+
+
+def validate(ids: Sequence[str], settings: Settings, progress: Progress | None = None, *, experiments: bool = False) -> Validation:
+    """Make the runs of claims, those that are kept from before excepted, and judge them.
+
+    Parameters
+    ----------
+    experiments
+        Whether runs that show the cause of a difference are made too: cells of variants, which decide nothing.
+    """
+    if not 0 < settings.scale <= 100:
+        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 100")
+    chosen = [claim for claim in claims() if claim.id in ids]
+    jobs = [job for claim in chosen for *_, job in _setups(claim, settings, experiments)]
+    results = make(jobs, settings, progress, ("page",), kinds=("ssd",))
+    return Validation([judged(claim, results, experiments) for claim in chosen], results)

@@ -1,0 +1,81 @@
+"""Presets against published measurements: parts keep what decides, fitted and predicted numbers are apart, and the whole holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flashsim.device import presets
+from flashsim.studies.judging.claims import Verdict
+from flashsim.studies.runs.jobs import Results, Settings
+from flashsim.studies.validation import published
+from models.write_amplification import fifo
+from tests.flashsim.conftest import Run
+
+DRIVES = sorted({drive for claim in published.claims() for drive in claim.published})
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("units", [published.UNITS // 10, published.UNITS])
+def test_a_part_has_the_flash_beyond_its_capacity_that_the_whole_has(drive: str, units: int) -> None:
+    whole = presets.load(drive)
+    part, times = published.part(whole, units)
+    assert part.flash and whole.flash
+    assert part.flash.effective_overprovisioning == pytest.approx(whole.flash.effective_overprovisioning, abs=0.001)
+    assert part.flash.pools * times == whole.flash.pools and part.flash.write_buffer * times == whole.flash.write_buffer
+    assert part.flash.logical_pages == pytest.approx(units, rel=0.05)
+
+
+def test_every_published_number_is_once_fitted_or_predicted() -> None:
+    """What a parameter was solved from is fitted; of every claim but the first writes, something is predicted."""
+    judgements = [published.judged(claim, Results(Settings(), {})) for claim in published.claims()]
+    fitted = {each.claim.id: [cell.name for cell in each.cells if cell.calibrates] for each in judgements}
+    assert fitted == {
+        "first": [cell.name for cell in judgements[0].cells],
+        "steady": ["solidigm-p5520-1.92tb"],
+        "amplification": ["micron-7450-max-800gb at 745"],
+        "tail": ["sk-hynix-pe8110-960gb at 30,000", "kioxia-cm7-r-3.84tb at 30,000"],
+    }
+    assert all(each.verdict is Verdict.NOT_ATTEMPTED for each in judgements)
+    assert {len(each.cells) for each in judgements} == {3, 4, 6}
+
+
+def test_write_amplification_of_a_part_is_between_two_theories() -> None:
+    """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it."""
+    whole = presets.load("micron-7450-max-800gb")
+    assert whole.flash
+    part, _ = published.part(replace(whole, parameters=replace(whole.flash, capacity=745 << 30)), published.UNITS // 10)
+    assert part.flash
+    alpha, blocks = 1 + part.flash.effective_overprovisioning, part.flash.good_blocks - part.flash.gc_reserve
+    lost = (1 - 1 / blocks) * (1 - part.flash.group / 2 / part.flash.slots_per_block)
+    measured = published.steady("micron-7450-max-800gb", published.UNITS // 10, 0, 745)["amplification"]
+    assert fifo(alpha) < measured < fifo(alpha * lost)
+
+
+def test_the_command_writes_what_it_prints(here: Path, flashsim: Run) -> None:
+    result = flashsim("validate ssd --claim amplification --scale 0.02 --json ssd.json --jobs 1")
+    assert result.exit_code == 0
+    document = json.loads((here / "ssd.json").read_text())
+    (claim,) = document["claims"]
+    assert claim["id"] == "published/amplification" and claim["fitted_to"] == {
+        "flash beyond the capacity": {"steady": ["p5520"], "amplification": ["745"]}
+    }
+    assert [(row["at"], row["published"], row["rests on"]) for row in document["numbers"]] == [
+        (373, 1.104, "predicted"), (522, 1.278, "predicted"), (745, 1.889, "fitted"),
+    ]  # fmt: skip
+    assert "micron-7450-max-800gb" in result.stdout and "SSD-iq" in result.stdout
+    assert flashsim("validate ssd --claim cliff").exit_code == flashsim("validate ssd --scale 0").exit_code == 2
+
+
+@pytest.mark.slow
+def test_simulated_drives_come_as_near_as_the_documentation_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the tails that no queue explains."""
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    validation = published.validate([claim.id for claim in published.claims()], Settings(jobs=2))
+    verdicts = {each.claim.id: each.verdict for each in validation.judgements}
+    assert verdicts == {"first": Verdict.FITTED, "steady": Verdict.FITTED, "amplification": Verdict.FITTED, "tail": Verdict.DIFFERS}
+    outside = [cell.name for each in validation.judgements for cell in each.cells if not cell.inside]
+    assert outside == ["sk-hynix-pe8110-960gb at 70,000", *(f"micron-7450-pro-960gb at {rate}" for rate in ("30,000", "70,000"))]
