@@ -1,4 +1,5 @@
 # What type checkers and editors see of the lazy names in __init__.py: a line a module of flashsim.operations.face.
+from flashsim.operations.face.advise import advise as advise
 from flashsim.operations.face.algorithms import algorithms as algorithms
 from flashsim.operations.face.bench import bench as bench
 from flashsim.operations.face.cache import cache as cache

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
     "record": "face.record:record",
+    "advise": "face.advise:advise",
     "crash": "face.cut_power:cut_power",
     "device": {
         "list": "face.devices:list_presets",

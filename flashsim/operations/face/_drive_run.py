@@ -200,7 +200,7 @@ class DriveReplay:
             observers = simulated.observers(run.report.add, watch.add, *self._writers(stack, run.trace))
             run.moved = simulated.replay(self.trace, device, settings, self.what, observers, self.limit, progress, watch)
         after = device.statistics()
-        run.statistics, run.blocks = growth(before, after) if has_past else after, device.block_map()
+        run.statistics, run.blocks = observation.growth(before, after) if has_past else after, device.block_map()
         return run
 
     def on_file(self, target: Path, settings: RealSettings, against: str | None = None) -> DriveRun:
@@ -268,21 +268,3 @@ def load_unless_too_small(drive: Device, what: Survey, *, wrap: bool) -> None:
     if what.reach <= drive.capacity or wrap:
         with activity(f"filling {drive.name}") as progress:
             load(drive, what, progress)
-
-
-def growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Growth of counters; other values stay as they are.
-
-    Examples
-    --------
-    >>> growth({"reads": 2, "die_busy_ns": [1, 2]}, {"reads": 5, "die_busy_ns": [4, 2], "name": "x"})
-    {'reads': 3, 'die_busy_ns': [3, 0], 'name': 'x'}
-    """
-    result: dict[str, Any] = {}
-    for name, now in after.items():
-        then = before.get(name)
-        if isinstance(now, list) and isinstance(then, list):
-            result[name] = [value - earlier for value, earlier in zip(now, then, strict=True)]
-        else:
-            result[name] = now - then if isinstance(now, int | float) and isinstance(then, int | float) else now
-    return result

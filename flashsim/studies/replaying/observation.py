@@ -47,6 +47,24 @@ def write_amplification(statistics: Mapping[str, Any], page_size: int) -> dict[s
     return {cause: count * page_size / host_bytes for cause, count in programs.items()}
 
 
+def growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Growth of counters; other values stay as they are.
+
+    Examples
+    --------
+    >>> growth({"reads": 2, "die_busy_ns": [1, 2]}, {"reads": 5, "die_busy_ns": [4, 2], "name": "x"})
+    {'reads': 3, 'die_busy_ns': [3, 0], 'name': 'x'}
+    """
+    result: dict[str, Any] = {}
+    for name, now in after.items():
+        then = before.get(name)
+        if isinstance(now, list) and isinstance(then, list):
+            result[name] = [value - earlier for value, earlier in zip(now, then, strict=True)]
+        else:
+            result[name] = now - then if isinstance(now, int | float) and isinstance(then, int | float) else now
+    return result
+
+
 class History:
     """Counters of a drive as a run goes on, at times that lie ever further apart, so that there are never many.
 

@@ -30,6 +30,10 @@ LINES = {
     "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
     "check": ("check mine.py", False),
     "crash": ("crash --check true --folder . -- true", True),
+    "advise": (
+        "advise small.trace --device micron-p300,toshiba-5400-320gb --state empty --bound p99=20ms --repeats 2 --limit 100 --jobs 1",
+        False,
+    ),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),

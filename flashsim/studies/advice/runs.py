@@ -1,0 +1,222 @@
+"""Runs of a trace on one drive: as it was recorded, again and again, and faster and faster."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimWarning
+from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.pools.devices import wear
+from flashsim.studies.replaying.comparison import ALL, by_operation
+from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.observation import Observation, growth
+from flashsim.studies.replaying.preconditioning import bring_into
+from flashsim.studies.replaying.simulated import ReplaySettings, observers, replay
+from flashsim.studies.replaying.survey import Survey, survey
+from flashsim.studies.replaying.survey import load as load_reads
+from traces.file.excerpt import Excerpt
+
+#: Names of the latencies that a bound may be of, and the share that each percentile is of.
+LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": None}
+#: A greatest load is within this factor of one that breaks the bound.
+PRECISION = 1.02
+#: Speeds of a trace that are tried at most and at least, and the step to the next while no bound is passed.
+FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
+#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.
+_SETTLED = 0.02
+
+
+@dataclass(frozen=True)
+class Load:
+    """A trace on a drive before anything is run.
+
+    Parameters
+    ----------
+    trace, format
+        File of the trace, and its format.
+    device, state, seed
+        Preset, state of a flash drive before the trace, and the seed of what is drawn for it.
+    pace
+        Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
+    limit
+        Number of requests, from the first on.
+    """
+
+    trace: str
+    format: str | None
+    device: str
+    state: str
+    seed: int
+    pace: str
+    limit: int | None
+
+    @property
+    def source(self) -> Excerpt:
+        return Excerpt(self.trace, self.format)
+
+
+def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+    """The report of a trace as recorded, and the write amplification as it is repeated until that has settled.
+
+    Parameters
+    ----------
+    repeats
+        Repetitions at most.
+    stamps
+        Stamps of the files: changed ones make it another run.
+
+    Returns
+    -------
+    dict
+        ``report`` (`flashsim.studies.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
+        ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``.
+    """
+    run = _Runs(Load(**load))
+    report, statistics = run.replay(1.0)
+    device, flash = run.device, run.device.preset.flash
+    repetitions, settled = [_sums(statistics, report, device)], True
+    if flash and repetitions[0]["written"]:
+        with activity(f"repeating on {device.name}") as progress:
+            while not (settled := has_settled(repetitions)) and len(repetitions) < repeats:
+                again, growing = run.replay(1.0, device)
+                repetitions.append(_sums(growing, again, device))
+                progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
+    result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state}
+    return result | {"repetitions": repetitions, "settled": settled, "wear": worn(repetitions, device.preset) if flash else None}
+
+
+def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -> dict[str, int]:
+    programs = statistics.get("flash_programs", 0) * (device.preset.flash.unit_size if device.preset.flash else 0)
+    return {"written": int(statistics.get("host_write_bytes", 0)), "programmed": int(programs), "time": report.duration}
+
+
+def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
+    """True if the write amplification of the third quarter of repetitions is that of the last, looked at when they have doubled."""
+    count = len(repetitions)
+    if count < 4 or count & (count - 1):
+        return False
+    third, last = (
+        sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part))
+        for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :])
+    )
+    return abs(third - last) <= _SETTLED * last
+
+
+def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
+    """Write amplification, and years of life, over the second half of the repetitions (`flashsim.pools.devices.wear`).
+
+    Erases are those that the programs need in the long run: a block each so many as it holds.
+    """
+    assert preset.flash is not None
+    written, programmed, time = (
+        sum(each[name] for each in repetitions[len(repetitions) // 2 :]) for name in ("written", "programmed", "time")
+    )
+    erases = programmed / (preset.flash.unit_size * preset.flash.slots_per_block)
+    sums = {"flash_written": written, "flash_programmed": programmed, "flash_erases": erases, "transactions": 0}
+    figures = wear(sums, time / SECONDS if time else math.inf, preset.lifetime_erases)
+    return {"write_amplification": figures["ssd_write_amplification"], "erases_s": figures["ssd_erases_s"], "years": figures["ssd_years"]}
+
+
+def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+    """The greatest speed of a trace at which a latency is within a bound, and all speeds that were tried.
+
+    Parameters
+    ----------
+    latency, most
+        One of `LATENCIES`, and its bound, ns.
+    """
+    run, tried = _Runs(Load(**load)), list[dict[str, Any]]()
+
+    def holds(speed: float) -> bool:
+        report, _ = run.replay(speed)
+        latencies = _latencies(report)
+        tried.append({"speed": speed, "duration": report.duration} | latencies)
+        return latencies[latency] <= most
+
+    with activity(f"looking for the load of {run.device_name}") as progress:
+        greatest = greatest_load(holds, lambda: progress(len(tried), 0, f"{len(tried)} loads tried"))
+    return {"greatest": greatest, "tried": sorted(tried, key=lambda each: float(each["speed"]))}
+
+
+def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lambda: None) -> float | None:
+    """The greatest speed at which a bound holds, within `PRECISION`; 0 if it does at none, None if it holds at any.
+
+    Examples
+    --------
+    >>> abs(greatest_load(lambda speed: speed < 37) / 37 - 1) < 0.02, greatest_load(lambda speed: True)
+    (True, None)
+    """
+    low, high = 0.0, math.inf
+    if holds(1.0):
+        low = 1.0
+        if holds(FASTEST):
+            return None
+        while high == math.inf:
+            tell()
+            low, high = (low * _STEP, high) if holds(low * _STEP) else (low, low * _STEP)
+    else:
+        high = 1.0
+        while not low:
+            tell()
+            if high <= SLOWEST:
+                return 0.0
+            low, high = (high / _STEP, high) if holds(high / _STEP) else (0.0, high / _STEP)
+    while high / low > PRECISION:
+        tell()
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+class _Runs:
+    """Replays of one trace on copies of one drive."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self.device_name = load.device
+        self._what, self._drive, self.state = _ready(load)
+        self.device = self._drive
+
+    def replay(self, speed: float, device: Device | None = None) -> tuple[DeviceReport, dict[str, Any]]:
+        """The report of a replay on a device, otherwise on a copy of the drive as prepared, and the growth of its counters."""
+        self.device = device or deepcopy(self._drive)
+        before = self.device.statistics()
+        watch = Observation(self.device)
+        report = DeviceReport(self.device.preset, watch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FlashsimWarning)  # said once of the trace
+            settings, source = ReplaySettings(self._load.pace), replace(self._load.source, speed=speed)
+            with activity(f"simulating {self.device.name}") as progress:
+                replay(source, self.device, settings, self._what, observers(report.add, watch.add), self._load.limit, progress, watch)
+        after = self.device.statistics()
+        return report, growth(before, after) if device else after
+
+
+@lru_cache(maxsize=1)
+def _ready(load: Load) -> tuple[Survey, Device, str]:
+    """The trace's survey, and the drive in its state, which a process makes once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlashsimWarning)
+        what = survey(load.source, load.limit)
+    device = Device.open(load.device)
+    with activity(f"preparing {device.name}") as progress:
+        if device.preset.flash and load.state:
+            return what, device, bring_into(device, load.state, load.seed, progress)
+        load_reads(device, what, progress)
+    return what, device, ""
+
+
+def _latencies(report: DeviceReport) -> dict[str, float]:
+    """Latencies of all requests, ns."""
+    times = by_operation(report)[ALL]
+    percentiles = {name: times.percentile(share) for name, share in LATENCIES.items() if share is not None}
+    return {"mean": times.mean, **percentiles, "max": times.maximum}

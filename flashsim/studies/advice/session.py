@@ -1,0 +1,275 @@
+"""A study of drives under one load: runs of each drive, made once and kept, and what they say of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
+from flashsim.device import engines, presets
+from flashsim.studies.advice.runs import LATENCIES, Load, find_load, run_repeatedly
+from flashsim.studies.replaying import preconditioning
+from flashsim.studies.replaying.survey import Survey, warn_of
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.jobs import Job, Settings, make
+
+#: All drives that are simulated.
+ALL = "all"
+_BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A latency of all requests together that must not be exceeded.
+
+    Parameters
+    ----------
+    latency
+        One of `flashsim.studies.advice.runs.LATENCIES`.
+    most
+        In ns.
+
+    Examples
+    --------
+    >>> Bound.parse("p99=2ms", "bound")
+    Bound(latency='p99', most=2000000)
+    """
+
+    latency: str
+    most: int
+
+    @classmethod
+    def parse(cls, text: Any, parameter: str) -> Bound:
+        """The bound that a text says."""
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")
+        if match[1] not in LATENCIES:
+            raise UnknownNameError(f"{parameter}: latency", match[1], LATENCIES)
+        return cls(match[1], parse_duration(match[2], parameter))
+
+    def __str__(self) -> str:
+        return f"{self.latency} within {format_duration(self.most)}"
+
+
+@dataclass(frozen=True)
+class AdviceStudy:
+    """Parameters of a study.
+
+    Parameters
+    ----------
+    trace, format
+        File of the trace, and its format.
+    name
+        Name of the trace, for people.
+    devices
+        Presets, or their files.
+    state
+        State of flash drives before the trace, as ``--precondition`` has it.
+    repeats
+        Repetitions of the trace at most.
+    years
+        Years that a drive has to live.
+    stamps
+        Stamps of the files (`flashsim.studies.runs.kept.stamps`).
+    """
+
+    trace: str
+    format: str | None
+    name: str
+    devices: Sequence[str]
+    bound: Bound
+    state: str = "steady"
+    repeats: int = 64
+    years: float = 5.0
+    limit: int | None = None
+    seed: int = 0
+    stamps: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DriveAdvice:
+    """What runs of one drive say.
+
+    Parameters
+    ----------
+    repeated, load
+        Results of `flashsim.studies.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
+    problem
+        Why it was.
+    """
+
+    preset: presets.Preset
+    study: AdviceStudy
+    repeated: Mapping[str, Any] | None = None
+    load: Mapping[str, Any] | None = None
+    problem: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.preset.name
+
+    @property
+    def greatest(self) -> float:
+        """The greatest load as a multiple of the recorded one; infinite if no load breaks the bound."""
+        assert self.load is not None
+        return math.inf if self.load["greatest"] is None else self.load["greatest"]
+
+    @property
+    def years(self) -> float | None:
+        worn = self.repeated["wear"] if self.repeated else None
+        return worn["years"] if worn else None
+
+    @property
+    def decides(self) -> str:
+        """What keeps the drive from more: its latency, its life, or nothing that was looked at."""
+        if self.problem:
+            return ""
+        if self.greatest < 1:
+            return "latency"
+        if self.years is not None and self.years < self.study.years:
+            return "life"
+        if self.years is not None and self.years / self.study.years < self.greatest:
+            return "life, at more load"
+        return "nothing" if math.isinf(self.greatest) else "latency, at more load"
+
+    @property
+    def carries(self) -> float:
+        """The greatest load at which the bound holds and the drive lives as long as is needed."""
+        return min(self.greatest, math.inf if self.years is None else self.years / self.study.years)
+
+    def row(self) -> dict[str, Any]:
+        """Latencies (us), greatest load, write amplification, years, and energy (J, W on average); JSON-ready, None: not known."""
+        row: dict[str, Any] = {"device": self.name, "kind": self.preset.kind, "capacity": self.preset.capacity}
+        if self.repeated is None or self.load is None:
+            return row | {"problem": self.problem}
+        report = self.repeated["report"]
+        row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
+        row |= {"greatest_load": self.load["greatest"], "holds": self.greatest >= 1, "decides": self.decides}
+        worn = self.repeated["wear"] or {}
+        row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
+        joules = (report.get("energy") or {}).get("total")
+        return row | {"energy_j": joules, "watts": joules / (report["duration"] / SECONDS) if joules and report["duration"] else None}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Results of a study.
+
+    Parameters
+    ----------
+    drives
+        Those that carry most first, then those that were refused.
+    recalled
+        Number of runs kept from before.
+    """
+
+    study: AdviceStudy
+    what: Survey
+    drives: Sequence[DriveAdvice]
+    recalled: int = 0
+
+    def title(self) -> str:
+        return f"{self.study.name}: {self.what.requests:,} requests on {len(self.drives)} drives, {self.study.bound}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [each.row() for each in self.drives]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready: the rows; and by device the report of the trace as recorded, repetitions, and loads that were tried."""
+        asked = asdict(self.study) | {"devices": list(self.study.devices), "stamps": None, "trace": None}
+        runs = {each.name: {**each.repeated, "loads": each.load["tried"]} for each in self.drives if each.repeated and each.load}
+        return {"study": asked, "verdict": self.verdict(), "drives": self.rows(), "runs": runs}
+
+    def verdict(self) -> str:
+        """What decides, in a sentence."""
+        study, able = self.study, [each for each in self.drives if not each.problem]
+        if not able:
+            return f"None of {len(self.drives)} drives takes the trace: {self.drives[0].problem}."
+        within = [each for each in able if each.greatest >= 1]
+        best = able[0]
+        if not within:
+            latency = format_duration(round((best.repeated or {})["latency"][study.bound.latency]))
+            return (
+                f"Latency decides: none of {len(able)} drives keeps {study.bound}; {best.name} comes closest, with {latency} at the "
+                f"recorded load, and keeps it at {best.greatest:.2g} times that."
+            )
+        living = [each for each in within if each.years is None or each.years >= study.years]
+        if not living:
+            longest = max(within, key=lambda each: each.years or 0)
+            return (
+                f"Life decides: {len(within)} of {len(able)} drives keep {study.bound}, but none lives {study.years:g} years; "
+                f"{longest.name} lives longest, {longest.years:.2g} years."
+            )
+        words = f"{len(living)} of {len(able)} drives keep {study.bound}"
+        words += "" if len(living) == len(within) else f" and live {study.years:g} years"
+        if math.isinf(best.carries):
+            return f"{words}; no load breaks the bound of {best.name}."
+        cause = "its life" if best.decides.startswith("life") else "latency"
+        return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides."
+
+
+def names_of(texts: Iterable[str]) -> list[str]:
+    """Presets by name or file, with commas between; ``all`` stands for each flash drive and disk of the presets."""
+    words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    names = [each for word in words for each in ([*_drives()] if word == ALL else [word])]
+    for name in names:
+        presets.load(name)
+    return list(dict.fromkeys(names))
+
+
+def _drives() -> Iterable[str]:
+    return (name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd"))
+
+
+def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progress | None = None) -> Advice:
+    """Run the trace on each drive, unless that is kept from before.
+
+    Raises
+    ------
+    InvalidParameterError
+        The trace has no times; an argument is out of its bounds.
+    """
+    if not what.timed:
+        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so that it is no load that could grow")
+    if study.repeats < 1:
+        raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
+    warn_of(what, what.pace())
+    jobs, problems = dict[str, tuple[Job, Job]](), dict[str, str]()
+    for device in study.devices:
+        preset = presets.load(device)
+        try:
+            jobs[device] = _jobs(study, device, preset, what)
+        except CapacityError as problem:
+            problems[device] = str(problem)
+    every = [job for pair in jobs.values() for job in pair]
+    parts = [part for device in jobs for part in engines.parts_for(presets.load(device))]
+    results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
+    drives = [
+        DriveAdvice(presets.load(device), study, *(results[job] for job in jobs[device]))
+        if device in jobs
+        else DriveAdvice(presets.load(device), study, problem=problems[device])
+        for device in study.devices
+    ]
+    drives.sort(key=lambda each: (bool(each.problem), 0 if each.problem else -each.carries))
+    return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
+
+
+def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> tuple[Job, Job]:
+    """Runs of one drive, by one process."""
+    if what.reach > preset.capacity:
+        raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
+    state = study.state if preset.flash else ""
+    if state:
+        preconditioning.parse_state(state, preset)
+    load = asdict(Load(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
+    stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
+    return (
+        Job.of(run_repeatedly, f"{preset.name} as recorded", device, load=load, stamps=stamps, repeats=study.repeats),
+        Job.of(find_load, f"{preset.name} at {bound}", device, load=load, stamps=stamps, latency=bound.latency, most=bound.most),
+    )

@@ -1,0 +1,152 @@
+"""Drives under one load: each number is what a replay, a cache and a drive's wear give alone, and loads are confirmed by replays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import flashsim as fs
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.rng import generator
+from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS
+from flashsim.device import presets
+from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
+from flashsim.studies.advice.session import Bound
+from flashsim.studies.replaying.comparison import ALL, by_operation
+from flashsim.studies.runs import kept
+from models.write_amplification import greedy
+from tests.flashsim.conftest import Run
+from traces.calls.schema import Recording, table_of
+
+PAGE, PAGES, ERASES = 4096, 2 * 90 * 32, 3000
+DRIVE = {
+    "capacity": f"{PAGES * PAGE}B", "page_size": f"{PAGE}B", "pages_per_block": 32, "blocks_per_plane": 110, "planes_per_die": 1,
+    "dies_per_package": 1, "packages_per_channel": 1, "channels": 2, "read": "25us", "program": "200us", "erase": "1500us",
+    "channel_rate": "200MB/s", "link_read_rate": "300MB/s", "link_write_rate": "300MB/s", "read_latency": "100us",
+    "write_latency": "300us", "queue_depth": 32, "gc_reserve": 2, "ftl": "page", "gc": "greedy",
+}  # fmt: skip
+
+
+@pytest.fixture
+def small(here: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A drive of 5,760 pages, and results that are kept nowhere else."""
+    monkeypatch.setattr(kept, "place", lambda kind, name: here / "cache" / kind / name)
+    lines = [f'{name} = {{ value = {json.dumps(value)}, source = "test" }}' for name, value in DRIVE.items()]
+    cited = [f'block_erases = {{ value = {ERASES}, source = "test" }}']
+    text = ['name = "small"', 'kind = "ssd"', 'title = "A small drive"', "[parameters]", *lines, "[cited]", *cited]
+    (here / "small.toml").write_text("\n".join(text))
+    return str(here / "small.toml")
+
+
+def requests(count: int, gap: int, write_share: float = 0.5, seed: int = 1) -> pd.DataFrame:
+    """Requests of a page at random places, at random times."""
+    draw = generator(seed, "requests")
+    operation = np.where(draw.random(count) < write_share, "write", "read")
+    arrival = np.cumsum(draw.exponential(gap, count)).astype(np.int64)
+    return pd.DataFrame({"operation": operation, "offset": draw.integers(PAGES, size=count) * PAGE, "length": PAGE, "arrival": arrival})
+
+
+def latencies(result: Any) -> dict[str, float]:
+    times = by_operation(result.runs[0].report)[ALL]
+    return {"mean": times.mean, "max": times.maximum} | {f"p{share:g}": times.percentile(share) for share in (50, 99, 99.9)}
+
+
+def test_numbers_are_those_of_a_replay_alone_and_the_load_is_confirmed(small: str) -> None:
+    trace = requests(6000, 2 * MILLISECONDS)
+    result = fs.advise(trace, device=small, bound="p99=8ms", repeats=2, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    alone = fs.replay(trace, small, precondition="steady")
+    assert {name: row[f"{name}_us"] for name in ("mean", "p50", "p99", "p99.9", "max")} == {
+        name: value / MICROSECONDS for name, value in latencies(alone).items()
+    }
+    report = result.as_dict()["runs"]["small"]["report"]
+    assert report == {name: value for name, value in alone.as_dict().items() if name in report}
+    assert 1 < row["greatest_load"] < 20 and row["holds"]
+    within = {
+        share: latencies(fs.replay(trace, small, precondition="steady", speed=share * row["greatest_load"])) for share in (0.95, 1.05)
+    }
+    assert within[0.95]["p99"] <= 8 * MILLISECONDS < within[1.05]["p99"]
+    tried = result.loads()
+    assert (tried[tried.speed <= row["greatest_load"]]["p99"] <= 8 * MILLISECONDS).all() and len(tried) > 5
+    hits = result.hits()
+    alone_in_memory = fs.cache(trace, policy="lru", size="1024pages").summary()["hit_ratio"].iloc[0]
+    assert hits[hits.memory == 1024 * PAGE].served.iloc[0] == pytest.approx(alone_in_memory)
+
+
+def test_life_and_latency_by_arithmetic(small: str) -> None:
+    """In order, at 1,000 pages a second, a drive amplifies nothing; at a depth of one a write takes its latency."""
+    offset = np.arange(PAGES) * PAGE
+    trace = pd.DataFrame({"operation": "write", "offset": offset, "length": PAGE, "arrival": np.arange(PAGES) * MILLISECONDS})
+    result = fs.advise(trace, device=small, state="sequential", bound="max=1h", jobs=1)
+    (row,) = result.summary().to_dict("records")
+    blocks = presets.load(small).lifetime_erases / ERASES
+    years = ERASES * blocks * 32 / 1000 / (365.25 * 24 * 3600)
+    assert row["settled"] and row["write_amplification"] == pytest.approx(1, rel=0.01)
+    assert row["years"] == pytest.approx(years, rel=0.01)
+    assert row["p50_us"] == pytest.approx(300 + PAGE / 300, rel=0.002)  # its latency, and the link's time
+    assert row["greatest_load"] is None and row["decides"] == "life"
+    assert result.verdict().startswith("Life decides: 1 of 1 drives keep max within")
+
+
+def test_write_amplification_of_uniform_writes_is_greedy_theory(small: str) -> None:
+    result = fs.advise(requests(20000, 5 * MILLISECONDS, write_share=1), device=small, bound="p99=1h", repeats=1, jobs=1)
+    flash = presets.load(small).flash
+    assert flash is not None
+    expected = greedy(1 + flash.effective_overprovisioning, flash.slots_per_block)
+    assert result.summary()["write_amplification"].iloc[0] == pytest.approx(expected, rel=0.05)
+
+
+def test_runs_are_kept_and_a_recording_is_a_load(small: str, here: Path, flashsim: Run) -> None:
+    common = {"process": 1, "thread": 1, "kind": "file", "duration": 10, "flags": 0, "file": 0, "path": "/a"}
+    rows = [{"time": at * MILLISECONDS, "call": "pwrite64", "offset": at % 7 * PAGE, "length": PAGE, "result": PAGE} for at in range(40)]
+    rows += [{"time": at * MILLISECONDS + 500, "call": "fsync", "result": 0} for at in range(40)]
+    Recording(table_of([common | row for row in sorted(rows, key=lambda row: row["time"])])).write(here / "run.parquet", {})
+    large = Path(small).read_text().replace(f"{PAGES * PAGE}B", "300MiB").replace("= 110,", "= 1300,").replace("small", "large")
+    (here / "large.toml").write_text(large)
+    line = "advise run.parquet --device small.toml,large.toml --state random --repeats 4 --bound p99=100ms --jobs 1"
+    first = flashsim(f"{line} --json a.json --out-dir shown --plot loads.svg")
+    assert first.exit_code == 0, first.output
+    second = flashsim(f"{line} --json b.json")
+    documents = [json.loads(Path(name).read_text()) for name in ("a.json", "b.json")]
+    assert documents[0]["drives"] == documents[1]["drives"] and second.stdout == first.stdout
+    own, refused = documents[0]["drives"]
+    assert own["device"] == "large" and own["holds"] and "trace reaches to" in refused["problem"]
+    assert "refused" not in own and documents[0]["memory"]["served"][-1] == pytest.approx(33 / 40)
+    assert {path.name for path in (here / "shown").iterdir()} >= {"report.html", "drives.csv", "loads.csv", "latency_over_load.svg"}
+
+
+def test_what_cannot_be_advised_on_is_refused_in_one_line(small: str, flashsim: Run) -> None:
+    untimed = requests(10, 5).drop(columns="arrival")
+    with pytest.raises(InvalidParameterError, match="does not say when requests arrived"):
+        fs.advise(untimed, device=small)
+    with pytest.raises(InvalidParameterError, match="bound: 'fast'"):
+        fs.advise(requests(10, 5), device=small, bound="fast")
+    with pytest.raises(UnknownNameError, match="p95"):
+        fs.advise(requests(10, 5), device=small, bound="p95=1ms")
+    with pytest.raises(UnknownNameError):
+        fs.advise(requests(10, 5), device="nonesuch")
+    with pytest.raises(UnknownNameError, match="precondition|state"):
+        fs.advise(requests(10, 5), device=small, state="old")
+    result = flashsim(["advise", "none.parquet"])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("most", [0.003, 0.4, 1.5, 37, 9e5])
+def test_the_greatest_load_is_found_where_it_is(most: float) -> None:
+    greatest = greatest_load(lambda speed: speed <= most)
+    assert greatest is not None and greatest <= most < greatest * PRECISION
+    assert greatest_load(lambda speed: False) == 0
+
+
+def test_write_amplification_has_settled_when_two_quarters_agree() -> None:
+    def rows(*programmed: int) -> list[dict[str, int]]:
+        return [{"written": 100, "programmed": each, "time": SECONDS} for each in programmed]
+
+    assert has_settled(rows(500, 400, 200, 201)) and not has_settled(rows(500, 400, 200, 220)) and not has_settled(rows(200, 200, 200))
+    assert not has_settled(rows(*[200] * 5)) and has_settled(rows(9, 9, 9, 9, 200, 204, 202, 202))
+    assert str(Bound.parse("p99.9=1.5ms", "bound")) == "p99.9 within 1.5 ms"
