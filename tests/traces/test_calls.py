@@ -24,7 +24,7 @@ def named(number: int, path: str) -> str:
 
 
 def rows(*lines: str, **how: Any) -> list[dict[str, Any]]:
-    numbered = [f"{line.split(' ', 1)[0]} 5.{number:09} {line.split(' ', 1)[1]}\n" for number, line in enumerate(lines)]
+    numbered = [f"{line.split(' ', 1)[0]} 0.{min(number, 1):09} {line.split(' ', 1)[1]}\n" for number, line in enumerate(lines)]
     return list(Reader(folder="/d", **how).rows(numbered))
 
 

@@ -124,14 +124,16 @@ class ReadAhead:
     Examples
     --------
     >>> window = ReadAhead(32)
-    >>> window.missing(0, 1), window.marked(1), window.marked(4)
-    ((0, 4), (4, 8), (12, 16))
+    >>> window.missing(0, 1), window.marked(), window.marked()
+    ((0, 4), (4, 8), (12, 4))
     """
 
     most: int
     begin: int = 0
     size: int = 0
     ahead: int = 0
+    #: Windows end at multiples of so many pages, as a power of two: pages of memory become larger as reading goes on.
+    order: int = 0
     #: Last page that was read.
     previous: int = -2
 
@@ -150,7 +152,7 @@ class ReadAhead:
         """
         if not self.most:
             return page, asked
-        most = max(self.most, min(asked, _LARGEST))
+        most, self.order = max(self.most, min(asked, _LARGEST)), 0
         if page == 0 or asked > most or page - self.previous in (0, 1):
             self.begin, self.size = page, _first_size(asked, most)
             self.ahead = self.size - asked if self.size > asked else self.size // 2
@@ -161,10 +163,14 @@ class ReadAhead:
             return page, self.size
         return page, asked
 
-    def marked(self, page: int) -> tuple[int, int]:
-        """First page and number of pages of the next window, as the reader comes to the mark."""
+    def marked(self, asked: int = 1) -> tuple[int, int]:
+        """First page and number of pages of the next window, as the reader comes to the mark and asks for so many more."""
         self.begin += self.size
-        self.size = self.ahead = _next_size(self.size, self.most)
+        size = _next_size(self.size, max(self.most, min(asked, _LARGEST)))
+        self.order += 2
+        end = (self.begin + size) >> self.order << self.order
+        self.size = self.ahead = end - self.begin if end > self.begin else size
+        self.order = min(self.order, self.size.bit_length() - 1)
         return self.begin, self.size
 
 
