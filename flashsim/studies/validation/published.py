@@ -231,12 +231,13 @@ def _name(drive: str, column: Any) -> str:
 
 def _setups(claim: Claim, settings: Settings, experiments: bool) -> list[tuple[str, float, float, str, Job]]:
     """A claim's published numbers by drive and column, each with the run behind it, and again for every variant of the drives."""
-    variants: dict[str, Mapping[str, Any]] = {"": {}} | (claim.values.get("variants", {}) if experiments else {})
+    own: dict[str, Mapping[str, Any]] = {"": {"drives": list(claim.published), "changes": {}}}
+    variants = own | (claim.values.get("variants", {}) if experiments else {})
     return [
-        (drive, column or 0, number, variant, _job(claim, drive, column, settings, changes))
-        for variant, changes in variants.items()
-        for drive, numbers in claim.published.items()
-        for column, number in zip(claim.values["columns"], numbers, strict=True)
+        (drive, column or 0, number, variant, _job(claim, drive, column, settings, entry["changes"]))
+        for variant, entry in variants.items()
+        for drive in entry["drives"]
+        for column, number in zip(claim.values["columns"], claim.published[drive], strict=True)
     ]
 
 

@@ -41,6 +41,9 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
     }
     assert all(each.verdict is Verdict.NOT_ATTEMPTED for each in judgements)
     assert {len(each.cells) for each in judgements} == {3, 4, 6}
+    tail = published.judged(published.claims()[3], Results(Settings(), {}), experiments=True)
+    assert [cell.variant for cell in tail.cells] == [""] * 6 + ["a buffer of 6 MiB"] * 4 + ["a buffer of 4 MiB"] * 4
+    assert not any(cell.calibrates for cell in tail.cells[6:])
 
 
 def test_write_amplification_of_a_part_is_between_two_theories() -> None:
