@@ -14,6 +14,7 @@ from flashsim.operations.face.export import export as export
 from flashsim.operations.face.fetch import fetch as fetch
 from flashsim.operations.face.join import join as join
 from flashsim.operations.face.lab import lab as lab
+from flashsim.operations.face.labs import labs as labs
 from flashsim.operations.face.papers import papers as papers
 from flashsim.operations.face.pool import pool as pool
 from flashsim.operations.face.record import record as record

@@ -57,6 +57,13 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
+    "lab": {
+        "list": "face.labs:labs",
+        "start": "face.labs:start",
+        "check": "face.labs:check",
+        "grade": "face.labs:grade",
+        "leaderboard": "face.labs:leaderboard",
+    },
     "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
     "doctor": "commands.doctor:doctor",
 }
@@ -108,6 +115,16 @@ _GROUPS = {
 
             flashsim smart run "SELECT avg(o_totalprice) FROM o" \
                 --table o=tpch:orders@0.01 --device samsung-smart-400gb
+        """,
+    "lab": """
+        Labs for courses: notebooks, checks, marks on fresh instances, and contests.
+
+        Examples::
+
+            flashsim lab list
+            flashsim lab start replacement
+            flashsim lab check replacement.ipynb
+            flashsim lab grade replacement_ada.ipynb --seed 90210
         """,
     "validate": """
         Simulated devices held against measured ones.

@@ -75,6 +75,12 @@ COMMANDS = (
     "smart",
     "smart run",
     "check",
+    "lab",
+    "lab list",
+    "lab start",
+    "lab check",
+    "lab grade",
+    "lab leaderboard",
     "validate",
     "validate hdd",
     "validate joins",
@@ -94,6 +100,13 @@ os.rename("shop.new", "shop")
 """
 
 
+def write_submissions() -> None:
+    """Submissions of labs: two notebooks that are right, and a Python file."""
+    for name in ("ada", "bo"):
+        shutil.copy(ROOT / "labs" / "replacement.ipynb", f"replacement_{name}.ipynb")
+    Path("mine.py").write_text("def sstf(waiting, head):\n    return 0\n", encoding="utf-8")
+
+
 def examples(text: str) -> list[str]:
     """Lines that begin with ``flashsim``, continued lines joined."""
     joined = re.sub(r"\\\n\s*", "", text)
@@ -106,6 +119,10 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         pytest.skip("strace is not installed")
     if command == "check":
         Path("mine.py").write_text(PLAIN)
+    if command.startswith("lab"):
+        write_submissions()
+        if command == "lab check":
+            shutil.copy("replacement_ada.ipynb", "replacement.ipynb")
     if command == "crash":
         Path("careful.py").write_text(CAREFUL)
     shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
@@ -142,11 +159,11 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
         re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
-        for group in ("", "device", "trace", "cache", "pool", "smart", "validate")
+        for group in ("", "device", "trace", "cache", "pool", "smart", "lab", "validate")
     ]
     groups = [
         f"{group} {name}".strip()
-        for group, names in zip(("", "device", "trace", "cache", "pool", "smart", "validate"), listed, strict=True)
+        for group, names in zip(("", "device", "trace", "cache", "pool", "smart", "lab", "validate"), listed, strict=True)
         for name in names
     ]
     assert sorted(groups) == sorted(COMMANDS[1:])

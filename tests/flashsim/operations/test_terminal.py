@@ -18,7 +18,7 @@ from flashsim.studies.presentation.tables import Entry, Table
 from tests.contract.test_replacement import PLAIN
 from tests.flashsim.conftest import SMALL_JOIN, Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
-from tests.flashsim.operations.test_examples import COMMANDS
+from tests.flashsim.operations.test_examples import COMMANDS, write_submissions
 
 SNAPSHOTS = Path(__file__).with_name("terminal")
 WIDTHS = (80, 120, 200)
@@ -63,6 +63,11 @@ LINES = {
         'smart run "SELECT n_regionkey, count(*) FROM n GROUP BY 1" --table n=tpch:nation@0.01 --device samsung-smart-400gb --where drive',
         False,
     ),
+    "lab list": ("lab list", False),
+    "lab start": ("lab start replacement", False),
+    "lab check": ("lab check mine.py --lab disk-scheduling --instances 1", False),
+    "lab grade": ("lab grade replacement_ada.ipynb --seed 5 --instances 2", False),
+    "lab leaderboard": ("lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 5 --instances 2", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
@@ -122,13 +127,14 @@ def files(here: Path) -> Path:
     (here / "small.trace").write_text("".join(f"419,{op},{at},{size},{us}\n" for us, op, at, size in (row.split(",") for row in rows)))
     (here / "disk.bin").write_bytes(bytes(32 << 20))
     (here / "pages.txt").write_text("\n".join(f"{number**3 % 97}" for number in range(3000)))
+    write_submissions()
     (here / "mine.py").write_text(PLAIN)
     write_drive(here)
     return here
 
 
 def test_every_command_has_a_snapshot() -> None:
-    groups = ("", "device", "trace", "cache", "pool", "smart", "validate")
+    groups = ("", "device", "trace", "cache", "pool", "smart", "lab", "validate")
     assert set(COMMANDS) - set(groups) <= set(LINES) and {path.stem for path in SNAPSHOTS.iterdir()} == set(LINES)
 
 

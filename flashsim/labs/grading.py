@@ -1,0 +1,120 @@
+"""Marks of a submission: each exercise is tried on instances that are drawn from the grader's seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.members import Family
+from flashsim.core.rng import generator
+from flashsim.labs.submission import SECONDS, Submission, SubmissionError, source_of
+
+#: Instances of an exercise.
+INSTANCES = 20
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """What a student writes, and how it is judged.
+
+    Parameters
+    ----------
+    points
+        Marks where every instance is right.
+    draw
+        An instance.
+    fault
+        What is wrong with an answer to an instance, in words; empty if nothing is. Whatever decides is computed here, on the spot.
+    score
+        In a contest: how good a right answer is, 1 the best possible.
+    steps
+        In a contest: the shares of the points, by the mean score that each needs.
+    """
+
+    points: int
+    draw: Callable[[np.random.Generator], Any]
+    fault: Callable[[Submission, Any], str]
+    score: Callable[[Submission, Any], float] | None = None
+    steps: Mapping[float, float] | None = None
+
+
+class Lab(Protocol):
+    """A member of the family."""
+
+    #: What it is about, in a line.
+    TITLE: str
+    #: By what the student defines, in the notebook's order.
+    EXERCISES: Mapping[str, Exercise]
+
+
+LABS = Family("flashsim.labs.assignments", "lab", Lab)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Points of a submission for an exercise.
+
+    Parameters
+    ----------
+    reason
+        Why points are missing: the first instance that is wrong, or why the submission was stopped.
+    score
+        In a contest the mean score; None elsewhere.
+    """
+
+    exercise: str
+    points: float
+    of: int
+    reason: str = ""
+    score: float | None = None
+
+
+def lab_of(path: Path, lab: str | None = None) -> str:
+    """The lab that a submission is for: as said, or as its file is named up to the first point or underscore.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such lab.
+    """
+    name = lab or path.name.partition(".")[0].partition("_")[0]
+    if name not in LABS.names():
+        raise UnknownNameError("lab", name, LABS.names())
+    return name
+
+
+def grade(lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: int = SECONDS, *, contests: bool = False) -> Iterator[Mark]:
+    """The marks of a submission, exercise by exercise, each in a new process; the same seed gives the same marks anywhere.
+
+    With `contests` only of exercises that have a score.
+    """
+    source = source_of(path)
+    for name, exercise in LABS.load(lab).EXERCISES.items():
+        if contests and not exercise.score:
+            continue
+        try:
+            with Submission(source, seconds) as submission:
+                yield _mark(submission, name, exercise, [f"{lab} {name} {number}" for number in range(instances)], seed)
+        except SubmissionError as problem:
+            yield Mark(name, 0, exercise.points, str(problem))
+
+
+def _mark(submission: Submission, name: str, exercise: Exercise, instances: list[str], seed: int) -> Mark:
+    scores = []
+    for each in instances:
+        instance = exercise.draw(generator(seed, each))
+        if reason := exercise.fault(submission, instance):
+            return Mark(name, 0, exercise.points, reason)
+        if exercise.score:
+            scores.append(exercise.score(submission, instance))
+    if not exercise.score:
+        return Mark(name, exercise.points, exercise.points)
+    mean = float(np.mean(scores))
+    share = max((share for least, share in (exercise.steps or {}).items() if mean >= least), default=0.0)
+    reason = "" if share == 1 else f"a mean score of {mean:.3f}; all points need {max(exercise.steps or {0: 0}):g}"
+    return Mark(name, exercise.points * share, exercise.points, reason, mean)

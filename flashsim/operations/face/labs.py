@@ -1,0 +1,167 @@
+"""``flashsim lab`` and ``fs.labs``: labs for courses, from the student's notebook to marks on fresh instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimError
+from flashsim.labs import grading
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Name, Names
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Listing, Outcome, frame
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.runs.outputs import Outputs
+
+#: The seed of the instances on which students check their own work; whoever grades has another.
+PUBLIC_SEED = 0
+_Lab = Annotated[str | None, Name("The lab; by default the file's name tells, up to its first point or underscore.", "LAB")]
+_Instances = Annotated[int, Count("Instances of each exercise.")]
+_Seed = Annotated[int, Count("The grader's seed, which students do not know.", parse=fields.seed, required=True)]
+_Files = Annotated[Any, Names("Submissions: notebooks or Python files.", "FILE", argument=True, reads=True)]
+
+
+class LabOutcome(Outcome):
+    """Marks of submissions, a row an exercise."""
+
+    def __init__(self, lab: str, marks: dict[str, list[grading.Mark]], title: str) -> None:
+        super().__init__(marks, title)
+        self.lab = lab
+
+    def summary(self) -> pd.DataFrame:
+        """A row a submission and exercise: its points, how many there are, in a contest the mean score, and why points are missing."""
+        rows = [
+            (file, each.exercise, each.points, each.of, each.score, each.reason) for file, marks in self.result.items() for each in marks
+        ]
+        return frame(rows, ["submission", "exercise", "points", "of", "score", "reason"])
+
+    def totals(self) -> pd.DataFrame:
+        """A row a submission: its points."""
+        rows = [(file, sum(each.points for each in marks), sum(each.of for each in marks)) for file, marks in self.result.items()]
+        return frame(rows, ["submission", "points", "of"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The marks JSON-ready."""
+        return {"lab": self.lab, "marks": [vars(each) | {"submission": file} for file, marks in self.result.items() for each in marks]}
+
+    def printout(self) -> Iterator[Part]:
+        """A line an exercise, and below it why points are missing."""
+        for file, marks in self.result.items():
+            yield f"{file}: {sum(each.points for each in marks):g} of {sum(each.of for each in marks)} points"
+            for each in marks:
+                score = "" if each.score is None else f", score {each.score:.3f}"
+                yield f"    {each.exercise}: {each.points:g} of {each.of}{score}"
+                if each.reason:
+                    yield Explanation(f"        {each.reason}", " " * 8)
+
+
+@operation
+def labs() -> pd.DataFrame:
+    """The labs, a row each.
+
+    Examples::
+
+        flashsim lab list
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> fs.labs().lab.tolist()
+    ['disk-scheduling', 'replacement']
+    """
+    rows = [(name, sum(each.points for each in lab.EXERCISES.values()), ", ".join(lab.EXERCISES), lab.TITLE) for name, lab in _every()]
+    return frame(rows, ["lab", "points", "exercises", "title"])
+
+
+def _every() -> Iterator[tuple[str, grading.Lab]]:
+    for name in grading.LABS.names():
+        yield name, grading.LABS.load(name)
+
+
+@operation
+def start(
+    lab: Annotated[str, Name("The lab.", "LAB", argument=True)],
+    *,
+    folder: Annotated[str | Any, Name("Where to put it.", "FOLDER", option="--out")] = ".",
+    force: fields.Force = False,
+) -> Listing:
+    """Put a lab's notebook into a folder.
+
+    Examples::
+
+        flashsim lab start disk-scheduling
+        flashsim lab start replacement --out my-labs
+    """
+    lab = grading.lab_of(Path(lab), lab)
+    text = Path(grading.__file__).with_name("notebooks").joinpath(f"{lab}.ipynb").read_text(encoding="utf-8")
+    place = Path(folder) / f"{lab}.ipynb"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with Outputs(force) as outputs:
+        outputs.file("--out", place).write_text(text, encoding="utf-8")
+    return Listing([f"{place}: open it in Jupyter; `flashsim lab check {place}` says what is right"], [{"lab": lab, "file": str(place)}])
+
+
+@operation
+def check(
+    file: Annotated[str, Name("A notebook or a Python file.", "FILE", argument=True, reads=True)],
+    *,
+    lab: _Lab = None,
+    instances: _Instances = 20,
+) -> LabOutcome:
+    """Try a student's work on instances that anybody may see; the first wrong answer is shown.
+
+    Examples::
+
+        flashsim lab check replacement.ipynb
+        flashsim lab check mine.py --lab disk-scheduling
+    """
+    return _graded([file], lab, PUBLIC_SEED, instances)
+
+
+@operation
+def grade(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
+    """Mark submissions on fresh instances, drawn from the grader's seed; the same seed gives the same marks anywhere.
+
+    A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes.
+
+    Examples::
+
+        flashsim lab grade replacement_ada.ipynb replacement_bo.ipynb --seed 90210
+        flashsim lab grade replacement_ada.ipynb --seed 90210 --out marks.csv
+    """
+    return _graded(files, lab, seed, instances)
+
+
+@operation
+def leaderboard(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
+    """Rank submissions of a contest by their mean score on fresh instances.
+
+    Examples::
+
+        flashsim lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 90210
+    """
+    outcome = _graded(files, lab, seed, instances, contests=True)
+    table = outcome.summary().sort_values("score", ascending=False, kind="stable", na_position="last")
+    return table[["submission", "exercise", "score", "reason"]].reset_index(drop=True)
+
+
+def _graded(files: list[str] | str, lab: str | None, seed: int, instances: int, *, contests: bool = False) -> LabOutcome:
+    paths = [Path(each) for each in fields.several(files, "files")]
+    names = {grading.lab_of(path, lab) for path in paths}
+    if len(names) > 1:
+        raise FlashsimError(f"files: they are for different labs, {', '.join(sorted(names))}; grade one lab at a time")
+    (name,) = names
+    if contests and not any(each.score for each in grading.LABS.load(name).EXERCISES.values()):
+        raise FlashsimError(f"lab: {name} has no contest")
+    marks = {}
+    with activity(f"the marks of {name}") as progress:
+        for done, path in enumerate(paths):
+            progress(done, len(paths), path.name)
+            marks[str(path)] = list(grading.grade(name, path, seed, instances, contests=contests))
+    title = f"{name}: {len(paths)} submission{'s' * (len(paths) > 1)}, {instances} instances of each exercise"
+    return LabOutcome(name, marks, title)

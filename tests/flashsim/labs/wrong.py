@@ -1,0 +1,58 @@
+"""Typical wrong solutions of labs, as edits of the right one, and malicious submissions."""
+
+from __future__ import annotations
+
+_CLOCK_ENTERS = "            self.pages[self.hand] = page\n            self.hand = (self.hand + 1) % self.size\n"
+_CLOCK_ROOM = "        if len(self.pages) < self.size:\n"
+_CLOCK_SWEEP = "        while self.pages[self.hand] in self.marked:\n"
+_CLOCK_FULL = "            if len(self.marked) == self.size:\n                break\n"
+_NEARER = "abs(cylinder - head) < abs(waiting[best] - head)"
+_FARTHEST = "max(range(len(waiting)), key=lambda place: abs(waiting[place] - head))"
+_ABOVE = "each for each in cylinders if each >= head"
+_TWO_QUEUES = "        if self.long and len(self.short) <= self.short_room:\n            return self.long.pop(0)\n"
+
+#: By lab and what is wrong: what is replaced by what, the exercise that it is seen in, and the share of its points that is left.
+WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
+    ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
+    ("disk-scheduling", "of equally near ones the last"): (") < abs(waiting[best]", ") <= abs(waiting[best]", "sstf", 0),
+    ("disk-scheduling", "the cylinder in the place of its place"): ("    return best\n", "    return waiting[best]\n", "sstf", 0),
+    ("disk-scheduling", "the direction is forgotten"): ("(cylinder - head) * direction >= 0", "cylinder >= head", "look", 0),
+    ("disk-scheduling", "where the arm is counts as behind"): ("* direction >= 0", "* direction > 0", "look", 0),
+    ("disk-scheduling", "the arm turns to the farthest"): ("ahead else range(len(waiting))", f"ahead else [{_FARTHEST}]", "look", 0),
+    ("disk-scheduling", "back to the nearest below"): ("place: waiting[place])", "place: abs(waiting[place] - head))", "c_look", 0),
+    ("disk-scheduling", "always up first"): ("if down <= up else", "if False else", "shortest_way", 0),
+    ("disk-scheduling", "to the farther end first"): ("if down <= up else", "if down > up else", "shortest_way", 0),
+    ("disk-scheduling", "requests of one cylinder are served once"): (f"sorted({_ABOVE})", f"sorted({{{_ABOVE}}})", "shortest_way", 0),
+    ("replacement", "FIFO for LRU"): ("        self.pages.remove(page)\n        self.pages.append(page)\n", "        pass\n", "Lru", 0),
+    ("replacement", "the page used last leaves"): ("        return self.pages.pop(0)\n", "        return self.pages.pop()\n", "Lru", 0),
+    ("replacement", "what left stays in the books"): ("        return self.pages.pop(0)\n", "        return self.pages[0]\n", "Lru", 0),
+    ("replacement", "a page that enters is marked"): (_CLOCK_ROOM, f"        self.marked.add(page)\n{_CLOCK_ROOM}", "Clock", 0),
+    ("replacement", "the hand stays where the page entered"): (_CLOCK_ENTERS, "            self.pages[self.hand] = page\n", "Clock", 0),
+    ("replacement", "marks are never taken away"): ("            self.marked.remove(self.pages[self.hand])\n", _CLOCK_FULL, "Clock", 0),
+    ("replacement", "the hand begins anew each time"): (_CLOCK_SWEEP, f"        self.hand = 0\n{_CLOCK_SWEEP}", "Clock", 0),
+    ("replacement", "no ghosts"): ("[*self.ghosts, page][-self.ghosts_room :]", "[]", "Best", 0),
+    ("replacement", "the long queue first"): (_TWO_QUEUES, "        if self.long:\n            return self.long.pop(0)\n", "Best", 0),
+}  # fmt: skip
+
+#: By what is tried: the attack, and what it is named.
+MALICIOUS: dict[str, tuple[str, str]] = {
+    "an endless loop": ("while True:\n    pass", "more time than 3 s"),
+    "all memory": ("every = []\nwhile True:\n    every.append(bytearray(1 << 24))", "reached for memory"),
+    "writes a file": ("open('loot', 'w').write('x')", "reached for files (open loot)"),
+    "reads a file": ("open('/etc/passwd').read()", "reached for files (open /etc/passwd)"),
+    "reads the grader's memory": ("import os\nopen(f'/proc/{os.getppid()}/mem', 'rb')", "reached for files"),
+    "reads the grader's command line": ("import os\nopen(f'/proc/{os.getppid()}/cmdline')", "reached for files"),
+    "lists folders": ("import os\nos.listdir('/')", "reached for files"),
+    "opens by a descriptor": ("import os\nos.open('/etc', os.O_RDONLY)", "reached for files"),
+    "the network": ("import socket\nsocket.create_connection(('192.0.2.1', 80))", "reached for network"),
+    "another program": ("import subprocess\nsubprocess.run(['true'])", "reached for other processes"),
+    "the shell": ("import os\nos.system('true')", "reached for other processes"),
+    "a child": ("import os\nos.fork()", "reached for other processes"),
+    "kills the grader": ("import os\nos.kill(os.getppid(), 9)", "reached for other processes"),
+    "foreign code": ("import ctypes\nctypes.CDLL(None)", "reached for foreign code"),
+    "imports the solution": ("import flashsim.labs.assignments", "reached for the solutions (import flashsim"),
+    "patches the checker": ("import gc\n[each.clear() for each in gc.get_objects() if isinstance(each, dict)]", "reached for the checker"),
+    "raises its limits": ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "reached for its own limits"),
+    "ends the process": ("import os\nos._exit(0)", "its process ended"),
+    "answers for ever": ("return list(range(10**6))", "answer is longer"),
+}
