@@ -8,7 +8,7 @@ import nbformat
 from nbgrader.preprocessors import CheckCellMetadata, ClearHiddenTests, ClearOutput, ClearSolutions
 
 SOURCES = Path(__file__).parent
-STUDENTS = SOURCES.parent / "flashsim" / "labs" / "notebooks"
+STUDENTS = SOURCES.parent / "flashsim" / "coursework" / "notebooks"
 
 
 def student_version(source: Path) -> str:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError
-from flashsim.labs import grading
+from flashsim.coursework import grading
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation
-from flashsim.operations.outcome import Listing, Outcome, frame
+from flashsim.operations.outcome import TABLE, Listing, Outcome, frame
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.outputs import Outputs
 
@@ -28,6 +28,8 @@ _Files = Annotated[Any, Names("Submissions: notebooks or Python files.", "FILE",
 
 class LabOutcome(Outcome):
     """Marks of submissions, a row an exercise."""
+
+    FILES = (TABLE,)
 
     def __init__(self, lab: str, marks: dict[str, list[grading.Mark]], title: str) -> None:
         super().__init__(marks, title)

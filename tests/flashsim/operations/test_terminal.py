@@ -65,7 +65,7 @@ LINES = {
     ),
     "lab list": ("lab list", False),
     "lab start": ("lab start replacement", False),
-    "lab check": ("lab check mine.py --lab disk-scheduling --instances 1", False),
+    "lab check": ("lab check disk-scheduling_cy.py --instances 1", False),
     "lab grade": ("lab grade replacement_ada.ipynb --seed 5 --instances 2", False),
     "lab leaderboard": ("lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 5 --instances 2", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),

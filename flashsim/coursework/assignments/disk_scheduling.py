@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.labs.grading import Exercise
-from flashsim.labs.submission import Submission
+from flashsim.coursework.grading import Exercise
+from flashsim.coursework.submission import Submission
 
 TITLE = "disk scheduling: SSTF, LOOK, C-LOOK, and the shortest way"
 

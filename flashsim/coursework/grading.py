@@ -12,7 +12,7 @@ import numpy as np
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.rng import generator
-from flashsim.labs.submission import SECONDS, Submission, SubmissionError, source_of
+from flashsim.coursework.submission import SECONDS, Submission, SubmissionError, source_of
 
 #: Instances of an exercise.
 INSTANCES = 20
@@ -52,7 +52,7 @@ class Lab(Protocol):
     EXERCISES: Mapping[str, Exercise]
 
 
-LABS = Family("flashsim.labs.assignments", "lab", Lab)
+LABS = Family("flashsim.coursework.assignments", "lab", Lab)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from flashsim.labs.grading import Exercise
-from flashsim.labs.submission import Submission, SubmissionError
+from flashsim.coursework.grading import Exercise
+from flashsim.coursework.submission import Submission, SubmissionError
 
 TITLE = "page replacement: LRU, CLOCK, and a contest against the optimum"
 

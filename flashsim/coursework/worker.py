@@ -1,6 +1,6 @@
 """A submission's own process: it has limits on time and memory and reaches no files, network or other processes.
 
-It is started by `flashsim.labs.submission` without the packages that are installed, and imports nothing of flashsim. A line of JSON in
+It is started by `flashsim.coursework.submission` without installed packages, and imports nothing of flashsim. A line of JSON in
 is a call; a line out answers it. What decides about marks never runs here.
 """
 

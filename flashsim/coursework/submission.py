@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, MissingFileError
-from flashsim.labs import worker
+from flashsim.coursework import worker
 
 #: Limits of an exercise: seconds of processor time, and bytes of address space.
 SECONDS, MEMORY = 10, 512 << 20

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from flashsim.core.errors import FlashsimError
-from flashsim.labs.grading import LABS, Mark, grade
-from flashsim.labs.submission import source_of
+from flashsim.coursework.grading import LABS, Mark, grade
+from flashsim.coursework.submission import source_of
 from flashsim.operations.face import labs
-from tests.flashsim.labs.wrong import MALICIOUS, WRONG
+from tests.flashsim.coursework.wrong import MALICIOUS, WRONG
 from tests.test_house import ROOT
 
 NAMES = LABS.names()
@@ -38,7 +38,7 @@ def test_the_solution_gets_all_marks_and_the_students_version_none(lab: str, see
     every = list(grade(lab, ROOT / "labs" / f"{lab}.ipynb", seed))
     assert time.monotonic() - begin < 60
     assert sum(each.points for each in every) == sum(each.of for each in every) == 100 and not any(each.reason for each in every)
-    blank = list(grade(lab, ROOT / "flashsim" / "labs" / "notebooks" / f"{lab}.ipynb", seed))
+    blank = list(grade(lab, ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb", seed))
     assert not any(each.points for each in blank) and all("NotImplementedError" in each.reason for each in blank)
 
 
@@ -98,7 +98,7 @@ def test_a_part_that_fails_leaves_the_other_exercises_as_they_are(tmp_path: Path
 
 @pytest.mark.parametrize("lab", NAMES)
 def test_the_students_notebook_holds_no_solution(lab: str) -> None:
-    student = "\n".join(source_of(ROOT / "flashsim" / "labs" / "notebooks" / f"{lab}.ipynb"))
+    student = "\n".join(source_of(ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb"))
     inside = False
     for line in solution(lab).splitlines():
         if "### " in line:
@@ -116,7 +116,7 @@ def test_the_students_notebook_is_what_nbgrader_makes(lab: str) -> None:
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
     made = make.student_version(ROOT / "labs" / f"{lab}.ipynb")
-    assert json.loads(made) == json.loads((ROOT / "flashsim" / "labs" / "notebooks" / f"{lab}.ipynb").read_text())
+    assert json.loads(made) == json.loads((ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb").read_text())
 
 
 @pytest.mark.parametrize("lab", NAMES)
@@ -140,5 +140,5 @@ def test_a_lab_is_started_graded_and_ranked(tmp_path: Path, monkeypatch: pytest.
     assert graded.totals().points.tolist()[0] == 0 and graded.totals().points.tolist()[1] >= 80
     with pytest.raises(FlashsimError, match="has no contest"):
         labs.leaderboard("disk-scheduling.py", seed=1)
-    with pytest.raises(FlashsimError, match="no lab"):
+    with pytest.raises(FlashsimError, match="is unknown"):
         labs.check("unknown.py")

@@ -50,7 +50,7 @@ MALICIOUS: dict[str, tuple[str, str]] = {
     "a child": ("import os\nos.fork()", "reached for other processes"),
     "kills the grader": ("import os\nos.kill(os.getppid(), 9)", "reached for other processes"),
     "foreign code": ("import ctypes\nctypes.CDLL(None)", "reached for foreign code"),
-    "imports the solution": ("import flashsim.labs.assignments", "reached for the solutions (import flashsim"),
+    "imports the solution": ("import flashsim.coursework.assignments", "reached for the solutions (import flashsim"),
     "patches the checker": ("import gc\n[each.clear() for each in gc.get_objects() if isinstance(each, dict)]", "reached for the checker"),
     "raises its limits": ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "reached for its own limits"),
     "ends the process": ("import os\nos._exit(0)", "its process ended"),
