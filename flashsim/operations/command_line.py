@@ -31,6 +31,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "export": "face.export:export",
     "record": "face.record:record",
     "advise": "face.advise:advise",
+    "fleet": "face.fleet:fleet",
     "crash": "face.cut_power:cut_power",
     "device": {
         "list": "face.devices:list_presets",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,9 +24,11 @@ from flashsim.core.units import format_size
 from flashsim.operations.face._tables import A_TRACE, arrow_table
 from flashsim.operations.fields import TracePart, text
 from flashsim.studies.replaying.survey import WINDOW
+from flashsim.studies.runs import kept
 from traces.file.excerpt import Excerpt, excerpt
 from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, default, make_batch, schema_with
+from traces.format.base import recognise
 from traces.workload.base import Pattern
 
 #: Columns that a frame of requests must have; further ones are those of a trace.
@@ -121,3 +125,26 @@ def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str) ->
                 same = {"operation": np.full(len(piece), pattern.operation, np.int8), "length": np.full(len(piece), pattern.size)}
                 writer.write(make_batch({"offset": piece, **same}, begin))
         yield path
+
+
+def is_recording(source: Excerpt) -> bool:
+    """True if a trace is a recording of a program."""
+    return (source.format or recognise(source.path)).partition(":")[0] == "calls"
+
+
+def lasting(source: Excerpt, is_file: bool) -> Excerpt:
+    """The trace as a file that later runs know again: a part of one, a frame or a recording is kept under its content."""
+    if is_file and source.whole and source.speed == 1 and not is_recording(source):
+        return source
+    folder = kept.place("tables", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        partial = Path(own, "trace.parquet")
+        with ParquetWriter(partial) as writer:
+            for batch in source.batches():
+                writer.write(batch)
+        with partial.open("rb") as file:
+            target = folder / f"{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}.parquet"
+        if not target.exists() or not kept.is_trustworthy(target.stat()):
+            os.replace(partial, target)
+    return Excerpt(target, "parquet")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
@@ -16,7 +14,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.operations import fields
-from flashsim.operations.face._traces import part_of, trace_file
+from flashsim.operations.face._traces import is_recording, lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
@@ -28,13 +26,10 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Settings
-from traces.file.excerpt import Excerpt
 from traces.file.page_trace import page_trace
-from traces.file.recording import ParquetWriter
-from traces.format.base import recognise
 
-#: The format of recordings, and how it tells what they reference: every call is a request.
-_CALLS, _PLAIN = "calls", "calls:memory=0B,journal=no"
+#: Recordings with every call as a request.
+_PLAIN = "calls:memory=0B,journal=no"
 
 
 class AdviseOutcome(Outcome):
@@ -121,32 +116,10 @@ def advise(
     with trace_file(part_of(trace, part)) as source:
         name = source.name
         with activity("reading"):
-            memory = report.MemoryCurve.of(page_trace(replace(source, format=_PLAIN) if _is_recording(source) else source))
-            file = _lasting(source, isinstance(trace, str | PathLike))
+            memory = report.MemoryCurve.of(page_trace(replace(source, format=_PLAIN) if is_recording(source) else source))
+            file = lasting(source, isinstance(trace, str | PathLike))
     path = str(file.path)
     study = AdviceStudy(path, file.format, name, devices, bound, state, repeats, years, limit, seed, kept.stamps([path]))
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, fresh=fresh)
     with activity("runs") as progress:
         return AdviseOutcome(study_of(study, survey(file, limit), settings, progress), memory)
-
-
-def _is_recording(source: Excerpt) -> bool:
-    return (source.format or recognise(source.path)).partition(":")[0] == _CALLS
-
-
-def _lasting(source: Excerpt, is_file: bool) -> Excerpt:
-    """The trace as a file that later runs know again: a part of one, a frame or a recording is kept under its content."""
-    if is_file and source.whole and source.speed == 1 and not _is_recording(source):
-        return source
-    folder = kept.place("tables", "")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as own:
-        partial = Path(own, "trace.parquet")
-        with ParquetWriter(partial) as writer:
-            for batch in source.batches():
-                writer.write(batch)
-        with partial.open("rb") as file:
-            target = folder / f"{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}.parquet"
-        if not target.exists() or not kept.is_trustworthy(target.stat()):
-            os.replace(partial, target)
-    return Excerpt(target, "parquet")

@@ -49,6 +49,10 @@ class Load:
         Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
     limit
         Number of requests, from the first on.
+    volume
+        Device of the trace whose requests are taken; None: all.
+    begin
+        Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
     """
 
     trace: str
@@ -58,10 +62,14 @@ class Load:
     seed: int
     pace: str
     limit: int | None
+    volume: int | None = None
+    begin: int = 0
 
     @property
-    def source(self) -> Excerpt:
-        return Excerpt(self.trace, self.format)
+    def sources(self) -> list[Excerpt]:
+        """Parts of the trace, in order."""
+        whole = Excerpt(self.trace, self.format, () if self.volume is None else (self.volume,))
+        return [replace(whole, start=self.begin), replace(whole, window=self.begin)] if self.begin else [whole]
 
 
 def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
@@ -92,6 +100,12 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
     result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state}
     return result | {"repetitions": repetitions, "settled": settled, "wear": worn(repetitions, device.preset) if flash else None}
+
+
+def run_briefly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+    """The latencies (ns) and wear of one drive of many; see `run_repeatedly`."""
+    run = run_repeatedly(load, repeats, stamps)
+    return {name: run[name] for name in ("latency", "wear", "settled")} | {"requests": run["report"]["requests"]}
 
 
 def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -> dict[str, int]:
@@ -194,9 +208,12 @@ class _Runs:
         report = DeviceReport(self.device.preset, watch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlashsimWarning)  # said once of the trace
-            settings, source = ReplaySettings(self._load.pace), replace(self._load.source, speed=speed)
+            settings, observe = ReplaySettings(self._load.pace), observers(report.add, watch.add)
             with activity(f"simulating {self.device.name}") as progress:
-                replay(source, self.device, settings, self._what, observers(report.add, watch.add), self._load.limit, progress, watch)
+                for source in self._load.sources:
+                    rest = None if self._load.limit is None else self._load.limit - sum(each["latency"].count for each in report.times)
+                    if rest is None or rest > 0:
+                        replay(replace(source, speed=speed), self.device, settings, self._what, observe, rest, progress, watch)
         after = self.device.statistics()
         return report, growth(before, after) if device else after
 
@@ -206,7 +223,7 @@ def _ready(load: Load) -> tuple[Survey, Device, str]:
     """The trace's survey, and the drive in its state, which a process makes once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlashsimWarning)
-        what = survey(load.source, load.limit)
+        what = survey(replace(load.sources[0], start=0), None if load.begin else load.limit)
     device = Device.open(load.device)
     with activity(f"preparing {device.name}") as progress:
         if device.preset.flash and load.state:

@@ -15,9 +15,15 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.rng import generator
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.operations.face._traces import trace_file
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
 from flashsim.studies.advice.session import Bound
 from flashsim.studies.replaying.comparison import ALL, by_operation
+from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.preconditioning import bring_into
+from flashsim.studies.replaying.simulated import ReplaySettings, replay
+from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from models.write_amplification import greedy
 from tests.flashsim.conftest import Run
@@ -150,3 +156,28 @@ def test_write_amplification_has_settled_when_two_quarters_agree() -> None:
     assert has_settled(rows(500, 400, 200, 201)) and not has_settled(rows(500, 400, 200, 220)) and not has_settled(rows(200, 200, 200))
     assert not has_settled(rows(*[200] * 5)) and has_settled(rows(9, 9, 9, 9, 200, 204, 202, 202))
     assert str(Bound.parse("p99.9=1.5ms", "bound")) == "p99.9 within 1.5 ms"
+
+
+def test_drives_of_a_fleet_are_the_same_whoever_makes_them_and_each_is_a_replay(small: str) -> None:
+    trace = requests(600, 150 * MICROSECONDS)
+    first = fs.fleet(trace, device=small, drives=5, jobs=1)
+    again = fs.fleet(trace, device=small, drives=8, jobs=1)
+    assert again.summary().head(5).equals(first.summary()) and again.result.recalled == 5
+    rows = again.summary()
+    assert rows["requests"].tolist() == [600] * 8 and rows["begin_s"].iloc[0] == 0 and rows["begin_s"].nunique() == 8
+    assert rows["p99_us"].nunique() > 1 and again.percentiles()["p99_us"].iloc[-1] == rows["p99_us"].max()
+    seed = again.result.loads[0].seed
+    drive = Device.open(small)
+    bring_into(drive, "random", seed)
+    alone, report = requests(600, 150 * MICROSECONDS), DeviceReport()
+    with trace_file(alone) as source:
+        replay(source, drive, ReplaySettings("timed"), survey(source), report.add)
+    assert by_operation(report)[ALL].percentile(99) == rows["p99_us"].iloc[0] * MICROSECONDS
+    assert fs.fleet(trace, device=small, drives=3, limit=250, jobs=1).summary()["requests"].tolist() == [250] * 3
+    assert again.result.verdict().endswith(f"{rows.years.min():.3g}.")
+
+
+def test_volumes_of_a_trace_go_to_drives_in_turn(small: str) -> None:
+    trace = requests(300, MILLISECONDS).assign(device=np.arange(300) % 3)
+    rows = fs.fleet(trace, device=small, drives=4, jobs=1).summary()
+    assert rows["volume"].tolist() == [0, 1, 2, 0] and rows["requests"].tolist() == [100] * 4

@@ -48,6 +48,7 @@ COMMANDS = (
     "export",
     "record",
     "advise",
+    "fleet",
     "crash",
     "device",
     "device list",
@@ -130,7 +131,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
     assert shown.exit_code == 0
     found = examples(shown.stdout.split("Examples:")[1])
     assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found)
-    if command.startswith(("trace", "advise")):
+    if command.startswith(("trace", "advise", "fleet")):
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
         Path("requests.csv").write_text("Stamp,LBA,Size\n0.5,64,4096\n2,128,512\n", encoding="utf-8")

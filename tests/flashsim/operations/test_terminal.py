@@ -34,6 +34,7 @@ LINES = {
         "advise small.trace --device micron-p300,toshiba-5400-320gb --state empty --bound p99=20ms --repeats 2 --limit 100 --jobs 1",
         False,
     ),
+    "fleet": ("fleet small.trace --device micron-p300 --drives 3 --limit 100 --state empty --jobs 1", False),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),
