@@ -13,9 +13,9 @@ import numpy.typing as npt
 READ, PROGRAM, ERASE, MOVE, FETCH, TRANSFER, COMMAND, STEP = range(8)
 KINDS = ("read", "program", "erase", "move", "fetch", "transfer", "command", "step")
 
-# Causes: the host, garbage collection, merges of blocks and their logs, translation pages, and wear levelling.
-HOST, GC, MERGE, MAP, WEAR = range(5)
-CAUSES = ("host", "gc", "merge", "map", "wear")
+# Causes: the host, garbage collection, merges of blocks and their logs, translation pages, wear levelling, and folding of an SLC cache.
+HOST, GC, MERGE, MAP, WEAR, FOLD = range(6)
+CAUSES = ("host", "gc", "merge", "map", "wear", "fold")
 
 SPAN = np.dtype(
     [

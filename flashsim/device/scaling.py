@@ -76,6 +76,8 @@ def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any
     if flash.gc_stop:
         sizes["gc_stop"] = flash.gc_reserve + round((flash.gc_stop - flash.gc_reserve) / parts)
     capacity = flash.capacity * used // whole // flash.page_size * flash.page_size
+    if flash.slc_cache:
+        sizes["slc_cache"] = max(1, round(flash.slc_cache / parts))
     return sizes | {"blocks_per_plane": used + reserve, "capacity": capacity}
 
 

@@ -21,6 +21,8 @@ _CHOICES = {
     "allocation": ("round-robin", "static", "dynamic"),
     "allocation_order": tuple("".join(letters) for letters in permutations("CWDP")),
     "cell": tuple(LEVELS),
+    "slc_mode": ("static", "dynamic"),
+    "slc_full": ("direct", "fold"),
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through", "coalescing"),
 }
@@ -61,6 +63,16 @@ class SsdParameters:
     read_retry: float = number("probability that a page of a new block must be read once more", 0, 1, default=0.0)
     read_retry_growth: float = number("by how much it grows with every thousand erases of the block", 0, default=0.0)
     read_retry_time: int = duration("time that this takes; 0 for `read`", 0, default=0)
+    slc_cache: int = size("bytes that blocks hold with one bit a cell, into which the host's writes go first; 0 for none", 0, default=0)
+    slc_mode: str = text(
+        "static (blocks of a plane that are kept for the cache) or dynamic (free blocks, while there are enough)", "static"
+    )
+    slc_full: str = text(
+        "where a write goes when the cache is full: direct (to all bits of a cell), or fold (a block of it moves before)", "direct"
+    )
+    slc_read: int = duration("time to read a page of the cache; 0 for `read`", 0, default=0)
+    slc_program: int = duration("time to program a page of the cache; 0 for `program`", 0, default=0)
+    slc_idle: int = duration("time without a command after which the cache is folded, block by block; 0 for never", 0, default=0)
     gc: str = text("garbage collection policy: a member's name or a Python file; none for translation layers that merge blocks", "greedy")
     gc_choices: int = count("blocks that the policy d-choices draws", default=2)
     gc_pool: str = text("where victims are sought: die (each plane by itself) or shared (the whole drive)", "die")
@@ -123,6 +135,8 @@ class SsdParameters:
             self._check_groups()
         if self.continuation_latency or self.continuation_limit:
             self._check_continuation()
+        if self.slc_cache:
+            self._check_slc()
         self._check_reserve()
         self._check_capacity()
 
@@ -176,6 +190,21 @@ class SsdParameters:
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
 
+    def _check_slc(self) -> None:
+        """Check that cells have more than the one bit that the cache leaves, and that its blocks are a part of the drive."""
+        for chosen, refusal in (
+            (self.levels == 1, f"cell '{self.cell}' has no several bits, of which a cache could use one"),
+            (self.gc_pool == "shared", "not supported with gc_pool 'shared', as a block is folded within its plane"),
+            (self.gc_slicing, "not supported with gc_slicing, as blocks are folded whole"),
+            (self.slc_pages == 0, f"a block of {self.pages_per_block} pages has fewer word lines than are programmed at once"),
+        ):
+            if chosen:
+                raise RefusedError(f"slc_cache: {refusal}")
+        most = self.blocks_per_plane - self.spare_blocks - self.gc_reserve - 1
+        bound = f"in blocks of {self.slc_pages} pages it takes {self.slc_blocks} of a plane, which has {max(0, most)} outside its reserve"
+        if self.slc_blocks > most:
+            raise InvalidParameterError("slc_cache", format_size(self.slc_cache), bound)
+
     def _check_continuation(self) -> None:
         """Check that a continuation is quicker than another command, and that the controller can hold a page of it."""
         if not 0 < self.continuation_latency < min(self.read_latency, self.write_latency):
@@ -189,7 +218,9 @@ class SsdParameters:
 
     def _check_reserve(self) -> None:
         least, good, streams = 1 + self.gc_streams + self.gc_slicing, self.good_blocks, f"with {self.gc_streams} streams"
-        self._need(self.gc_reserve >= least, "gc_reserve", f"{streams}{' and slices' * self.gc_slicing} it must be at least {least}")
+        least += self.slc_cache > 0
+        besides = " and slices" * self.gc_slicing + " and an slc_cache" * (self.slc_cache > 0)
+        self._need(self.gc_reserve >= least, "gc_reserve", f"{streams}{besides} it must be at least {least}")
         bad = self.factory_bad_blocks
         self._need(self.spare_blocks >= bad, "spare_blocks", f"as many as the {bad} factory_bad_blocks are needed")
         self._need(self.spare_blocks < self.blocks_per_plane, "spare_blocks", f"a plane has {self.blocks_per_plane} blocks in all")
@@ -271,12 +302,28 @@ class SsdParameters:
 
     @property
     def good_blocks(self) -> int:
-        return self.blocks_per_plane - self.spare_blocks
+        """Blocks of a plane that are neither spare nor kept for the SLC cache."""
+        return self.blocks_per_plane - self.spare_blocks - self.own_slc_blocks
+
+    @property
+    def slc_pages(self) -> int:
+        """Mapping units that a block of the SLC cache holds: those of a page of each word line, in whole groups."""
+        return self.pages_per_block // self.levels * self.units // self.group * self.group
+
+    @property
+    def slc_blocks(self) -> int:
+        """Blocks of a plane that the SLC cache has at most."""
+        return -(-self.slc_cache // (self.pools * max(1, self.slc_pages) * self.unit_size))
+
+    @property
+    def own_slc_blocks(self) -> int:
+        """Blocks of a plane that are kept for the SLC cache."""
+        return self.slc_blocks if self.slc_mode == "static" else 0
 
     @property
     def pool_limit(self) -> int:
         """Mapping units that are valid in a plane at most (docs/decisions/0006): each block outside the reserve gains one group or more."""
-        held_back = self.gc_streams if self.gc_pool == "shared" else self.gc_streams - 1
+        held_back = (self.gc_streams if self.gc_pool == "shared" else self.gc_streams - 1) + (self.slc_cache > 0)
         return (self.good_blocks - self.gc_reserve - held_back) * (self.slots_per_block - self.group + 1)
 
     @property
@@ -320,6 +367,9 @@ class SsdTiming(NamedTuple):
     retry: int
     retry_growth: int
     retry_time: int
+    #: Times of what is programmed at once into the SLC cache, and of a page that is read there.
+    slc_read: int
+    slc_program: int
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
@@ -339,6 +389,8 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         round(parameters.read_retry * 2**32),
         round(parameters.read_retry_growth * 2**32),
         parameters.read_retry_time or parameters.read,
+        parameters.slc_read or parameters.read,
+        (parameters.slc_program or parameters.program) * (parameters.group // parameters.units),
     )
 
 

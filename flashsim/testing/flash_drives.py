@@ -19,12 +19,21 @@ from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import LEVELS, SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
+from flashsim.ssd.state.flash_array import (
+    ACTIVE_BLOCK,
+    CLOSED_BLOCK,
+    FREE_BLOCK,
+    OWN_SLC_BLOCK,
+    RETIRED_BLOCK,
+    SLC_BLOCK,
+    SLC_STREAM,
+    SPARE_BLOCK,
+)
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
-#: What `drive_for` makes drives for: translation layers, and pages that are mapped in units.
-KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels"]
+#: What `drive_for` makes drives for: translation layers, pages that are mapped in units, cells of several bits, and a cache of one bit.
+KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels", "levels and slc", "units, levels and slc"]
 
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.
@@ -122,12 +131,34 @@ def with_levels(seed: int, parameters: SsdParameters) -> SsdParameters:
     return replace(changed, capacity=max(1, capacity // PAGE) * PAGE)
 
 
+def with_slc(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given with an SLC cache, in a few more blocks."""
+    random = generator(seed, "slc")
+    lines, blocks = int(random.integers(1, 4)) * (parameters.levels if parameters.one_shot else 1), int(random.integers(1, 4))
+    static, streams = bool(random.random() < 0.5), parameters.gc_streams
+    plain = replace(
+        parameters, gc_pool="die", gc_slicing=False, ftl="page", pages_per_block=max(2, lines * parameters.levels), capacity=PAGE,
+        gc_stop=0, gc_reserve=max(parameters.gc_reserve, 2 + streams), blocks_per_plane=parameters.blocks_per_plane + blocks + 3,
+    )  # fmt: skip
+    changed = replace(
+        plain, slc_cache=max(1, blocks * plain.slc_pages * plain.unit_size * plain.pools), slc_mode="static" if static else "dynamic",
+        slc_full=str(random.choice(["direct", "fold"])), slc_idle=int(random.choice([0, 10, 50, 300])),
+        slc_read=int(random.choice([0, 10])), slc_program=int(random.choice([0, 10, 20])),
+    )  # fmt: skip
+    limit = changed.pools * (changed.pool_limit - 1) - changed.pools * (changed.allocation == "static")
+    return replace(
+        changed, capacity=max(1, min(parameters.capacity, int(random.uniform(0.5, 1) * limit) * changed.unit_size) // PAGE) * PAGE
+    )
+
+
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that layer can work with: by as many blocks larger as that takes; or with units, levels or both."""
+    """A drive like the one given, as that layer can work with: by as many blocks larger as that takes; or of the other kinds."""
     if "units" in ftl:
         parameters = with_units(parameters.capacity, parameters)
     if "levels" in ftl:
         parameters = with_levels(parameters.capacity, parameters)
+    if "slc" in ftl:
+        parameters = with_slc(parameters.capacity, parameters)
     if ftl not in FTL_FAMILY.names():
         return parameters
     if ftl == "dftl":  # with a quarter of the map in memory
@@ -215,7 +246,7 @@ def check_invariants(model: Model) -> None:
     victims = state.pools.victim[state.pools.victim >= 0]  # being emptied
     assert (blocks.state[victims] == FREE_BLOCK).all()
     emptied = np.bincount(victims // model.parameters.blocks_per_plane, minlength=pools)
-    streams = state.active.T
+    streams = state.active[:, :SLC_STREAM].T
     assert np.array_equal((state_of == ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
     assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
     assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools.spares)
@@ -224,13 +255,13 @@ def check_invariants(model: Model) -> None:
     for told, counted in ((state.pools.free_pages, state.pools.free * per_block + room), (state.pools.pool_valid, valid)):
         assert np.array_equal(told, np.where(np.arange(pools) == 0, counted.sum(), 0) if shared else counted)
     if not state.control.read_only:
-        assert (
-            state.pools.free_pages[: 1 if shared else pools]
-            >= (state.control.least_pages if model.parameters.gc_slicing else state.control.start_pages)
-        ).all()
+        folded = state.control.slc_pages * (state.control.slc_blocks > 0) * state.control.slc_own
+        least = state.control.least_pages if model.parameters.gc_slicing else state.control.start_pages - folded
+        assert (state.pools.free_pages[: 1 if shared else pools] >= least).all()
     check_wear(model)
     for pool in range(pools):
         check_rings(model, pool)
+        check_cache(model, pool)
     for pool in range(1 if shared else pools):
         check_closed(model, pool)
 
@@ -238,7 +269,7 @@ def check_invariants(model: Model) -> None:
 def check_wear(model: Model) -> None:
     """The wear that the drive tells is that of its blocks in use, looked at one by one."""
     states, told = model.state.blocks.state, model.state.statistics()
-    erases = model.state.blocks.erases[(states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
+    erases = model.state.blocks.erases[~np.isin(states, (RETIRED_BLOCK, SPARE_BLOCK, OWN_SLC_BLOCK))]
     found = told["block_erases"]
     assert (found["min"], found["max"], found["mean"]) == (erases.min(), erases.max(), erases.mean())
     assert np.isclose(found["std"], erases.std(), rtol=1e-9, atol=0)
@@ -263,6 +294,20 @@ def check_rings(model: Model, pool: int) -> None:
     free = (blocks.state[own] == FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
     assert sorted(ring(pools.first_free[pool], blocks.after, blocks.before)) == own[free].tolist()
     assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == SPARE_BLOCK].tolist()
+
+
+def check_cache(model: Model, pool: int) -> None:
+    """The blocks of an SLC cache stand in its rings, or are being filled, and hold no more than one bit a cell."""
+    pools, blocks, control, per_pool = model.state.pools, model.state.blocks, model.state.control, model.parameters.blocks_per_plane
+    own = np.arange(pool * per_pool, (pool + 1) * per_pool)
+    filled, erased = (ring(pools[name][pool], blocks.after, blocks.before) for name in ("slc_oldest", "slc_free"))
+    opened = [int(block) for block in model.state.active[pool, SLC_STREAM:] if block >= 0]
+    assert sorted(filled + erased + opened) == own[blocks.state[own] >= OWN_SLC_BLOCK].tolist()
+    assert (blocks.state[own] == (SLC_BLOCK if control.slc_own else OWN_SLC_BLOCK)).sum() == 0
+    assert len(filled) + len(opened) == pools.slc_blocks[pool] <= control.slc_blocks
+    assert (blocks.written[filled + opened] <= control.slc_pages).all() and not blocks.written[erased].any()
+    held = np.isin(own, filled + opened) & (blocks.written[own] > 0)
+    assert (blocks.slc[own][held] == 1).all() and not blocks.slc[own][~held & (blocks.written[own] > 0)].any()
 
 
 def check_closed(model: Model, collector: int) -> None:

@@ -81,6 +81,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "wearing": {"off": {}, "on": {"erase_growth": 20_000, "read_retry": 0.2, "read_retry_growth": 10.0, "code_word": 512}},
     "units": levels_of("mapping_unit", {"1": 0, "2": PAGE // 2}),
+    "slc_cache": {
+        "none": {},
+        "static": {"slc_cache": 16 * PAGE, "slc_idle": 50, "slc_program": 10, "blocks_per_plane": 13, "gc_reserve": RESERVE},
+        "dynamic": {"slc_cache": 32 * PAGE, "slc_mode": "dynamic", "slc_full": "fold", "slc_read": 10, "blocks_per_plane": 14},
+    },
     "continuation": {
         "off": {"continuation_latency": 0, "continuation_limit": 0},
         "on": {"continuation_latency": 20, "continuation_limit": 2 * PAGE},

@@ -155,13 +155,22 @@ def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operati
 
 
 @inlined_kernel
-def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
-    """A row for the next command of a submission queue."""
+def empty_command(flow: Flow) -> int:
+    """A row for a command without operations."""
     row = tables.take_row(flow, tables.COMMAND_KIND)
     command = flow.operations[row]
-    command.request = host.queues[queue].head
     command.pending = command.flush_mark = command.on_its_way = command.continues = command.internal = 0
     command.first_part = -1
+    return row
+
+
+@inlined_kernel
+def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
+    """A row for the next command of a submission queue."""
+    row = empty_command(flow)
+    command = flow.operations[row]
+    command.request = host.queues[queue].head
+    flow.engine.folds_on = 0
     command.host_command = take_command(host, queue)
     command.overhead = timing.read_overhead if operation == READ else timing.write_overhead
     return row

@@ -9,7 +9,7 @@ from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, O
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
 
 #: Row of the times on the channel of what is read, behind those on the bus.
@@ -193,10 +193,11 @@ def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: 
 
 @inlined_kernel
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
-    """True if a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
+    """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
     one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
-    if not one_kind or not is_ready(operations, control, row):
+    same_cells = (operations[first].source == IN_SLC) == (operations[row].source == IN_SLC)
+    if not one_kind or not same_cells or not is_ready(operations, control, row):
         return False
     apart = operations[first].place - place
     if control.units > 1 and not comes_in(kind):  # programs begin a flash page, reads need not
@@ -241,10 +242,11 @@ def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> 
     timing = times.timing
     if not timing.read_levels:
         return timing.read
-    erases = flash.blocks[block_of(flash.control, slot)].erases
-    again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
+    block = flash.blocks[block_of(flash.control, slot)]
+    again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
     times.counters.read_retries += again
-    return times.cells[0, level_of(flash.control, timing, slot)] + (timing.retry_time if again else 0)
+    time = timing.slc_read if block.slc else times.cells[0, level_of(flash.control, timing, slot)]
+    return time + (timing.retry_time if again else 0)
 
 
 @lean_kernel

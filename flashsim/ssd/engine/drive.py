@@ -18,6 +18,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.engine import admission, tables
 from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.events import happen
+from flashsim.ssd.engine.folding import fold, folds_at
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
@@ -61,14 +62,20 @@ def advance(table: State, until: int, wait: int) -> int:
             return admission.LOG_FULL
         arrival, _ = next_arrival(host)
         event = next_event(flow)
-        due = min(arrival, event)
+        folds = folds_at(flow, flash, times, host.scalars.now) if times.timing.slc_idle else NEVER
+        due = min(arrival, event, folds)
         if host.scalars.finished >= wait:
             return int(due)
-        if due > until or due == NEVER:
+        if due > until or (arrival == NEVER and event == NEVER and until == NEVER):  # nobody waits for what is folded
             if until != NEVER:
                 host.scalars.now = max(host.scalars.now, until)
             return int(due)
-        if arrival <= event:
+        if folds < arrival and folds < event:
+            host.scalars.now = folds
+            status = fold(host, flow, flash, times, policies)
+            if status != admission.DONE:
+                return int(status)
+        elif arrival <= event:
             arrive(host)
         else:
             row = flow.heap[0, 1] & tables.ROW_MASK
@@ -98,7 +105,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         timing, lists = self.state.timing, (parameters.read_pages, parameters.program_pages)
         links = np.array([timing.link_read, timing.link_write, timing.bus, timing.channel], np.int64)
         cells = [times or (time,) * parameters.levels for times, time in zip(lists, (parameters.read, parameters.program), strict=True)]
-        varied = {"read_levels": bool(lists[0]) or parameters.retries, "program_levels": bool(lists[1])}
+        varied = {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
         record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
@@ -110,8 +117,10 @@ class SsdEngine(FlashModel, CompiledEngine):
     def next_event(self) -> int:
         """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
-        event = int(self._flow.heap[0, 0]) if self._flow.engine["events"] else NEVER
-        return max(self.now, min(event, self.host.next_arrival))
+        engine = self._flow.engine
+        event = int(self._flow.heap[0, 0]) if engine["events"] else NEVER
+        folds = int(engine["idle_since"]) + self.parameters.slc_idle if engine["idle_since"] >= 0 else NEVER
+        return max(self.now, min(event, folds, self.host.next_arrival))
 
     @property
     def events(self) -> int:

@@ -15,7 +15,7 @@ from flashsim.ssd.engine import buffering, dies, tables
 from flashsim.ssd.engine.tables import FLOW, FLUSHES, IN_DIE, TIMES, WAITING, Flow, Timings
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import FLASH, Flash
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
 
 
@@ -24,7 +24,8 @@ def finish_command(host: Host, flow: Flow, row: int) -> None:
     """A command completes; of flushes that wait the first, since the others wait for no less."""
     if flow.operations[row].flush_mark > 0:
         tables.dequeue(flow, FLUSHES, IN_DIE)
-    command_done(host, flow.operations[row].host_command)
+    if flow.operations[row].host_command >= 0:
+        command_done(host, flow.operations[row].host_command)
     tables.give_row(flow, row)
 
 
@@ -114,10 +115,12 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
     while row >= 0:
-        flash_array.start_program(flash.spare, flow.operations[row].place)
+        flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
         row = flow.operations[row].next[IN_DIE]
     duration = times.timing.program
-    if times.timing.program_levels:
+    if flow.operations[first].source == IN_SLC:
+        duration = times.timing.slc_program
+    elif times.timing.program_levels:
         duration = times.cells[1, dies.level_of(flash.control, times.timing, flow.operations[first].place)]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
     if times.timing.cache_program:
@@ -184,11 +187,13 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             flow.gates[block_of(flash.control, operation.place)].pending -= 1
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
+            times.counters.slc_programs += operation.source == IN_SLC
             if flash.control.group > 1:
                 following = flow.operations[operation.next[IN_DIE]].place if operation.next[IN_DIE] >= 0 else -1
                 empty = flash_array.empty_slots(flash.control, operation.place, following)
                 times.counters.padded_programs += empty
                 times.counters.programs[operation.cause] += empty
+                times.counters.slc_programs += empty if operation.source == IN_SLC else 0
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
     dies.leave(flow, flash.control, die, False, now)

@@ -55,9 +55,10 @@ GATE = records.record_dtype(int64="holders last_erase pending")
 #: `last_woken`.  `room` is the pages that the write buffer can still take, `destaging` counts acknowledged pages that are on their way to
 #: flash, and `flushing` is a flush command that is still being admitted.  `happened` counts the events since power came.  `read_end` and
 #: `write_end` are where the last read and write ended, and `pages_behind` the controller's pages of writes that go on there.
+#: `idle_since` is when the drive became idle with an SLC cache to fold (-1: it is not), `folds_on` whether it has folded since a command.
 ENGINE = records.record_dtype(
     int64="events next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end pages_behind "
-    "spans recording"
+    "idle_since folds_on spans recording"
 )
 
 #: The KIND of a row of the operation table that stands for a whole command.
@@ -116,7 +117,7 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     servers = parameters.dies + parameters.channels + 2 + (parameters.bus_rate > 0)
     engine, queues = records.empty_record(ENGINE), records.empty_table(servers + parameters.dies + 3, QUEUE)
     gates = records.empty_table(parameters.pools * parameters.blocks_per_plane, GATE)
-    for name in ("unused", "first_woken", "flushing", "read_end", "write_end"):
+    for name in ("unused", "first_woken", "flushing", "read_end", "write_end", "idle_since"):
         engine[name] = -1
     engine.room, queues.head, gates.last_erase = parameters.buffer_pages, -1, -1
     # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; interrupted ones leave

@@ -175,7 +175,7 @@ class LabDrive:
             if row.kind == ERASE_BLOCK:
                 flash_array.erased(state.flash, row.place)
             elif row.kind in _PROGRAMS:
-                flash_array.start_program(state.spare, row.place)
+                flash_array.start_program(state.flash, row.place, row.source)
         self._pending.clear()
         recover(state)
 

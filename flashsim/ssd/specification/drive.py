@@ -22,6 +22,8 @@ each operation gets the next number and the last place in its die's queue.  Then
   its flash pages before;
 * cells with several bits have times of their own for each page of a word line, unless all its pages are programmed at once; a page may have
   to be read once more, and erases take longer, the more often the block was erased;
+* with `slc_cache`, the host's pages go to blocks of one bit a cell while there is room, in times of their own; when there has been no
+  command for `slc_idle`, each plane moves what its oldest such block holds to all bits of other cells and erases it, one after the other;
 * with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
 * with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
 * with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
@@ -51,7 +53,17 @@ from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServ
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MEMORY_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import (
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    IN_SLC,
+    MEMORY_PAGE,
+    MOVE_PAGE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    STORE_PAGE,
+    ZERO_PAGE,
+)
 from flashsim.ssd.state.geometry import block_of, die_of_block
 from flashsim.ssd.state.pools import next_write_id
 
@@ -79,6 +91,9 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
         self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
+        self.idle_since = -1  # with all operations ended, and a block of the SLC cache to fold
+        self.folds_on = False  # whether it has folded since the last command
+        self.folding: Command | None = None
         self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
 
     # A command enters the drive.
@@ -89,6 +104,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = Command(self, self._number(), request)
+        self.folds_on = False
         control, size, operation = self.state.control, self.parameters.unit_size, request.operation
         if operation == WRITE and control.read_only:
             control.refused += 1
@@ -259,7 +275,9 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
         command.pages_left -= 1
-        if command.pages_left == 0:
+        if command.pages_left == 0 and command is self.folding:
+            self.folding = None
+        elif command.pages_left == 0:
             self.host.command_done(command.request)
 
     def _release_block(self, operation: Operation) -> None:
@@ -292,6 +310,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.programs[operation.cause] += 1 + empty
                 counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
+                counters.slc_programs += (1 + empty) * (operation.source == IN_SLC)
         leave()
         for operation in group:
             operation.finish()
@@ -306,14 +325,54 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _run(self, until: int, wait: int) -> None:
         queue = self.env._queue
-        while queue and queue[0][0] <= until:
-            follows = queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
-            if len(self.host.completed) >= wait and not follows:
+        while queue or until != NEVER:  # nobody waits for what is folded
+            event, folds = queue[0][0] if queue else NEVER, self._folds_at()
+            if min(event, folds) > until:
                 break
-            self.env.step()
-        else:
-            if until != NEVER and len(self.host.completed) < wait:
-                self.env._now = max(self.env._now, until)
+            follows = event == self.env.now and queue[0][1] < ARRIVALS
+            if len(self.host.completed) >= wait and not follows:
+                return
+            if event <= folds:
+                self.env.step()
+            else:
+                self.env._now = folds
+                self._fold()
+        if until != NEVER and len(self.host.completed) < wait:
+            self.env._now = max(self.env._now, until)
+
+    @property
+    def next_event(self) -> int:
+        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
+        return min(super().next_event, self._folds_at())
+
+    # The SLC cache is folded while the drive is idle and its clock goes on: for a time, or until what comes next.
+
+    def _folds_at(self) -> int:
+        """When the next blocks of the SLC cache are folded if no command comes: `slc_idle` after the last, then one after the other."""
+        queue, parameters = self.env._queue, self.parameters
+        if not parameters.slc_idle:
+            return NEVER
+        follows = bool(queue) and queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
+        dies_work = any(die.queue or die.reads or die.at_work or die.cached or die.suspended for die in self.dies)
+        busy = self.folding or dies_work or any(waiting.in_flight for waiting in self.host.queues)
+        if busy or follows or not (self.state.pools.slc_oldest >= 0).any() or self.state.control.read_only:
+            self.idle_since = -1
+            return NEVER
+        if self.idle_since < 0:
+            self.idle_since = int(self.env.now) - parameters.slc_idle * self.folds_on
+        return self.idle_since + parameters.slc_idle
+
+    def _fold(self) -> None:
+        """Let every plane fold the oldest block of its SLC cache."""
+        command = self.folding = Command(self, self._number(), HostRequest(self.host.queues[0], -1, 0, WRITE, 0, 0, []))
+        self.folds_on = True
+        for pool in range(self.parameters.pools):
+            operations = self.add(command, self.state.plan_folding(pool), 0)
+            for operation in operations[-1:]:
+                operation.part = True
+                command.pages_left += 1
+        for operation in command.operations:
+            operation.satisfied()
 
     def _make_ids(self, needed: int) -> None:
         operations = [*self.buffer.transfers.values()]

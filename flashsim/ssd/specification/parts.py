@@ -16,7 +16,7 @@ from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters, SsdTiming
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
 from flashsim.ssd.state.geometry import block_of, channel_of, pool_of_block
 
 Steps = Generator[simpy.Event, Any, None]
@@ -234,14 +234,15 @@ class Die:
         return alike and other.place // units in [member.place // units for member in group]
 
     def _works_with(self, group: list[Operation], queue: deque[Operation]) -> bool:
-        """True if the first of a queue is ready, and works on a plane of its own at the same page."""
+        """True if the first of a queue is ready, and works on a plane of its own at the same page, of cells with as many bits."""
         control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.group
         one_kind = any(first.kind in kinds and other.kind in kinds for kinds in TOGETHER)
         own_plane = pool_of_block(control, other.block) not in [pool_of_block(control, member.block) for member in group]
         if first.kind in CACHED_READS:
             size = self.drive.parameters.units
         same_page = first.kind == ERASE_BLOCK or (first.place // size - other.place // size) % (control.pages_per_block // size) == 0
-        return bool(self.drive.parameters.multi_plane and self._is_ready(queue) and one_kind and own_plane and same_page)
+        same_cells = (first.source == IN_SLC) == (other.source == IN_SLC)
+        return bool(self.drive.parameters.multi_plane and self._is_ready(queue) and one_kind and own_plane and same_page and same_cells)
 
     def _may_fill_cache(self) -> bool:
         """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
@@ -310,11 +311,12 @@ class Die:
             while self.at_work is not group:
                 yield self._moved_on
             for operation in group:
-                start_program(state.spare, operation.place)
+                start_program(state.flash, operation.place, operation.source)
             if parameters.cache_program:
                 self.wake()
             programs = parameters.program_pages or (parameters.program,) * parameters.levels
-            yield from self._in_cells(programs[self._level(first.place)], first)
+            cached = first.source == IN_SLC
+            yield from self._in_cells(self.drive.timing.slc_program if cached else programs[self._level(first.place)], first)
         state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
 
@@ -327,10 +329,11 @@ class Die:
         """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's number says."""
         parameters, timing, state = self.drive.parameters, self.drive.timing, self.drive.state
         times = parameters.read_pages or (parameters.read,) * parameters.levels
-        erases = int(state.blocks.erases[block_of(state.control, slot)])
+        block = state.blocks[block_of(state.control, slot)]
+        erases = int(block.erases)
         again = mixed(operation.number) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
         state.counters.read_retries += again
-        return times[self._level(slot)] + again * timing.retry_time
+        return (timing.slc_read if block.slc else times[self._level(slot)]) + again * timing.retry_time
 
     def _in_cells(self, duration: int, first: Operation) -> Steps:
         while duration:

@@ -7,7 +7,7 @@ copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` RO
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.spans import GC, HOST, WEAR
+from flashsim.core.spans import FOLD, GC, HOST, WEAR
 from flashsim.ssd.gc.base import victim_of
 from flashsim.ssd.state import pools
 from flashsim.ssd.state.flash import Flash
@@ -16,8 +16,10 @@ from flashsim.ssd.state.flash_array import (
     CLOSED_BLOCK,
     ERASE_BLOCK,
     FETCH_PAGE,
+    IN_SLC,
     MOVE_PAGE,
     PROGRAM_PAGE,
+    SLC_STREAM,
     STORE_PAGE,
     lookup,
     plan_row,
@@ -150,6 +152,8 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
         if flash.pools[collector].victim < 0:
             if not is_due(flash, collector):
                 break
+            if flash.pools[pool].slc_oldest >= 0 and not flash.control.slc_own:  # it gains more than a victim would
+                return fold_block(flash, policies, row, pool)
             rounds_left = max(0, rounds_left - 1)
             chosen = choose(flash, policies, collector, rounds_left)
             if chosen < 0:
@@ -171,6 +175,59 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
 
 
 @lean_kernel
+def fold_block(flash: Flash, policies: Policies, row: int, pool: int) -> int:
+    """Plan to move what the oldest block of a pool's SLC cache holds to all bits of other cells, and to erase it; the number of rows."""
+    block = pools.leave_cache(flash, pool)
+    flash_page = next_valid(flash, block * flash.control.pages_per_block)
+    while flash_page >= 0:
+        row = move_page(flash, policies, row, pool, flash_page, FOLD)
+        flash_page = next_valid(flash, flash_page + 1)
+    if flash.control.group > 1:
+        pools.pad_group(flash, pool, flash.control.streams - 1)
+    pools.recycle_cache_block(flash, pool, block)
+    return plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, FOLD, -1)
+
+
+@inlined_kernel
+def may_fold(flash: Flash, pool: int) -> bool:
+    """True if the SLC cache of a pool has a block to fold, and the pool has room for what that holds.
+
+    A block of the cache's own does not come free: it is folded only while no collection is due.
+    """
+    due = flash.control.slc_own and flash.pools[pool].free_pages <= flash.control.start_pages
+    return flash.pools[pool].slc_oldest >= 0 and not due
+
+
+@lean_kernel
+def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
+    """Plan what lets the next write to a pool enter its SLC cache, if that is possible; the number of rows."""
+    if flash.control.slc_bypass or flash.active[pool, SLC_STREAM] >= 0:
+        return row
+    if flash.control.slc_folds and not pools.has_cache_room(flash, pool) and may_fold(flash, pool):
+        row = fold_block(flash, policies, row, pool)
+    if pools.has_cache_room(flash, pool):
+        pools.open_cache_block(flash, policies, pool)
+    return row
+
+
+@inlined_kernel
+def enters_cache(flash: Flash, pool: int) -> bool:
+    """True if the next write to a pool goes to its SLC cache, as `enter_cache` has left it."""
+    return flash.active[pool, SLC_STREAM] >= 0 and not flash.control.slc_bypass
+
+
+@lean_kernel
+def fold_idle(flash: Flash, policies: Policies, pool: int) -> int:
+    """Plan to fold a block of the SLC cache of a pool that has nothing else to do, or first what makes room; the number of rows.
+
+    Its last row, if there is one, is an erase.
+    """
+    if flash.pools[pool].slc_oldest < 0 or flash.control.read_only:
+        return 0
+    return fold_block(flash, policies, 0, pool) if may_fold(flash, pool) else make_room(flash, policies, 0, pool)
+
+
+@lean_kernel
 def write_group(flash: Flash, policies: Policies, count: int) -> int:
     """Plan to program the first `count` logical pages of `flash.group` at once, in one pool; the number of rows, or BAD_VICTIM.
 
@@ -183,6 +240,9 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         return BAD_VICTIM
     if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks
         pool = pools.next_pool(flash, flash.group[0].page)
+    if flash.control.slc_blocks:
+        row = enter_cache(flash, policies, row, pool)
+    cached = enters_cache(flash, pool)
     for at in range(count):
         member = flash.group[at]
         here = lookup(flash.mapping, member.page) if member.part else -1
@@ -195,9 +255,12 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         kind, write_id = STORE_PAGE, member.write_id
         if write_id == 0:
             kind, write_id = PROGRAM_PAGE, pools.next_write_id(flash.control)
-        place = pools.place_page(flash, policies, pool, 0, member.page)
-        row = plan_row(flash.plan, row, kind, place, -1, member.page, write_id, superseded, HOST, member.fetch)
-    pools.pad_group(flash, pool, 0)
+        if cached:
+            place, source = pools.place_in_cache(flash, pool, member.page), IN_SLC
+        else:
+            place, source = pools.place_page(flash, policies, pool, 0, member.page), -1
+        row = plan_row(flash.plan, row, kind, place, source, member.page, write_id, superseded, HOST, member.fetch)
+    pools.pad_group(flash, pool, SLC_STREAM if cached else 0)
     return row
 
 
@@ -206,6 +269,12 @@ def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int,
     """Plan to program a page that the host writes in a pool for which room was made; the number of rows (see `pools.plan_program`)."""
     if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks
         pool = pools.next_pool(flash, page)
+    if flash.control.slc_blocks:
+        row = enter_cache(flash, policies, row, pool)
     row = pools.plan_program(flash, row, page, partial, needs)
-    flash.plan[row - 1].place = pools.place_page(flash, policies, pool, 0, page)
+    planned = flash.plan[row - 1]
+    if enters_cache(flash, pool):
+        planned.place, planned.source = pools.place_in_cache(flash, pool, page), IN_SLC
+    else:
+        planned.place = pools.place_page(flash, policies, pool, 0, page)
     return row

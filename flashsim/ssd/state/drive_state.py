@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +18,14 @@ from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
 from flashsim.core.records import VECTOR, empty_record, empty_table, field_views
 from flashsim.core.request import READ, WRITE, Integers
-from flashsim.core.spans import CAUSES
+from flashsim.core.spans import CAUSES, FOLD
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters, timing_of
 from flashsim.ssd.state import flash_array, geometry
-from flashsim.ssd.state.collection import write_group
+from flashsim.ssd.state.collection import fold_idle, write_group
 from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, MEMBER, PLAN, Flash, Narrow, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, lookup
 from flashsim.ssd.state.geometry import control_of
@@ -42,6 +43,7 @@ def apply(row: int, flash: Flash) -> None:
     if kind == ERASE_BLOCK:
         flash_array.erased(flash, flash.plan[row].place)
     elif flash_array.is_program(kind):
+        flash_array.start_program(flash, flash.plan[row].place, flash.plan[row].source)
         flash_array.programmed(flash, flash.plan[row].place, flash.plan[row].source, flash.plan[row].logical, flash.plan[row].write_id)
 
 
@@ -75,6 +77,11 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
 @kernel_of(types.int64(types.int64, FLASH, VECTOR))
 def _plan_group(count: int, flash: Flash, policies: Policies) -> int:
     return int(write_group(flash, policies, count))
+
+
+@kernel_of(types.int64(types.int64, FLASH, VECTOR))
+def _plan_folding(pool: int, flash: Flash, policies: Policies) -> int:
+    return int(fold_idle(flash, policies, pool))
 
 
 def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
@@ -171,6 +178,22 @@ class DriveState:
             raise self.bad_victim()
         return self.planned(rows)
 
+    def plan_folding(self, pool: int) -> list[PlannedOperation]:
+        """The flash operations by which an idle pool folds a block of its SLC cache, or makes room for that."""
+        rows = _plan_folding(pool, self.flash, self.policies)
+        if rows < 0 or self.control.broken:
+            raise self.bad_victim()
+        return self.planned(rows)
+
+    @contextmanager
+    def beside_cache(self) -> Iterator[None]:
+        """Let writes pass the SLC cache by: what takes no time lies where it stays."""
+        self.control.slc_bypass = 1
+        try:
+            yield
+        finally:
+            self.control.slc_bypass = 0
+
     def planned(self, rows: int) -> list[PlannedOperation]:
         """The first rows of the plan."""
         return [PlannedOperation(*row) for row in self.plan[:rows].tolist()]
@@ -187,7 +210,8 @@ class DriveState:
             if self.control.read_only:
                 raise self.read_only()
             self.make_ids(int(self.control.plan_rows))
-            count = _write_pages(targets, self.flash, self.policies, programs)
+            with self.beside_cache():
+                count = _write_pages(targets, self.flash, self.policies, programs)
             if count < 0:
                 raise self.bad_victim()
             targets = targets[count:]
@@ -230,13 +254,15 @@ class DriveState:
         for first in range(0, len(pages), group):
             together = pages[first : first + group]
             if group == 1:
-                rows = self.plan_page(WRITE, pages[first][0], False)
+                with self.beside_cache():
+                    rows = self.plan_page(WRITE, pages[first][0], False)
                 own = self.plan[: len(rows)]
                 own.write_id[own.kind == flash_array.PROGRAM_PAGE] = pages[first][1]
             else:
                 for at, (page, write_id) in enumerate(together):
                     self.group[at].page, self.group[at].part, self.group[at].write_id = page, 0, write_id
-                rows = self.plan_group(len(together))
+                with self.beside_cache():
+                    rows = self.plan_group(len(together))
             self.apply_plan(len(rows))
 
     def bad_victim(self) -> FlashsimError:
@@ -273,6 +299,8 @@ class DriveState:
         Where flash pages are mapped in units, units stand for pages: `padded_programs`, among the programs, are slots that were left empty,
         and `shared_reads`, among the reads, came out of the cells with another unit of their flash page.
         `read_retries` stands there of drives that have them.
+        Of an SLC cache, `slc_programs` are the programs that went there, ``programs_fold`` the pages that moved out, ``erases_fold`` its
+        erases; blocks that are kept for it have their wear apart, in `slc_block_erases`.
         `remaining_life` is 1 less the mean erases of a block over `endurance`, and 0 once the drive is read-only.
         """
         counters = self.counters
@@ -281,11 +309,16 @@ class DriveState:
         numbers |= {"host_write_bytes": written_bytes, "host_trims": trims, "host_flushes": flushes}
         numbers |= {name: int(counters[name]) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")}
         numbers |= {"continued_reads": int(counters.continued[READ]), "continued_writes": int(counters.continued[WRITE])}
+        causes = CAUSES if self.parameters.slc_cache else CAUSES[:FOLD]
         for each in ("reads", "programs", "erases"):
-            numbers |= {f"{each}_{cause}": count for cause, count in zip(CAUSES, counters[each].tolist(), strict=True)}
+            numbers |= {f"{each}_{cause}": count for cause, count in zip(causes, counters[each].tolist(), strict=False)}
         numbers |= {f"flash_{each}": int(counters[each].sum()) for each in ("reads", "programs", "erases")}
         if self.parameters.group > 1:
             numbers |= {name: int(counters[name]) for name in ("padded_programs", "shared_reads")}
+        if self.parameters.slc_cache:
+            numbers["slc_programs"] = int(counters.slc_programs)
+            own = self.blocks.erases[self.blocks.state == flash_array.OWN_SLC_BLOCK]
+            numbers |= {"slc_block_erases": {"min": int(own.min()), "max": int(own.max()), "mean": float(own.mean())}} if len(own) else {}
         if self.parameters.retries:
             numbers["read_retries"] = int(counters.read_retries)
         programmed_bytes = numbers["flash_programs"] * self.parameters.unit_size

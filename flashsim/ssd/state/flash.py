@@ -24,7 +24,7 @@ class PlannedOperation(NamedTuple):
     kind: int
     #: A flash page, or the block to erase.
     place: int
-    #: Source of a move or a store.
+    #: Source of a move or a store; IN_SLC of what the host writes into the SLC cache.
     source: int
     logical: int
     write_id: int
@@ -41,16 +41,19 @@ PLAN = record_dtype(int64=" ".join(PlannedOperation._fields))
 # A pool's free and spare blocks: how many, and the first of their rings; the pool of its number in the order of allocation; the operations
 # that wait on a die or are at work there (row: the die).
 _FREE = "free first_free spares first_spare order queued "
+# The SLC cache of a pool: blocks that it has, the first of those that it filled, in their order, and of its own that are erased (-1: none).
+_CACHE = "slc_blocks slc_oldest slc_free "
 # What garbage collection looks at, in row 0 where pools share it: free pages (of free and active blocks), valid pages, whether it is at
 # work, the block that it empties (-1: none), the next flash page to look at there, and why; the block that was freed last, and where static
 # wear levelling looks next; the first of the closed blocks in the order in which they were closed (-1: none).  No closed block has fewer
 # valid pages than `least_valid`.
 _COLLECTED = "free_pages pool_valid collecting victim victim_page victim_cause freed wear_hand oldest least_valid"
-POOL = record_dtype(int64=_FREE + _COLLECTED)
+POOL = record_dtype(int64=_FREE + _CACHE + _COLLECTED)
 #: `written` is the page up to which the block is filled.  `erases` is what the block has gone through, `cycles` what was planned, `limit`
 #: what it can take (0: no end).  `after` and `before` link a block in the free, the spare or the closed ring, `peer_after` and
-#: `peer_before` in that of its count; `changed` is the number of the write up to which pages were placed in or lost from the closed block.
-BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit")
+#: `peer_before` in that of its count; `changed` is the number of the write up to which pages were placed in or lost from the closed block;
+#: `slc` says that its flash holds one bit a cell.
+BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit slc")
 #: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
@@ -72,7 +75,7 @@ COUNTERS = np.dtype(
         *((name, np.int64, len(OPERATIONS)) for name in ("commands", "bytes", "continued")),
         *((name, np.int64, 2) for name in ("internal_commands", "internal_bytes", "memory_bytes")),
         *((name, np.int64) for name in ("read_modify_write_reads", "buffer_read_hits", "buffer_overwrites")),
-        *((name, np.int64) for name in ("padded_programs", "shared_reads", "read_retries")),
+        *((name, np.int64) for name in ("padded_programs", "shared_reads", "read_retries", "slc_programs")),
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]
 )
@@ -80,7 +83,7 @@ COUNTERS = np.dtype(
 TIMING = record_dtype(
     int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
     "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages "
-    "levels read_levels program_levels erase_growth code_word retry retry_growth retry_time"
+    "levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle"
 )
 
 
@@ -91,7 +94,7 @@ class Flash(NamedTuple):
     control: RecordArray
     #: POOL: planes as keepers of their blocks.
     pools: RecordArray
-    #: The block that each of the two streams of a pool fills, shape (pools, 2); -1 where none is open.
+    #: The block that each of the two streams of a pool fills, and its SLC cache, shape (pools, 3); -1 where none is open.
     active: Integers
     #: Rings of the closed blocks of a pool by their valid pages, shape (pools, pages of a block + 1): the one whose count changed longest
     #: ago (-1: none).

@@ -30,8 +30,12 @@ READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLO
 
 # States of a block.  One that garbage collection empties is FREE_BLOCK already, though not among the free ones.  Layers that merge have
 # data blocks, where a page lies at its offset in the logical block, and log blocks, where it may lie anywhere; one that
-# keeps its map on flash has map blocks.  None of these stands in a ring.
+# keeps its map on flash has map blocks.  None of these stands in a ring.  Blocks that are kept for the SLC cache are OWN_SLC_BLOCK always,
+# others that it fills or has filled SLC_BLOCK; they have rings of their own.
 FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, LOG_BLOCK, MAP_BLOCK = range(8)
+OWN_SLC_BLOCK, SLC_BLOCK = 8, 9
+#: The column of `Flash.active` for the block that the SLC cache fills, and the `source` of what the host writes there.
+SLC_STREAM, IN_SLC = 2, -2
 #: The write id of a flash page whose program was cut off.
 TORN = -1
 #: The highest write id.
@@ -78,9 +82,11 @@ def plan_row(
 
 
 @lean_kernel
-def start_program(spare: Narrow, flash_page: int) -> None:
-    """A program begins: until it ends, a power cut leaves a torn page."""
-    spare[flash_page] = TORN
+def start_program(flash: Flash, place: int, source: int) -> None:
+    """A program begins: until it ends, a power cut leaves a torn page.  It says how many bits the cells of its block hold."""
+    flash.spare[place] = TORN
+    if flash.control.slc_blocks:
+        flash.blocks[place // flash.control.pages_per_block].slc = source == IN_SLC
 
 
 @lean_kernel
@@ -96,7 +102,7 @@ def erased(flash: Flash, block: int) -> None:
     flash.spare[first : first + flash.control.pages_per_block] = 0
     erases = flash.blocks[block].erases
     flash.blocks[block].erases = erases + 1
-    if flash.blocks[block].state not in (RETIRED_BLOCK, SPARE_BLOCK):
+    if flash.blocks[block].state not in (RETIRED_BLOCK, SPARE_BLOCK, OWN_SLC_BLOCK):
         note_wear(flash.control, erases, -1)
         note_wear(flash.control, erases + 1, 1)
 
@@ -127,15 +133,15 @@ def count_wear(control: RecordArray, blocks: RecordArray) -> None:
 
 
 def in_use(blocks: RecordArray) -> npt.NDArray[np.bool_]:
-    """Mask of the blocks that are neither retired nor spare."""
-    return (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK)
+    """Mask of the blocks that are neither retired nor spare, nor kept for the SLC cache."""
+    return (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK) & (blocks.state != OWN_SLC_BLOCK)
 
 
 def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Integers, RecordArray]:
     """The tables of a drive that was never written: its good blocks are free in order, the last of each plane spare."""
     per_pool, count, per_block = parameters.blocks_per_plane, parameters.pools, parameters.slots_per_block
     pools, blocks = empty_table(count, POOL), empty_table(count * per_pool, BLOCK)
-    active, by_valid = np.empty((count, 2), np.int64), np.empty((count, per_block + 1), np.int64)
+    active, by_valid = np.empty((count, 3), np.int64), np.empty((count, per_block + 1), np.int64)
     pools.order = pool_order(parameters)
     forget_blocks(parameters, pools, active, by_valid)
     blocks.limit = _limits(parameters)
@@ -144,9 +150,11 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
         bad = generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[: parameters.factory_bad_blocks]
         states[bad] = RETIRED_BLOCK
         good = np.flatnonzero(states != RETIRED_BLOCK)
-        states[good[parameters.good_blocks :]] = SPARE_BLOCK
+        own, spare = np.split(good[parameters.good_blocks :], [parameters.own_slc_blocks])
+        states[own], states[spare] = OWN_SLC_BLOCK, SPARE_BLOCK
         pools[pool].first_free, pools[pool].free = _link(blocks, pool * per_pool + np.flatnonzero(states == FREE_BLOCK))
         pools[pool].first_spare, pools[pool].spares = _link(blocks, pool * per_pool + np.flatnonzero(states == SPARE_BLOCK))
+        pools[pool].slc_free, _ = _link(blocks, pool * per_pool + own)
     pools.free_pages = pools.free * per_block
     if parameters.gc_pool == "shared":
         pools.free_pages = np.where(np.arange(count) == 0, pools.free_pages.sum(), 0)
@@ -156,9 +164,9 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
 def forget_blocks(parameters: SsdParameters, pools: RecordArray, active: Integers, by_valid: Integers) -> None:
     """Take all blocks off the pools' rings and streams."""
     active[:] = by_valid[:] = -1
-    for name in ("first_free", "first_spare", "victim", "freed", "oldest"):
+    for name in ("first_free", "first_spare", "victim", "freed", "oldest", "slc_oldest", "slc_free"):
         pools[name] = -1
-    for name in ("free", "spares", "free_pages", "pool_valid", "collecting"):
+    for name in ("free", "spares", "free_pages", "pool_valid", "collecting", "slc_blocks"):
         pools[name] = 0
     pools.least_valid = parameters.slots_per_block
 

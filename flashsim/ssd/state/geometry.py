@@ -32,10 +32,13 @@ _ALLOCATION = "allocation next_pool streams pool_limit sequence id_base read_onl
 # pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may reclaim,
 # draws made, blocks and lists looked at for a victim.  `plan_rows` is the most flash operations that one logical page can take.
 _COLLECTION = "shared copyback slicing start_pages stop_pages least_pages gc_choices gc_rounds gc_draws gc_steps wear_gap plan_rows "
+# Of the SLC cache: blocks of a pool that it has at most (0: there is none), the slots of one, whether they are kept for it, whether it is
+# folded when it is full, and whether writes pass it by.
+_CACHE = "slc_blocks slc_pages slc_own slc_folds slc_bypass "
 # The wear of the blocks in use, those that are neither spare nor retired: how many they are, the sum of their erases and of the squares; a
 # number that none of them is below and how many have it, a number that none is above and how many have it; the retired blocks.
 _WEAR = "in_use erase_sum erase_squares fewest at_fewest most at_most retired"
-CONTROL = record_dtype(int64=_GEOMETRY + _ALLOCATION + _COLLECTION + _WEAR)
+CONTROL = record_dtype(int64=_GEOMETRY + _ALLOCATION + _COLLECTION + _CACHE + _WEAR)
 
 # How a plane is chosen for a write, in the order of `control_of`.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)
@@ -62,6 +65,7 @@ def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_r
         page_sectors=parameters.sectors_per_unit, streams=parameters.gc_streams, copyback=parameters.gc_copyback,
         slicing=parameters.gc_slicing, allocation=("round-robin", "static", "dynamic").index(parameters.allocation), shared=shared,
         start_pages=start_pages, stop_pages=max(parameters.gc_stop, parameters.gc_reserve) * per_block * together,
+        slc_own=parameters.slc_mode == "static", slc_folds=parameters.slc_full == "fold",
         least_pages=start_pages - per_block, gc_rounds=gc_rounds, plan_rows=max(plan_rows, collection_rows(parameters, gc_rounds)),
     )  # fmt: skip
 
@@ -72,8 +76,10 @@ def moves_of_a_write(parameters: SsdParameters, gc_rounds: int) -> int:
 
 
 def collection_rows(parameters: SsdParameters, gc_rounds: int) -> int:
-    """The most rows of a plan for a write with collection: moves (two rows each between dies), erases, fetches and programs."""
-    return moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1) + gc_rounds + 2 + 2 * parameters.group
+    """The most rows of a plan for a write: moves (two rows each between dies), erases, fetches, programs, and a block of a cache."""
+    folding = parameters.slc_pages + 1 if parameters.slc_cache else 0
+    moves = moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1)
+    return moves + gc_rounds + 2 + 2 * parameters.group + folding
 
 
 def pool_order(parameters: SsdParameters) -> Integers:

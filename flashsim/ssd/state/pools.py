@@ -11,7 +11,17 @@ from flashsim.core.request import READ
 from flashsim.core.spans import HOST
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, lookup, note_wear, plan_row
+from flashsim.ssd.state.flash_array import (
+    ACTIVE_BLOCK,
+    CLOSED_BLOCK,
+    FREE_BLOCK,
+    RETIRED_BLOCK,
+    SLC_BLOCK,
+    SLC_STREAM,
+    lookup,
+    note_wear,
+    plan_row,
+)
 from flashsim.ssd.state.geometry import BROKEN_OPENS, DYNAMIC, STATIC, block_of, pool_of_block
 from flashsim.ssd.wear.base import opens_of
 
@@ -255,10 +265,75 @@ def pad_group(flash: Flash, pool: int, stream: int) -> None:
     if short == 0:
         return
     flash.blocks[block].written += short
+    if stream == SLC_STREAM:
+        fill_cache_block(flash, pool, block)
+        return
     flash.pools[collector_of(flash.control, pool)].free_pages -= short
     if flash.blocks[block].written == flash.control.pages_per_block:
         flash.active[pool, stream] = -1
         close_block(flash, block, flash.control.sequence)
+
+
+@lean_kernel
+def place_in_cache(flash: Flash, pool: int, page: int) -> int:
+    """Give a logical page the next flash page of the block that a pool's SLC cache fills; return it."""
+    block = flash.active[pool, SLC_STREAM]
+    flash_page = block * flash.control.pages_per_block + flash.blocks[block].written
+    map_page(flash, flash_page, page)
+    fill_cache_block(flash, pool, block)
+    return flash_page
+
+
+@inlined_kernel
+def fill_cache_block(flash: Flash, pool: int, block: int) -> None:
+    """Close a block of the SLC cache if it is full."""
+    if flash.blocks[block].written == flash.control.slc_pages:
+        flash.active[pool, SLC_STREAM] = -1
+        flash.pools[pool].slc_oldest = join_ring(flash.blocks, flash.pools[pool].slc_oldest, block)
+
+
+@lean_kernel
+def has_cache_room(flash: Flash, pool: int) -> bool:
+    """True if the SLC cache of a pool may open a block: one of its own, or a free one that collection can do without."""
+    if flash.control.slc_own:
+        return flash.pools[pool].slc_free >= 0
+    beyond = flash.pools[pool].free_pages - flash.control.pages_per_block
+    return flash.pools[pool].slc_blocks < flash.control.slc_blocks and beyond > flash.control.start_pages
+
+
+@lean_kernel
+def open_cache_block(flash: Flash, policies: Policies, pool: int) -> None:
+    """Let the SLC cache of a pool, which has room, fill another block."""
+    if flash.control.slc_own:
+        block = flash.pools[pool].slc_free
+        flash.pools[pool].slc_free = leave_ring(flash.blocks, block, block)
+    else:
+        block = choose_free(flash, policies, pool)
+        claim_block(flash, block)
+        flash.pools[pool].free_pages -= flash.control.pages_per_block
+        flash.blocks[block].state = SLC_BLOCK
+    flash.active[pool, SLC_STREAM] = block
+    flash.pools[pool].slc_blocks += 1
+
+
+@lean_kernel
+def leave_cache(flash: Flash, pool: int) -> int:
+    """Take the oldest of the blocks that a pool's SLC cache has filled; return it."""
+    block = flash.pools[pool].slc_oldest
+    flash.pools[pool].slc_oldest = leave_ring(flash.blocks, block, block)
+    flash.pools[pool].slc_blocks -= 1
+    return int(block)
+
+
+@lean_kernel
+def recycle_cache_block(flash: Flash, pool: int, block: int) -> None:
+    """The erase of a block that left the SLC cache was planned: it is free, or the cache's again."""
+    if not flash.control.slc_own:
+        recycle_block(flash, block)
+        return
+    flash.blocks[block].cycles += 1
+    flash.blocks[block].written = 0
+    flash.pools[pool].slc_free = join_ring(flash.blocks, flash.pools[pool].slc_free, block)
 
 
 @inlined_kernel

@@ -13,7 +13,16 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state import flash_array, pools
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, lookup
+from flashsim.ssd.state.flash_array import (
+    ACTIVE_BLOCK,
+    CLOSED_BLOCK,
+    FREE_BLOCK,
+    OWN_SLC_BLOCK,
+    RETIRED_BLOCK,
+    SLC_BLOCK,
+    SPARE_BLOCK,
+    lookup,
+)
 from flashsim.ssd.state.pools import collector_of, drop_page, free_block
 from flashsim.ssd.state.write_buffer import clear_buffer
 
@@ -56,7 +65,7 @@ def count_blocks(state: DriveState) -> None:
     blocks.valid = np.bincount(mapped // per_block, minlength=len(blocks))
     blocks.cycles = blocks.erases
     in_use = flash_array.in_use(blocks)
-    blocks.state[in_use] = np.where(blocks.written > 0, CLOSED_BLOCK, FREE_BLOCK)[in_use]
+    blocks.state[in_use] = np.where(blocks.written > 0, np.where(blocks.slc > 0, SLC_BLOCK, CLOSED_BLOCK), FREE_BLOCK)[in_use]
     flash_array.forget_blocks(state.parameters, state.pools, state.active, state.by_valid)
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
@@ -66,6 +75,17 @@ def count_blocks(state: DriveState) -> None:
         for block in own[blocks.state[own] == SPARE_BLOCK]:
             state.pools[pool].first_spare = pools.join_ring(blocks, state.pools[pool].first_spare, int(block))
             state.pools.spares[pool] += 1
+        if state.control.slc_blocks:
+            _queue_cache_blocks(state, pool, own[blocks.state[own] >= OWN_SLC_BLOCK])
+
+
+def _queue_cache_blocks(state: DriveState, pool: int, own: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    """Blocks of the SLC cache take the order of their newest data; what is left of one that was being filled stays empty."""
+    newest, cache = state.spare.reshape(-1, state.parameters.slots_per_block).max(axis=1), state.pools[pool]
+    for block in sorted(own.tolist(), key=lambda block: newest[block]):
+        ring = "slc_oldest" if state.blocks.written[block] else "slc_free"
+        cache[ring] = pools.join_ring(state.blocks, cache[ring], block)
+        cache.slc_blocks += ring == "slc_oldest"
 
 
 @lean_kernel
@@ -118,8 +138,11 @@ def restore_reserve(state: DriveState) -> None:
     for pool in range(state.parameters.pools):
         own = slice(None) if control.shared else slice(pool, pool + 1)
         while state.pools.free[own].mean() < state.parameters.gc_reserve:
-            block = pools.emptiest_block(state.flash, collector_of(control, pool))
-            pools.withdraw_block(state.flash, block)
+            if state.pools.slc_oldest[pool] >= 0 and not control.slc_own:
+                block = pools.leave_cache(state.flash, pool)
+            else:
+                block = pools.emptiest_block(state.flash, collector_of(control, pool))
+                pools.withdraw_block(state.flash, block)
             pages += _emptied(state, block)
             pools.recycle_block(state.flash, block)
     state.write_anew(pages)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from flashsim.core.request import Completions
-from flashsim.core.spans import CAUSES, GC, MERGE, SPAN, WEAR, Spans
+from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
 from flashsim.studies.presentation.tables import spread
@@ -114,7 +114,7 @@ class History:
 
 
 class GcPauses:
-    """Pauses of all dies: holds of one die by garbage collection, merges or wear levelling that follow each other without a gap.
+    """Pauses of all dies: holds of one die by garbage collection, merges, wear levelling or folding that follow each other without a gap.
 
     A host operation or an idle moment between two holds ends a pause: an operation that comes then is served.
 
@@ -145,7 +145,7 @@ class GcPauses:
         spans = spans[np.lexsort((spans["begin"], spans["server"]))]
         if not len(spans):
             return np.zeros(0, np.int64)
-        server, is_pause = spans["server"], np.isin(spans["cause"], (GC, MERGE, WEAR))
+        server, is_pause = spans["server"], np.isin(spans["cause"], (FOLD, GC, MERGE, WEAR))
         starts = np.ones(len(spans), bool)
         starts[1:] = (server[1:] != server[:-1]) | (is_pause[1:] != is_pause[:-1]) | (spans["begin"][1:] > spans["end"][:-1])
         first = np.flatnonzero(starts)

@@ -1,0 +1,56 @@
+"""The engine's SLC cache while no command is in the drive: when it is folded, and the operations by which it is."""
+
+from flashsim.core.host import HOST_TABLES, Host
+from flashsim.core.kernel import compiled_apart, inlined_kernel
+from flashsim.core.policies import Policies
+from flashsim.core.records import VECTOR
+from flashsim.core.units import NEVER
+from flashsim.ssd.engine import dies
+from flashsim.ssd.engine.admission import DONE, POLICY_FAILED, TABLE_FULL, empty_command
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
+from flashsim.ssd.state.collection import fold_idle
+from flashsim.ssd.state.flash import FLASH, Flash
+
+
+@inlined_kernel
+def has_filled_blocks(flash: Flash) -> bool:
+    pool = 0
+    while pool < flash.control.pools and flash.pools[pool].slc_oldest < 0:
+        pool += 1
+    return bool(pool < flash.control.pools)
+
+
+@inlined_kernel
+def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
+    """When the next blocks are folded if no command comes: `slc_idle` after the last, then one after the other; NEVER if none will be."""
+    if flow.engine.live > 0 or flash.control.read_only or not has_filled_blocks(flash):
+        flow.engine.idle_since = -1
+        return NEVER
+    if flow.engine.idle_since < 0:
+        flow.engine.idle_since = now - (times.timing.slc_idle if flow.engine.folds_on else 0)
+    return flow.engine.idle_since + times.timing.slc_idle
+
+
+@compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
+@inlined_kernel
+def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
+    """Let every plane fold the oldest block of its cache, as a command of its own; DONE, or why it stopped short."""
+    if flow.engine.live + 1 + flash.control.pools * flash.control.plan_rows > flow.operations.shape[0]:
+        return TABLE_FULL
+    command = empty_command(flow)
+    flow.operations[command].request = flow.operations[command].host_command = -1
+    flow.engine.folds_on = 1
+    for pool in range(flash.control.pools):
+        rows = fold_idle(flash, policies, pool)
+        if rows < 0 or flash.control.broken:
+            return POLICY_FAILED
+        if rows > 0:
+            dies.add_operations(flow, flash, times.timing, rows, command, 0)
+            flow.operations[flash.plan[rows - 1].needs].is_part = 1
+            flow.operations[command].pending += 1
+    part = flow.operations[command].first_part
+    while part >= 0:
+        dies.satisfy(flow, times.timing, part)
+        part = flow.operations[part].next_part
+    dies.let_dies_work(flow, flash, times, host.scalars.now)
+    return DONE
