@@ -165,7 +165,9 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
         "pages move": numbers["programs_merge" if row["gc"] == "none" else "programs_gc"] > 0,
         "cold data move": row["wear"] != "static" or numbers["programs_wear"] > 0,
         "the map is fetched and stored": not parameters.map_cache or min(numbers["reads_map"], numbers["programs_map"]) > 0,
-        "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0,
+        "planes work together": row["multi_plane"] == "off"
+        or seen["groups"] > 0
+        or row["slc_cache"] == "dynamic",  # which sets blocks apart
         "reads interrupt": all(seen[what] > 0 for what in interrupted),
         "reads are tried again": row["wearing"] == "off" or numbers["read_retries"] > 0,
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,

@@ -49,6 +49,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
+from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServer, Steps
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
@@ -91,9 +92,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
         self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
-        self.idle_since = -1  # with all operations ended, and a block of the SLC cache to fold
-        self.folds_on = False  # whether it has folded since the last command
-        self.folding: Command | None = None
+        self.cache = SpecifiedCache(self)  # of one bit a cell
         self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
 
     # A command enters the drive.
@@ -102,9 +101,13 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._next_number += 1
         return self._next_number - 1
 
+    def command_of(self, request: HostRequest) -> Command:
+        """A command without operations, with the next number."""
+        return Command(self, self._number(), request)
+
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
-        command = Command(self, self._number(), request)
-        self.folds_on = False
+        command = self.command_of(request)
+        self.cache.folds_on = False
         control, size, operation = self.state.control, self.parameters.unit_size, request.operation
         if operation == WRITE and control.read_only:
             control.refused += 1
@@ -275,8 +278,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
         command.pages_left -= 1
-        if command.pages_left == 0 and command is self.folding:
-            self.folding = None
+        if command.pages_left == 0 and command is self.cache.folding:
+            self.cache.folding = None
         elif command.pages_left == 0:
             self.host.command_done(command.request)
 
@@ -326,7 +329,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _run(self, until: int, wait: int) -> None:
         queue = self.env._queue
         while queue or until != NEVER:  # nobody waits for what is folded
-            event, folds = queue[0][0] if queue else NEVER, self._folds_at()
+            event, folds = queue[0][0] if queue else NEVER, self.cache.folds_at()
             if min(event, folds) > until:
                 break
             follows = event == self.env.now and queue[0][1] < ARRIVALS
@@ -336,43 +339,14 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 self.env.step()
             else:
                 self.env._now = folds
-                self._fold()
+                self.cache.fold()
         if until != NEVER and len(self.host.completed) < wait:
             self.env._now = max(self.env._now, until)
 
     @property
     def next_event(self) -> int:
         """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
-        return min(super().next_event, self._folds_at())
-
-    # The SLC cache is folded while the drive is idle and its clock goes on: for a time, or until what comes next.
-
-    def _folds_at(self) -> int:
-        """When the next blocks of the SLC cache are folded if no command comes: `slc_idle` after the last, then one after the other."""
-        queue, parameters = self.env._queue, self.parameters
-        if not parameters.slc_idle:
-            return NEVER
-        follows = bool(queue) and queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
-        dies_work = any(die.queue or die.reads or die.at_work or die.cached or die.suspended for die in self.dies)
-        busy = self.folding or dies_work or any(waiting.in_flight for waiting in self.host.queues)
-        if busy or follows or not (self.state.pools.slc_oldest >= 0).any() or self.state.control.read_only:
-            self.idle_since = -1
-            return NEVER
-        if self.idle_since < 0:
-            self.idle_since = int(self.env.now) - parameters.slc_idle * self.folds_on
-        return self.idle_since + parameters.slc_idle
-
-    def _fold(self) -> None:
-        """Let every plane fold the oldest block of its SLC cache."""
-        command = self.folding = Command(self, self._number(), HostRequest(self.host.queues[0], -1, 0, WRITE, 0, 0, []))
-        self.folds_on = True
-        for pool in range(self.parameters.pools):
-            operations = self.add(command, self.state.plan_folding(pool), 0)
-            for operation in operations[-1:]:
-                operation.part = True
-                command.pages_left += 1
-        for operation in command.operations:
-            operation.satisfied()
+        return min(super().next_event, self.cache.folds_at())
 
     def _make_ids(self, needed: int) -> None:
         operations = [*self.buffer.transfers.values()]

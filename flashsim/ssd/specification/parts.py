@@ -54,7 +54,11 @@ class DriveOfParts(Protocol):
     env: simpy.Environment
     host: SpecifiedHost
     channels: list[SharedServer]
+    dies: list[Die]
     pages_behind: int  # pages in the controller, of writes that go on where the last one ended
+
+    def command_of(self, request: HostRequest) -> Command:
+        """A command without operations, with the next number."""
 
     def add(self, command: Command, plan: list[PlannedOperation], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""

@@ -14,7 +14,7 @@ from flashsim.core.units import SECONDS
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.precondition import Precondition, precondition
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive
 
 SLC, TLC, ERASE, READ, CHANNEL = 200, 1000, 1500, 50, 10
 #: Two dies whose cells take far longer than anything else, 24 pages a block, so 8 with one bit a cell.
