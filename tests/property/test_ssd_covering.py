@@ -160,14 +160,13 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
     """Whether what the options of a row promise has happened."""
     numbers, seen, parameters = specification.statistics(), specification.seen, specification.parameters
     interrupted = {"none": (), "both": ("program", "erase")}.get(row["suspend"], (row["suspend"],))
+    sets_apart = row["slc_cache"] == "dynamic"  # so many blocks that hardly two dies fill the same page, or a victim holds any
     return {
         "room is made": numbers["erases_merge" if row["gc"] == "none" else "erases_gc"] > 0,
-        "pages move": numbers["programs_merge" if row["gc"] == "none" else "programs_gc"] > 0,
+        "pages move": sets_apart or numbers["programs_merge" if row["gc"] == "none" else "programs_gc"] > 0,
         "cold data move": row["wear"] != "static" or numbers["programs_wear"] > 0,
         "the map is fetched and stored": not parameters.map_cache or min(numbers["reads_map"], numbers["programs_map"]) > 0,
-        "planes work together": row["multi_plane"] == "off"
-        or seen["groups"] > 0
-        or row["slc_cache"] == "dynamic",  # which sets blocks apart
+        "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0 or sets_apart,
         "reads interrupt": all(seen[what] > 0 for what in interrupted),
         "reads are tried again": row["wearing"] == "off" or numbers["read_retries"] > 0,
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
