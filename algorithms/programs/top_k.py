@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from algorithms.expressions.floats import order_keys
 from algorithms.programs.base import ROOM, Operator, one_batch
+from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Work
 
 TITLE = "top-k"
@@ -86,5 +87,8 @@ def start(
     columns: int | None = None,
     room: int = ROOM,
 ) -> Operator:
+    for name, number in (("limit", limit), ("skip", skip), ("columns", columns)):
+        if number is not None and number < 0:
+            raise InvalidParameterError(name, number, "it must be 0 or more")
     whole = TopK(schema, orders, limit, skip, NO_BOUND, len(schema) if columns is None else columns)
     return FirstRows(whole, schema, orders, limit, skip, room)

@@ -189,7 +189,7 @@ def answer(
     if then:
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
-    check_capacity(machine, table)
+    check_capacity(machine, tables.values())
     known = estimates(plan, tables, machine)
     placement = known.best(where)
     if progress:

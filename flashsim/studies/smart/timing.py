@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,11 +54,11 @@ def _lengths(part: DrivePart, page_size: int) -> Integers:
     return np.array(part.pages, np.int64) * page_size
 
 
-def check_capacity(machine: Machine, table: StoredTable) -> None:
-    """Refuse a table of which a drive does not hold its part."""
-    size = max(table.pages_on(machine.drives)) * table.file.page_size
+def check_capacity(machine: Machine, tables: Collection[StoredTable]) -> None:
+    """Refuse tables of which a drive does not hold its parts."""
+    size = max(map(sum, zip(*([pages * each.file.page_size for pages in each.pages_on(machine.drives)] for each in tables), strict=True)))
     if size > machine.preset.capacity:
-        raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the table takes {size} B of a drive")
+        raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the tables take {size} B of a drive")
 
 
 def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:

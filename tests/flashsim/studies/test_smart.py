@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import flashsim as fs
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import CapacityError, FlashsimError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu
@@ -25,7 +25,7 @@ from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.running import run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
-from flashsim.studies.smart.timing import Machine, build_seconds, drive_seconds, host_seconds
+from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
 
 SMART = "samsung-smart-400gb"
 
@@ -98,6 +98,18 @@ def test_the_choice_is_good_on_tables_of_few_extents(preset: str) -> None:
 @pytest.mark.timeout(3600)
 def test_the_choice_is_the_fastest_placement_of_300_queries() -> None:
     check_choices(1, 300)
+
+
+def test_a_drive_holds_its_parts_of_all_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {"t": build_side(1000, 1000), "u": build_side(20_000, 1000)}
+    sizes, used = [each.file.pages * each.file.page_size for each in tables.values()], machine()
+    for capacity in (sum(sizes), sum(sizes) - 1):
+        monkeypatch.setattr(type(used.preset), "capacity", capacity)
+        if capacity == sum(sizes):
+            check_capacity(used, tables.values())
+        else:
+            with pytest.raises(CapacityError, match="tables take"):
+                check_capacity(used, tables.values())
 
 
 @pytest.mark.parametrize("page_format", ["pax", "sqlite"])
@@ -368,6 +380,8 @@ def test_what_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_numbers_of_a_program_behind_the_query_are_numbers() -> None:
     assert len(fs.smart("SELECT a FROM t", table={"t": {"a": [3, 1, 2]}}, device=SMART, then="top-k:limit=2").rows()) == 2
+    with pytest.raises(FlashsimError, match="limit"):
+        fs.smart("SELECT a FROM t", table={"t": {"a": [3, 1, 2]}}, device=SMART, then="top-k:limit=-3")
 
 
 def test_a_program_of_ones_own_follows_the_query() -> None:
