@@ -24,12 +24,21 @@ import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
 
 if TYPE_CHECKING:
     from flashsim.testing.contracts.fetching import FetchContract
+    from flashsim.testing.contracts.ftl import FtlContract
+    from flashsim.testing.contracts.gc import GcContract
     from flashsim.testing.contracts.replacement import ReplacementContract
+    from flashsim.testing.contracts.scheduler import SchedulerContract
 
 #: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
-CONTRACTS = {"fetching": "FetchContract", "replacement": "ReplacementContract"}
+CONTRACTS = {
+    "fetching": "FetchContract",
+    "ftl": "FtlContract",
+    "gc": "GcContract",
+    "replacement": "ReplacementContract",
+    "scheduler": "SchedulerContract",
+}
 
-__all__ = ["CONTRACTS", "FetchContract", "ReplacementContract"]
+__all__ = ["CONTRACTS", "FetchContract", "FtlContract", "GcContract", "ReplacementContract", "SchedulerContract"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from flashsim.testing import CONTRACTS
 from flashsim.testing.contract import Contract
 from flashsim.testing.families import family_of
 
-HOLDS, FAILS, SKIPPED = "holds", "FAILS", "does not apply"
+HOLDS, FAILS, SKIPPED, UNTRIED = "holds", "FAILS", "does not apply", "not tried"
 #: The longest reason, and smallest case, that is shown whole.
 _LONGEST = 300
 
@@ -32,7 +32,7 @@ class Verdict:
     contract_property
         The property in words.
     verdict
-        `HOLDS`, `FAILS` or `SKIPPED`.
+        `HOLDS`, `FAILS`, `SKIPPED` or `UNTRIED`.
     reason
         What was wrong, or why the property does not apply.
     case
@@ -63,12 +63,16 @@ def contract_of(path: Path) -> type[Contract]:
 
 def verdicts(contract: type[Contract], called: str = "") -> Iterator[Verdict]:
     """The properties of a contract, tried one after the other; reasons have the member's path as it is `called`."""
-    names = contract.properties()
+    names, failed = contract.properties(), False
     with activity(f"the contract of a {contract.FAMILY.kind}") as progress:
         for done, name in enumerate(names):
             title = name.removeprefix("test_").replace("_", " ")
             progress(done, len(names), title)
+            if contract.STEPWISE and failed:
+                yield Verdict(title, UNTRIED)
+                continue
             verdict = _verdict(title, getattr(contract(), name))
+            failed = failed or verdict.verdict == FAILS
             yield replace(verdict, reason=verdict.reason.replace(contract.member, called or contract.member))
 
 

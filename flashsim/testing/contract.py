@@ -34,6 +34,8 @@ class Contract:
     #: A member's name, or the path of a Python file: beside the file of the subclass, or from the working directory.
     member: ClassVar[str] = ""
     FAMILY: ClassVar[Family[Any]]
+    #: After a property that fails the rest is not tried: compiled code would write where it must not.
+    STEPWISE: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

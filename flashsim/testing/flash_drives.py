@@ -152,21 +152,17 @@ def with_slc(seed: int, parameters: SsdParameters) -> SsdParameters:
 
 
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that layer can work with: by as many blocks larger as that takes; or of the other kinds."""
-    if "units" in ftl:
-        parameters = with_units(parameters.capacity, parameters)
-    if "levels" in ftl:
-        parameters = with_levels(parameters.capacity, parameters)
-    if "slc" in ftl:
-        parameters = with_slc(parameters.capacity, parameters)
-    if ftl not in FTL_FAMILY.names():
+    """A drive like the one given, as that layer, a file perhaps, can work with: with the blocks it takes; or of the other kinds."""
+    if ftl not in FTL_FAMILY.names() and not ftl.endswith(".py"):
+        for word, change in (("units", with_units), ("levels", with_levels), ("slc", with_slc)):
+            parameters = change(parameters.capacity, parameters) if word in ftl else parameters
         return parameters
-    if ftl == "dftl":  # with a quarter of the map in memory
+    if "map_cache" in (uses := FTL_FAMILY.load(ftl).USES):  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
         return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
     if FTL_FAMILY.load(ftl).COLLECTS:
         return replace(parameters, ftl=ftl)
-    logs = 0 if ftl == "block" else 1 + parameters.gc_choices  # no policy draws blocks here, so the number is free to say how many
+    logs = 1 + parameters.gc_choices if "log_blocks" in uses else 0  # no policy draws blocks here, so the number is free to say how many
     pages = -(-parameters.logical_pages // parameters.pools)
     data = -(-pages // parameters.pages_per_block)
     return replace(

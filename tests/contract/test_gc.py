@@ -15,8 +15,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
+from flashsim.testing.contracts.gc import GcContract
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
@@ -34,27 +34,14 @@ def victim(flash, collector):
 '''
 
 
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
-    """After many overwrites, on every die that has something to gain."""
-    parameters = drive(gc=name)
-    engine = SsdEngine(parameters)
-    blind = FAMILY.load(name).ROUNDS > 1
-    random = generator(1, "overwrites")
-    for _ in range(20):
-        served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 100) * PAGE, PAGE), engine.now)
-        state = engine.state
-        before = state.blocks.copy()
-        for pool in range(parameters.pools):
-            own = slice(pool * parameters.blocks_per_plane, (pool + 1) * parameters.blocks_per_plane)
-            if not np.any((before.state[own] == CLOSED_BLOCK) & (before.valid[own] < parameters.pages_per_block)):
-                continue
-            block = VICTIM.function(name)(state.flash, pool)
-            assert own.start <= block < own.stop
-            assert state.blocks.state[block] == CLOSED_BLOCK
-            assert blind or state.blocks.valid[block] < parameters.pages_per_block
-        assert np.array_equal(state.blocks, before)
-    check_invariants(engine)
+@pytest.fixture(scope="class", params=[*FAMILY.names()])
+def each_member(request: pytest.FixtureRequest) -> None:
+    request.cls.member = request.param
+
+
+@pytest.mark.usefixtures("each_member")
+class TestGc(GcContract):
+    """Every member."""
 
 
 def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -> list[int]:
@@ -90,16 +77,6 @@ def test_blind_policies_choose_among_all_closed_blocks() -> None:
     assert set(chosen_on("d-choices", [3, 1, 4, 2], [1, 2, 3, 4], gc_choices=50)) == {2}
     two = chosen_on("d-choices", [3, 1, 4, 2], [1, 2, 3, 4])
     assert set(two) <= {1, 2, 3, 4} and two.count(2) > two.count(1)
-
-
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_a_drive_works_with_it(name: str) -> None:
-    parameters = drive(gc=name)
-    requests, at = random_workload(7, parameters, 150)
-    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
-    assert engine.statistics()["programs_gc"] > 0
-    check_invariants(engine)
 
 
 def test_a_policy_from_a_file(tmp_path: Path) -> None:

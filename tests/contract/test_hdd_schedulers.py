@@ -9,13 +9,13 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
 from flashsim.core.kernel import compiled
-from flashsim.core.records import empty_table
 from flashsim.core.request import READ, make_requests
 from flashsim.core.rng import generator
 from flashsim.hdd.engine.drive import HddEngine
-from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
+from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.disks import SECTOR, random_workload, serve, small_drive
+from flashsim.testing.contracts.scheduler import SchedulerContract, candidates
+from flashsim.testing.disks import SECTOR, serve, small_drive
 
 MINE = '''
 from flashsim.core.kernel import lean_kernel
@@ -28,28 +28,19 @@ def choose(candidates, count, cylinder, direction):
 '''
 
 
-def table(cylinders: list[int], delays: list[int] | None = None) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Candidates at these cylinders, with rows to spare."""
-    candidates = empty_table(len(cylinders) + 2, CANDIDATE)
-    candidates[: len(cylinders)].cylinder = cylinders
-    candidates[: len(cylinders)].delay = delays or 0
-    return candidates
+@pytest.fixture(scope="class", params=[*FAMILY.names()])
+def each_member(request: pytest.FixtureRequest) -> None:
+    request.cls.member = request.param
 
 
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_it_chooses_a_command_that_waits_and_changes_nothing(name: str) -> None:
-    draw, choose = generator(1, "candidates"), FAMILY.load(name).choose
-    for _ in range(200):
-        count = int(draw.integers(2, 20))
-        candidates = table(draw.integers(0, 50, count).tolist(), draw.integers(0, 9000, count).tolist())
-        before = candidates.copy()
-        assert 0 <= choose(candidates, count, int(draw.integers(0, 50)), int(draw.choice([-1, 1]))) < count
-        assert np.array_equal(candidates, before)
+@pytest.mark.usefixtures("each_member")
+class TestSchedulers(SchedulerContract):
+    """Every member."""
 
 
 @pytest.mark.parametrize("name", FAMILY.names())
 def test_equal_commands_are_served_in_order(name: str) -> None:
-    assert FAMILY.load(name).choose(table([7, 7, 7]), 3, 7, 1) == 0
+    assert FAMILY.load(name).choose(candidates([7, 7, 7]), 3, 7, 1) == 0
 
 
 @pytest.mark.parametrize(
@@ -68,20 +59,11 @@ def test_equal_commands_are_served_in_order(name: str) -> None:
     ],
 )
 def test_it_chooses_what_it_names(name: str, cylinders: list[int], direction: int, expected: int) -> None:
-    assert FAMILY.load(name).choose(table(cylinders), len(cylinders), 20, direction) == expected
+    assert FAMILY.load(name).choose(candidates(cylinders), len(cylinders), 20, direction) == expected
 
 
 def test_shortest_positioning_counts_the_platter() -> None:
-    assert FAMILY.load("sptf").choose(table([20, 25, 40], [3000, 1200, 1300]), 3, 20, 1) == 1
-
-
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_a_drive_works_with_it(name: str) -> None:
-    drive = small_drive(scheduler=name, queue_depth=6)
-    requests, arrivals = random_workload(7, drive.capacity, 150)
-    both = [serve(model(drive), requests, arrivals) for model in (HddEngine, HddSpecification)]
-    assert np.array_equal(both[0], both[1])
-    assert sorted(both[0]["id"].tolist()) == list(range(150))
+    assert FAMILY.load("sptf").choose(candidates([20, 25, 40], [3000, 1200, 1300]), 3, 20, 1) == 1
 
 
 def backlog(name: str, depth: int = 16) -> int:
