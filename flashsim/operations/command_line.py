@@ -36,6 +36,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "device": {
         "list": "face.devices:list_presets",
         "show": "face.devices:show",
+        "new": "face.devices:new_device",
         "import-diskspecs": "face.devices:import_diskspecs",
         "bench": "face.bench:bench",
         "calibrate": "face.calibrate:calibrate",

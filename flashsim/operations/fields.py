@@ -86,6 +86,17 @@ def number(bound: str = "it must be a number") -> Parse:
     return parse
 
 
+def positive(bound: str) -> Parse:
+    """A number above 0; the bound is what a refusal says."""
+
+    def parse(value: Any, parameter: str) -> float:
+        if not 0 < number(bound)(value, parameter) < inf:
+            raise InvalidParameterError(parameter, value, bound)
+        return float(value)
+
+    return parse
+
+
 def text(value: Any, parameter: str) -> str:
     """A name, or a path as text."""
     if isinstance(value, PathLike):

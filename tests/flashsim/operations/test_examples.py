@@ -57,6 +57,7 @@ COMMANDS = (
     "device serve",
     "device calibrate",
     "device import-diskspecs",
+    "device new",
     "trace",
     "trace convert",
     "trace info",

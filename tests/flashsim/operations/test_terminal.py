@@ -42,6 +42,7 @@ LINES = {
     "device bench": ("device bench ocz-core-60gb --quick --only order --count 64", False),
     "device serve": ("device serve ocz-core-60gb --socket drive.sock --time-scale 0 --run true", True),
     "device calibrate": ("device calibrate --cpu --time 100ms --out cpu.toml", True),
+    "device new": ("device new --from micron-p300 --out mine.toml --capacity 60GB --read-mbps 300 --read-iops 40000 --tbw 500", False),
     "device import-diskspecs": ("device import-diskspecs drive.parv --out drive.toml", False),
     "trace info": ("trace info small.trace", False),
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),
