@@ -107,16 +107,20 @@ class Recording:
         What the program did that the recording does not show, a line each.
     facts
         Numbers about the recording: seconds, the program's exit code, and what recording cost.
+    extents
+        Where files lie on their device after the run, by path, if that was asked for: byte of the file, byte of the device, and length.
     """
 
     table: pa.Table
     command: Sequence[str] = ()
     missed: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    extents: Mapping[str, Sequence[tuple[int, int, int]]] = field(default_factory=dict)
 
     def write(self, path: Path | BinaryIO, provenance: Mapping[str, Any]) -> None:
         """Write the recording as Parquet."""
         about = {"version": VERSION, "command": list(self.command), "missed": list(self.missed), "facts": dict(self.facts)}
+        about |= {"extents": dict(self.extents)} if self.extents else {}
         metadata = {KEY: json.dumps(about | {"provenance": provenance}).encode()}
         pq.write_table(self.table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
 
@@ -141,7 +145,7 @@ class Recording:
             raise DamagedFileError(f"{path}: it cannot be read as a recording: {str(problem).splitlines()[0]}") from problem
         if about.get("version") != VERSION:
             raise DamagedFileError(f"{path}: a recording of version {about.get('version')}, but this flashsim reads {VERSION}")
-        return cls(table, about["command"], about["missed"], about["facts"])
+        return cls(table, about["command"], about["missed"], about["facts"], about.get("extents", {}))
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -55,7 +55,7 @@ class _Host(Format):
                 raise DamagedFileError(f"{path}: call {int(np.argmax((values < 0) | (values >= NEVER // 4)))}: its {name} is out of bounds")
         for line in recording.missed:
             warnings.warn(f"trace: {path} does not have {line}", FlashsimWarning, stacklevel=2)
-        yield from DeviceRequests(recording.table, self._settings).batches()
+        yield from DeviceRequests(recording.table, self._settings, recording.extents).batches()
 
 
 def _example() -> bytes:

@@ -88,6 +88,7 @@ def record(
     out: Annotated[Any, Target("The recording.", "RUN.parquet")],
     pid: Annotated[int | None, Count("Attach to a process that runs, until it ends, or until Ctrl-C.")] = None,
     contents: Annotated[bool, Flag("Also record the bytes that are written.")] = False,
+    extents: Annotated[bool, Flag("Also record where the files lie on their device, once the program has ended.")] = False,
     force: fields.Force = False,
 ) -> RecordOutcome:
     """Record what a program asks of files while it runs, unchanged: reads, writes, syncs, renames and more, by thread, with their times.
@@ -108,7 +109,7 @@ def record(
     if (command is None) == (pid is None):
         raise RefusedError("record: a command behind --, or --pid; one of them is needed")
     words: Sequence[str] = command or ()
-    recording = recorder.record(words, pid, contents)
+    recording = recorder.record(words, pid, contents, extents=extents)
     recording.write(out, origin())
     title = f"{' '.join(words) if words else f'process {pid}'}: {recording.table.num_rows:,} calls recorded"
     return RecordOutcome(recording, title)

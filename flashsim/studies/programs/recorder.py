@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
+from flashsim.studies.programs.extents import extents_of
 from traces.calls import schema
 from traces.calls.schema import SCHEMA, Recording
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
@@ -28,7 +29,9 @@ _ROWS = 1 << 16
 _TRIAL = 2000
 
 
-def record(command: Sequence[str] = (), pid: int | None = None, contents: bool = False, folder: Path | None = None) -> Recording:
+def record(
+    command: Sequence[str] = (), pid: int | None = None, contents: bool = False, folder: Path | None = None, extents: bool = False
+) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
     Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
@@ -39,6 +42,8 @@ def record(command: Sequence[str] = (), pid: int | None = None, contents: bool =
         Also record the bytes that are written.
     folder
         Where the program runs; here without it.
+    extents
+        Also ask the file system where the files lie, once the program has ended.
 
     Raises
     ------
@@ -65,7 +70,9 @@ def record(command: Sequence[str] = (), pid: int | None = None, contents: bool =
     missed = [f"{what}: {_some(sorted(where))}" for what, where in sorted(reader.missed.items())]
     cost = _cost_of_a_call(strace)
     facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
-    return Recording(table, command, missed, facts)
+    files = table.filter(pa.compute.equal(table["kind"], "file")) if extents else table.slice(0, 0)
+    places = extents_of(path for path in pa.compute.unique(files["path"].cast("string")).to_pylist() if path)
+    return Recording(table, command, missed, facts, places)
 
 
 def _table(reader: Reader, path: Path) -> pa.Table:

@@ -14,7 +14,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import flashsim as fs
+from flashsim.core.request import WRITE
+from flashsim.studies.programs.extents import extents_of
 from traces.calls.schema import READS, WRITES, Recording
+from traces.format.base import read_trace
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -121,3 +125,18 @@ def test_without_strace_a_line_says_how_to_get_it(flashsim: Any, here: Path, mon
     monkeypatch.setenv("PATH", str(here))
     result = flashsim(["record", "--out", "run.parquet", "--", "true"])
     assert result.exit_code == 2 and "apt-get install strace" in result.stderr
+
+
+def test_extents_say_where_the_files_lie(here: Path) -> None:
+    if not extents_of([__file__]):
+        pytest.skip("the file system does not tell where files lie")
+    program = "import os\nfile = open('shop', 'wb')\nfile.write(bytes(300000))\nfile.flush()\nos.fsync(file.fileno())"
+    fs.record(["python3", "-c", program], out="run.parquet", extents=True)
+    recording = Recording.read(Path("run.parquet"))
+    pieces = recording.extents[str(here / "shop")]
+    assert pieces == [list(each) for each in extents_of([str(here / "shop")])[str(here / "shop")]]
+    assert sum(length for _, _, length in pieces) >= 300000
+    requests = [row for batch in read_trace("run.parquet", "calls:journal=no") for row in batch.to_pylist()]
+    written = {(row["offset"], row["length"]) for row in requests if row["label"] == str(here / "shop") and row["operation"] == WRITE}
+    assert sum(length for _, length in written) == -(-300000 // 4096) * 4096
+    assert all(any(place <= offset < place + length for _, place, length in pieces) for offset, _ in written)
