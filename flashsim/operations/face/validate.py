@@ -20,7 +20,7 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.validation import published
 
-_CLAIMS = ("first", "steady", "amplification", "tail")
+_CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")

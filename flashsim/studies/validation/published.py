@@ -6,19 +6,20 @@ its flash is beyond what the host addresses, and all its channels together have 
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Completions, Integers, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
+from flashsim.core.units import GB, GIB, KIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
@@ -34,6 +35,9 @@ UNITS, PLANES, BLOCKS = 1_500_000, 16, 80
 _PADDING, _HELD_BACK = 0.25, 0.33
 #: Least requests of which a percentile is taken.
 _LEAST_TAIL = 20_000
+#: Blocks of a plane, bytes of a write and windows of a drive that is filled; words of its columns.
+_CACHE_BLOCKS, _COMMAND, _WINDOWS = 160, 128 * KIB, 1000
+_ORDINALS, _MEAN = ("first", "second", "third"), "mean"
 _CLAIMS = Path(__file__).with_name("published.toml")
 
 
@@ -58,6 +62,7 @@ def part(preset: Preset, units: int, planes: int = PLANES, blocks: int = BLOCKS)
     fewer = max(fewest, round(usable / pages))
     capacity = changes["capacity"] * fewer * pages // (good * flash.pages_per_block)
     changes |= {"pages_per_block": pages, "blocks_per_plane": fewer + reserve, "capacity": capacity // flash.unit_size * flash.unit_size}
+    changes["slc_cache"] = flash.slc_cache * changes["capacity"] // flash.capacity
     return replace(preset, parameters=replace(flash, **changes)), times
 
 
@@ -119,6 +124,39 @@ def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, An
     return {f"p{share:g}": float(np.percentile(latencies, share)) for share in (50, 99, 99.9, 100)}
 
 
+def filling(name: str, units: int, seed: int, changes: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    """Writes in order from the first byte of an empty part to its last: GB/s of the whole in each of equal windows, and its GB."""
+    whole = presets.load(name)
+    preset, times = part(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units, blocks=_CACHE_BLOCKS)
+    device, _ = _device(preset, "empty", seed)
+    count = device.capacity // _COMMAND
+    ends = np.sort(device.serve(make_requests(WRITE, np.arange(count) * _COMMAND, _COMMAND), settle=False)["completed"])
+    edges = np.linspace(0, count - 1, _WINDOWS + 1).astype(np.int64)
+    rates = times * _COMMAND * np.diff(edges) / np.diff(ends[edges])
+    return {"GB/s": [round(float(rate), 4) for rate in rates], "GB": [whole.capacity / GB]}
+
+
+def _cliff(claim: Claim, drive: str, column: str, result: Mapping[str, list[float]]) -> float:
+    """A level, GB/s, between published cliffs; a cliff, GB, where the rate is first below the mean of two published levels; or the mean."""
+    published = list(zip(_columns(claim, drive), claim.published[drive], strict=True))
+    levels, cliffs = ([value for name, value in published if word in name] for word in ("level", "cliff"))
+    rates, size = np.array(result["GB/s"]), result["GB"][0] / len(result["GB/s"])
+    if column == _MEAN:
+        return _mean(rates)
+    at = _ORDINALS.index(column.partition(" ")[0])
+    if "cliff" in column:
+        smooth = np.array([np.median(rates[max(0, place - 1) : place + 2]) for place in range(len(rates))])
+        below = np.flatnonzero(smooth < math.sqrt(levels[at] * levels[at + 1]))
+        return float(below[0] * size) if len(below) else math.nan
+    first, last = [0.0, *cliffs][at], [*cliffs, result["GB"][0]][at]
+    return _mean(rates[math.ceil(first / size) + 2 : int(last / size) - 2])
+
+
+def _mean(rates: npt.NDArray[np.float64]) -> float:
+    """The mean rate of equal windows."""
+    return float(len(rates) / np.sum(1 / rates))
+
+
 def _device(preset: Preset, state: str, seed: int) -> tuple[Device, Preconditioned]:
     device = Device(preset)
     return device, device.precondition(parse_state(state, preset, seed))
@@ -152,7 +190,7 @@ class Validation:
             {
                 "claim": each.claim.id,
                 "drive": cell.name.partition(" at ")[0],
-                "at": cell.place or None,
+                "at": cell.name.partition(" at ")[2] or None,
                 "unit": each.claim.values["unit"],
                 "variant": cell.variant,
                 "published": cell.published,
@@ -209,48 +247,61 @@ def claims() -> tuple[Claim, ...]:
     )
 
 
-#: The function of a claim's runs, the figure of its result, and the argument that a column is.
-_RUNS: dict[str, tuple[Any, str, str]] = {
-    "first": (first, "kIOPS", ""),
-    "steady": (steady, "kIOPS", ""),
-    "amplification": (steady, "amplification", "used"),
-    "tail": (tail, "p99.9", "rate"),
+def _figure(name: str) -> Callable[[Claim, str, Any, Any], float]:
+    return lambda claim, drive, column, result: float(result[name])
+
+
+#: The function of a claim's runs, what reads a number from its result, and the argument that a column is.
+_RUNS: dict[str, tuple[Any, Callable[[Claim, str, Any, Any], float], str]] = {
+    "first": (first, _figure("kIOPS"), ""),
+    "steady": (steady, _figure("kIOPS"), ""),
+    "amplification": (steady, _figure("amplification"), "used"),
+    "tail": (tail, _figure("p99.9"), "rate"),
+    "cliff": (filling, _cliff, ""),
 }
+
+
+def _columns(claim: Claim, drive: str) -> list[Any]:
+    """Places of a drive's published numbers."""
+    columns: list[Any] = claim.values["columns"]
+    words: list[Any] = claim.values.get("places", {}).get(drive, columns)
+    return words
 
 
 def _job(claim: Claim, drive: str, column: Any, settings: Settings, changes: Mapping[str, Any]) -> Job:
     run, _, argument = _RUNS[claim.values["run"]]
     arguments: dict[str, Any] = {"name": drive, "units": round(UNITS * settings.scale), "seed": settings.seed}
     arguments |= ({argument: column} if argument else {}) | ({"changes": dict(changes)} if changes else {})
-    return Job.of(run, f"{claim.id} of {_name(drive, column)}", **arguments)
+    return Job.of(run, f"{claim.id} of {_name(drive, column if argument else '')}", **arguments)
 
 
 def _name(drive: str, column: Any) -> str:
-    return f"{drive} at {column:,}" if column else drive
+    return drive if not column else f"{drive} at {column}" if isinstance(column, str) else f"{drive} at {column:,}"
 
 
-def _setups(claim: Claim, settings: Settings, experiments: bool) -> list[tuple[str, float, float, str, Job]]:
+def _setups(claim: Claim, settings: Settings, experiments: bool) -> list[tuple[str, Any, float, str, Job]]:
     """A claim's published numbers by drive and column, each with the run behind it, and again for every variant of the drives."""
     own: dict[str, Mapping[str, Any]] = {"": {"drives": list(claim.published), "changes": {}}}
     variants = own | (claim.values.get("variants", {}) if experiments else {})
     return [
-        (drive, column or 0, number, variant, _job(claim, drive, column, settings, entry["changes"]))
+        (drive, column, number, variant, _job(claim, drive, column, settings, entry["changes"]))
         for variant, entry in variants.items()
         for drive in entry["drives"]
-        for column, number in zip(claim.values["columns"], claim.published[drive], strict=True)
+        for column, number in zip(_columns(claim, drive), claim.published[drive], strict=True)
     ]
 
 
 def judged(claim: Claim, results: Results, experiments: bool = False) -> Judgement:
     """A claim by its runs; cells from which a parameter was solved are fitted."""
-    figure, limit = _RUNS[claim.values["run"]][1], claim.limits["each"]
+    read, limit = _RUNS[claim.values["run"]][1], claim.limits["each"]
     solved = [parameter for parameter in claim.rests_on if claim.id in parameter.solved_from]
     cells = []
     for drive, column, published, variant, job in _setups(claim, results.settings, experiments):
         name, result = _name(drive, column), results.get(job)
         fitted = not variant and any(each.is_solved_from(claim.id, name) for each in solved)
-        value = None if result is None else result[figure]
-        cells.append(number(name, published, value, limit, place=column, variant=variant, runs=(job.id,), calibrates=fitted))
+        value = None if result is None else read(claim, drive, column, result)
+        row = column if isinstance(column, str) else ""
+        cells.append(number(name, published, value, limit, row=row, variant=variant, runs=(job.id,), calibrates=fitted))
     return Judgement(claim, cells)
 
 
