@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
-from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
+from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
 from flashsim.studies.advice.runs import LATENCIES, Load, find_load, run_repeatedly
 from flashsim.studies.replaying import preconditioning
@@ -20,6 +21,8 @@ from flashsim.studies.runs.jobs import Job, Settings, make
 
 #: All drives that are simulated.
 ALL = "all"
+#: Bytes of memory that a page of a flash drive and of its copy take, about.
+_ROOM = 40
 _BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
 
 
@@ -264,6 +267,12 @@ def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey)
     """Runs of one drive, by one process."""
     if what.reach > preset.capacity:
         raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
+    if preset.flash:
+        pages, free = preset.flash.pools * preset.flash.blocks_per_plane * preset.flash.slots_per_block, free_memory()
+        if free is not None and _ROOM * pages > free:
+            raise CapacityError(
+                f"it takes {format_size(_ROOM * pages // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free"
+            )
     state = study.state if preset.flash else ""
     if state:
         preconditioning.parse_state(state, preset)

@@ -17,6 +17,7 @@ from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
+from flashsim.studies.advice import session
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
 from flashsim.studies.advice.session import Bound
 from flashsim.studies.replaying.comparison import ALL, by_operation
@@ -181,3 +182,10 @@ def test_volumes_of_a_trace_go_to_drives_in_turn(small: str) -> None:
     trace = requests(300, MILLISECONDS).assign(device=np.arange(300) % 3)
     rows = fs.fleet(trace, device=small, drives=4, jobs=1).summary()
     assert rows["volume"].tolist() == [0, 1, 2, 0] and rows["requests"].tolist() == [100] * 4
+
+
+def test_a_drive_that_memory_does_not_hold_is_named(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "free_memory", lambda: 1 << 31)
+    result = fs.advise(requests(10, MILLISECONDS), device=["nvme-tlc-1tb", small], state="empty", bound="max=1s", repeats=1, jobs=1)
+    assert result.summary()["device"].tolist() == ["small", "nvme-tlc-1tb"]
+    assert result.summary()["problem"].iloc[1] == "it takes 9 GiB of memory, and 2 GiB are free"
