@@ -232,3 +232,11 @@ def test_syncs_write_as_many_blocks_as_ext4_does() -> None:
         rows = [row for row in found if row["tag"] == number]
         flushes = sum((row["operation"] == FLUSH) + (row["flags"] == FORCE_UNIT_ACCESS) for row in rows)
         assert counts is None or (sum(row["length"] for row in rows) // 1024, flushes) == counts, number
+
+
+def test_files_that_are_opened_as_they_are_do_not_grow() -> None:
+    """A segment of a log that was there before takes a flush a commit, and a new one changes its inode and blocks."""
+    for flags, labels in ((0, {"/0", ""}), (schema.CREATE, {"/0", "journal"}), (schema.APPEND, {"/0", "journal"})):
+        opened = call("openat", flags=flags)
+        found = requests(opened, call("pwrite64", 0, 40 * PAGE, 2 * PAGE, 1), call("fdatasync", time=2, flags=schema.DATA_ONLY))
+        assert {row["label"] for row in found if row["tag"] == 2} == labels

@@ -82,22 +82,30 @@ class DeviceRequests:
         self._links: dict[int, int] = {}
 
     def _first_pass(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-        """Sizes of files before the first call, as far as reads tell; their most; and the last call that uses each."""
+        """Sizes of files before the first call, as far as reads tell; their most; and the last call that uses each.
+
+        A file that the program opens, but not to create, truncate or append to it, is taken to have had all bytes before that it ever uses.
+        """
         before, now, most, last = dict[int, int](), dict[int, int](), dict[int, int](), dict[int, int]()
+        existing, grown = set[int](), set[int]()
         for number, call in enumerate(self._calls):
             file, end = call.file, call.reach
             if call.call in schema.READS and call.result and end > now.get(file, 0):
                 before[file] = now[file] = end
             elif call.call in schema.WRITES:
                 now[file] = max(now.get(file, 0), end)
+            elif call.call in _OPENS:
+                (grown if call.flags & (schema.CREATE | schema.TRUNCATE | schema.APPEND) else existing).add(file)
+                continue
             elif call.call in ("truncate", "ftruncate"):
                 now[file] = call.length or 0
+                grown.add(file)
             elif call.call == "fallocate":
                 now[file] = max(now.get(file, 0), (call.offset or 0) + (call.length or 0))
             elif call.call not in schema.SYNCS:
                 continue
             most[file], last[file] = max(most.get(file, 0), now.get(file, 0)), number
-        return before, most, last
+        return before | {file: most[file] for file in (existing - grown) & most.keys()}, most, last
 
     def batches(self) -> Batches:
         """Requests of all calls; in the end, what is dirty is written."""
