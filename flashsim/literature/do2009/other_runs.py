@@ -125,7 +125,7 @@ def bytes_needed(files: tuple[HeapFile, HeapFile]) -> int:
 
 
 def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
-    """The device; of flash only as many blocks as the join can touch, and a tenth more than its capacity asks for, are laid out.
+    """The device; of flash only as many blocks as the join can touch, and a tenth beyond its capacity; a full drive has no SLC cache.
 
     A drive that merges blocks is full.
     """
@@ -136,7 +136,7 @@ def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
     if parameters.log_blocks or parameters.capacity < size:
         return DriveInUse(name, full=bool(parameters.log_blocks))
     blocks = parameters.blocks_per_plane * size // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8
-    return DriveInUse(name, {"capacity": size, "blocks_per_plane": min(blocks, parameters.blocks_per_plane)})
+    return DriveInUse(name, {"capacity": size, "blocks_per_plane": min(blocks, parameters.blocks_per_plane), "slc_cache": 0})
 
 
 def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:
