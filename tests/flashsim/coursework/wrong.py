@@ -11,7 +11,15 @@ _FARTHEST = "max(range(len(waiting)), key=lambda place: abs(waiting[place] - hea
 _ABOVE = "each for each in cylinders if each >= head"
 _TWO_QUEUES = "        if self.long and len(self.short) <= self.short_room:\n            return self.long.pop(0)\n"
 
-#: By lab and what is wrong: what is replaced by what, the exercise that it is seen in, and the share of its points that is left.
+_FTL = "Ftl, Ftl: few moves"
+_AMPLIFICATION = "len(valid) * pages / sum(pages - v for v in valid)"
+_MEAN = "sum(pages / (pages - v) for v in valid) / len(valid)"
+_MOVING = "        for slot, page in enumerate(self.owners[victim]):\n"
+_UNMAPPED = "                self.owners[self.open][self.slot] = page\n                self.slot += 1\n"
+_IN_PLACE = '        if page in self.where:\n            return [["program", *self.where[page], page]]\n'
+_FEWEST = "victim = min(others, key=lambda block: self.pages - self.owners[block].count(None))"
+
+#: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
     ("disk-scheduling", "of equally near ones the last"): (") < abs(waiting[best]", ") <= abs(waiting[best]", "sstf", 0),
@@ -32,6 +40,16 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("replacement", "the hand begins anew each time"): (_CLOCK_SWEEP, f"        self.hand = 0\n{_CLOCK_SWEEP}", "Clock", 0),
     ("replacement", "no ghosts"): ("[*self.ghosts, page][-self.ghosts_room :]", "[]", "Best", 0),
     ("replacement", "the long queue first"): (_TWO_QUEUES, "        if self.long:\n            return self.long.pop(0)\n", "Best", 0),
+    ("translation-layer", "the fullest block is the victim"): ("valid[place] < valid[best]", "valid[place] > valid[best]", "greedy", 0),
+    ("translation-layer", "among equals the last"): ("if valid[place] < valid[best]", "if valid[place] <= valid[best]", "greedy", 0),
+    ("translation-layer", "ages are forgotten"): ("(pages - v) * a / (2 * v)", "(pages - v) / (2 * v)", "cost_benefit", 0),
+    ("translation-layer", "costs as of disks"): ("(pages - v) * a / (2 * v)", "(pages - v) * a / (pages + v)", "cost_benefit", 0),
+    ("translation-layer", "moves alone are counted"): ("len(valid) * pages / sum", "sum(valid) / sum", "amplification", 0),
+    ("translation-layer", "the mean of ratios"): (_AMPLIFICATION, _MEAN, "amplification", 0),
+    ("translation-layer", "erases before it moves"): (_MOVING, f'        operations.append(["erase", victim])\n{_MOVING}', _FTL, 0),
+    ("translation-layer", "the map forgets what moved"): ("                self.put(page)\n", _UNMAPPED, _FTL, 0),
+    ("translation-layer", "overwrites in place"): ("        operations = []\n", f"{_IN_PLACE}        operations = []\n", _FTL, 0),
+    ("translation-layer", "victims in turn"): (_FEWEST, "victim = (self.open + 1) % self.blocks", "Ftl: few moves", 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.
