@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -9,12 +10,13 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.model import DeviceModel, PowerCut
 from flashsim.core.protocols import Progress
-from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Requests
+from flashsim.core.request import COMPLETION, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, engines, presets
 from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.state.drive_state import BlockMap
+from flashsim.ssd.zones import Status, ZoneError, Zones
 
 if TYPE_CHECKING:
     from flashsim.ssd.engine.drive import SsdEngine
@@ -125,7 +127,33 @@ class Device:
         if model is None:
             raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
         model.settle()
-        return precondition(model.state, how, self.outstanding, progress)
+        preconditioned = precondition(model.state, how, self.outstanding, progress)
+        model.find_pointers()
+        return preconditioned
+
+    @property
+    def zones(self) -> Zones:
+        """The zones of a zoned drive, on which actions can be done that touch no flash (`flashsim.ssd.zones.Zones.open`)."""
+        model = self._flash_model()
+        if model is None or model.zones is None:
+            raise RefusedError(f"zones: {self.name} has none (zone_size)")
+        return model.zones
+
+    def append(self, zone: int, length: int, at: int | None = None) -> int:
+        """Submit a write of `length` bytes at a zone's write pointer, as a request of its own; return its offset."""
+        zones = self.zones
+        if not 0 <= zone < len(zones):
+            raise InvalidParameterError("zone", zone, f"{self.name} has zones 0 to {len(zones) - 1}")
+        status, offset = deepcopy(zones).append(zone, length)
+        if status != Status.SUCCESS:
+            raise ZoneError(f"append of {length} B", zone, status)
+        self.submit(make_requests(WRITE, offset, length), at)
+        return offset
+
+    def reset(self, zone: int, at: int | None = None) -> None:
+        """Submit the reset of a zone: a trim of the whole of it."""
+        size = self.zones.size
+        self.submit(make_requests(TRIM, zone * size, size), at)
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at` (ns), then lose power: what was not durable is gone, and the device is idle."""

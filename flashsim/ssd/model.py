@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.state.flash_array import erased
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import waiting_entries
+from flashsim.ssd.zones import Zones
 
 
 class FlashModel(DeviceModel):
@@ -44,6 +46,13 @@ class FlashModel(DeviceModel):
     #: Let events happen up to a time, or until so many completions wait to be collected.
     _run: Callable[[int, int], None]
     _refused = 0  # write commands that the caller knows to have been refused
+
+    @cached_property
+    def zones(self) -> Zones | None:
+        """The zones of the drive; None where it has none."""
+        drive = self.parameters
+        limits = (drive.zone_open_limit, drive.zone_active_limit)
+        return Zones(drive.capacity, drive.zone_size, drive.unit_size, *limits) if drive.zone_size else None
 
     @abstractmethod
     def _make_ids(self, count: int) -> None:
@@ -82,6 +91,8 @@ class FlashModel(DeviceModel):
         count = int(pages) * self.state.ids_of_page
         if self.state.ids_left < count:
             self._make_ids(count)
+        if self.zones is not None:
+            self.zones.serve(requests, commands)
         ids: Integers = self.host.append(requests, commands, at)
         return ids
 
@@ -112,6 +123,12 @@ class FlashModel(DeviceModel):
         end = -(-(offset + length) // size)
         for first in range(offset // size, end, LOADED_AT_ONCE):
             self.state.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
+        self.find_pointers()
+
+    def find_pointers(self) -> None:
+        """Let the write pointers of zones stand behind what the drive holds, after writes that took no time, or a power cut."""
+        if self.zones is not None:
+            self.zones.rebuild(self.state.mapping[: self.parameters.logical_pages] > 0)
 
     def settle(self) -> None:
         """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
@@ -139,6 +156,7 @@ class FlashModel(DeviceModel):
         self.state.pools.queued = 0
         recover(self.state)
         self.state.write_out(arrived)
+        self.find_pointers()
         return PowerCut(self.now, lost)
 
     def statistics(self) -> dict[str, Any]:

@@ -1,13 +1,12 @@
-"""Parameters of a solid state drive (geometry, chip times, channels, host link, policies of its firmware), and durations that follow."""
+"""Parameters of a solid state drive: geometry, chip times, channels, host link, policies of its firmware."""
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
-from flashsim.core.units import format_duration, format_size, transfer_time
+from flashsim.core.units import format_duration, format_size
 
 #: What grows with wear grows with so many erases of a block.
 GROWTH_ERASES = 1000
@@ -77,6 +76,11 @@ class SsdParameters:
     gc_choices: int = count("blocks that the policy d-choices draws", default=2)
     gc_pool: str = text("where victims are sought: die (each plane by itself) or shared (the whole drive)", "die")
     gc_streams: int = count("active blocks of a plane: 1, or 2 with one for moved pages", 1, 2, default=1)
+    placement_handles: int = count(
+        "active blocks of a plane for what the host writes, one a placement handle: a request's stream modulo their number",
+        most=128,
+        default=1,
+    )
     gc_copyback: bool = switch("whether pages move within the chip, not over the channel", default=False)
     gc_slicing: bool = switch("whether a victim is emptied page by page, between host writes", default=False)
     gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
@@ -110,6 +114,11 @@ class SsdParameters:
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
+    zone_size: int = size(
+        "bytes of a zone of a zoned namespace, which is written in order and reset as a whole; 0 for no zones", 0, default=0
+    )
+    zone_open_limit: int = count("most zones that are open at once; 0 for no limit", 0, default=0)
+    zone_active_limit: int = count("most zones that are open or closed, with a write pointer within; 0 for no limit", 0, default=0)
     continuation_latency: int = duration(
         "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other",
         default=0,
@@ -137,6 +146,7 @@ class SsdParameters:
             self._check_continuation()
         if self.slc_cache:
             self._check_slc()
+        self._check_host()
         self._check_reserve()
         self._check_capacity()
 
@@ -190,6 +200,21 @@ class SsdParameters:
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
 
+    def _check_host(self) -> None:
+        """Check that zones divide the drive, and that placement handles have queues and single pages of their own."""
+        whole = self.zone_size == 0 or self.capacity % self.zone_size == 0
+        self._need(whole, "zone_size", f"zones must divide the capacity, {format_size(self.capacity)}")
+        self._need(self.zone_size % self.unit_size == 0, "zone_size", f"it must be whole units of {format_size(self.unit_size)}")
+        stripe = self.pools * self.pages_per_block * self.page_size
+        blocks = self.ftl != "block" or self.zone_size % stripe == 0
+        self._need(blocks, "zone_size", f"with ftl 'block' it must be whole blocks of all planes, {format_size(stripe)}")
+        for name in ("zone_open_limit", "zone_active_limit"):
+            self._need(self.zone_size > 0 or getattr(self, name) == 0, name, "there are no zones (zone_size)")
+        bound = f"each of the {self.queues} queues must belong to one handle: use a divisor of that"
+        self._need(self.queues % self.placement_handles == 0, "placement_handles", bound)
+        if self.placement_handles > 1 and self.group > 1:
+            raise RefusedError(f"placement_handles: not supported where {self.group} mapping units are programmed at once")
+
     def _check_slc(self) -> None:
         """Check that cells have more than the one bit that the cache leaves, and that its blocks are a part of the drive."""
         for chosen, refusal in (
@@ -218,8 +243,9 @@ class SsdParameters:
 
     def _check_reserve(self) -> None:
         least, good, streams = 1 + self.gc_streams + self.gc_slicing, self.good_blocks, f"with {self.gc_streams} streams"
-        least += self.slc_cache > 0
+        least += (self.slc_cache > 0) + self.placement_handles - 1
         besides = " and slices" * self.gc_slicing + " and an slc_cache" * (self.slc_cache > 0)
+        besides += f" and {self.placement_handles} placement handles" * (self.placement_handles > 1)
         self._need(self.gc_reserve >= least, "gc_reserve", f"{streams}{besides} it must be at least {least}")
         bad = self.factory_bad_blocks
         self._need(self.spare_blocks >= bad, "spare_blocks", f"as many as the {bad} factory_bad_blocks are needed")
@@ -324,6 +350,7 @@ class SsdParameters:
     def pool_limit(self) -> int:
         """Mapping units that are valid in a plane at most (docs/decisions/0006): each block outside the reserve gains one group or more."""
         held_back = (self.gc_streams if self.gc_pool == "shared" else self.gc_streams - 1) + (self.slc_cache > 0)
+        held_back += self.placement_handles - 1
         return (self.good_blocks - self.gc_reserve - held_back) * (self.slots_per_block - self.group + 1)
 
     @property
@@ -344,57 +371,3 @@ class SsdParameters:
     def effective_overprovisioning(self) -> float:
         """Usable pages over logical ones, less 1; the reserve (free blocks and the block being filled) does not count."""
         return self.usable_pages / self.logical_pages - 1
-
-
-class SsdTiming(NamedTuple):
-    """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
-
-    `transfer` is that of a mapping unit over the channel, and `channel` has that of 1, 2, ... sectors that are read, in whole code words.
-    `link_read` and `link_write` hold the time of 1, 2, ... sectors of a unit over the host link, behind what the first unit of a command
-    holds it for besides; `bus` the same of the memory's bus, 0 without one.
-    """
-
-    transfer: int
-    read_overhead: int
-    write_overhead: int
-    suspend_program: bool
-    suspend_erase: bool
-    link_read: tuple[int, ...]
-    link_write: tuple[int, ...]
-    bus: tuple[int, ...]
-    channel: tuple[int, ...]
-    #: Probability of a read once more and its growth, in 2^-32, and the time that it takes.
-    retry: int
-    retry_growth: int
-    retry_time: int
-    #: Times of what is programmed at once into the SLC cache, and of a page that is read there.
-    slc_read: int
-    slc_program: int
-
-
-def timing_of(parameters: SsdParameters) -> SsdTiming:
-    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
-    transfer = transfer_time(parameters.unit_size, parameters.channel_rate)
-    lengths, word = range(SECTOR, parameters.unit_size + 1, SECTOR), parameters.code_word or parameters.unit_size
-    return SsdTiming(
-        transfer,
-        _overhead("read_latency", parameters.read_latency, parameters.read + transfer),
-        _overhead("write_latency", parameters.write_latency, parameters.program + transfer),
-        parameters.suspend in ("program", "both"),
-        parameters.suspend in ("erase", "both"),
-        (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
-        (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
-        (0, *(transfer_time(length, parameters.bus_rate) if parameters.bus_rate else 0 for length in lengths)),
-        (0, *(transfer_time(-(-length // word) * word, parameters.channel_rate) for length in lengths)),
-        round(parameters.read_retry * 2**32),
-        round(parameters.read_retry_growth * 2**32),
-        parameters.read_retry_time or parameters.read,
-        parameters.slc_read or parameters.read,
-        (parameters.slc_program or parameters.program) * (parameters.group // parameters.units),
-    )
-
-
-def _overhead(name: str, latency: int, chip: int) -> int:
-    if latency <= chip:
-        raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {format_duration(chip)} a page")
-    return latency - chip

@@ -173,7 +173,7 @@ def _forget(state: DriveState) -> None:
     """Erase all pages and begin to count anew, so that nothing but the blocks' erases depends on what was done before."""
     state.spare[:] = state.trimmed[:] = 0
     state.blocks.slc = 0
-    for name in ("sequence", "id_base", "next_pool", "gc_draws"):
+    for name in ("sequence", "id_base", "next_pool", "gc_draws", "stream"):
         state.control[name] = 0
     state.pools.wear_hand = 0
 

@@ -33,7 +33,7 @@ from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
 #: What `drive_for` makes drives for: translation layers, pages that are mapped in units, cells of several bits, and a cache of one bit.
-KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels", "levels and slc", "units, levels and slc"]
+KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels", "levels and slc", "units, levels and slc", "handles"]
 
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.
@@ -151,10 +151,21 @@ def with_slc(seed: int, parameters: SsdParameters) -> SsdParameters:
     )
 
 
+def with_handles(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given whose host has several placement handles."""
+    random = generator(seed, "handles")
+    handles = int(random.integers(2, 4))
+    return replace(
+        parameters, ftl="page", placement_handles=handles, queues=handles * int(random.integers(1, 3)),
+        blocks_per_plane=parameters.blocks_per_plane + 2 * handles - 2, gc_reserve=parameters.gc_reserve + handles - 1,
+        gc_stop=parameters.gc_stop and parameters.gc_stop + handles - 1,
+    )  # fmt: skip
+
+
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
     """A drive like the one given, as that layer, a file perhaps, can work with: with the blocks it takes; or of the other kinds."""
     if ftl not in FTL_FAMILY.names() and not ftl.endswith(".py"):
-        for word, change in (("units", with_units), ("levels", with_levels), ("slc", with_slc)):
+        for word, change in (("units", with_units), ("levels", with_levels), ("slc", with_slc), ("handles", with_handles)):
             parameters = change(parameters.capacity, parameters) if word in ftl else parameters
         return parameters
     if "map_cache" in (uses := FTL_FAMILY.load(ftl).USES):  # with a quarter of the map in memory
@@ -242,7 +253,7 @@ def check_invariants(model: Model) -> None:
     victims = state.pools.victim[state.pools.victim >= 0]  # being emptied
     assert (blocks.state[victims] == FREE_BLOCK).all()
     emptied = np.bincount(victims // model.parameters.blocks_per_plane, minlength=pools)
-    streams = state.active[:, :SLC_STREAM].T
+    streams = np.delete(state.active, SLC_STREAM, axis=1).T
     assert np.array_equal((state_of == ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
     assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
     assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools.spares)
@@ -297,7 +308,7 @@ def check_cache(model: Model, pool: int) -> None:
     pools, blocks, control, per_pool = model.state.pools, model.state.blocks, model.state.control, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
     filled, erased = (ring(pools[name][pool], blocks.after, blocks.before) for name in ("slc_oldest", "slc_free"))
-    opened = [int(block) for block in model.state.active[pool, SLC_STREAM:] if block >= 0]
+    opened = [int(block) for block in model.state.active[pool, SLC_STREAM : SLC_STREAM + 1] if block >= 0]
     assert sorted(filled + erased + opened) == own[blocks.state[own] >= OWN_SLC_BLOCK].tolist()
     assert (blocks.state[own] == (SLC_BLOCK if control.slc_own else OWN_SLC_BLOCK)).sum() == 0
     assert len(filled) + len(opened) == pools.slc_blocks[pool] <= control.slc_blocks

@@ -19,7 +19,7 @@ from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import timing_of
+from flashsim.ssd.timing import timing_of
 
 DRIVES = ("iodrive-slc-160gb", "micron-p300", "ocz-vertex-3")
 #: The drive whose controller works on a command while the link moves the bytes of others.

@@ -21,7 +21,7 @@ from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
-from flashsim.ssd.state.pools import next_write_id
+from flashsim.ssd.state.pools import choose_stream, next_write_id
 from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, sector_mask
 
 # Why the engine stopped.
@@ -220,6 +220,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
         command = take_command_row(host, flow, queue, times.timing, operation)
+        choose_stream(flash.control, queue)
         flags = host.commands[row].request_flags
         if operation == WRITE and flash.control.read_only:
             flash.control.refused += 1

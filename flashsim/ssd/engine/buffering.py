@@ -138,7 +138,9 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, c
     With `is_part` the command waits for that.
     """
     write_id, partial = flash.control.sequence, 0 if is_whole(flash, entry) else 1
+    stream, flash.control.stream = flash.control.stream, flash.entries[entry].stream
     rows = translate_of(policies)(WRITE, flash.entries[entry].page, partial, flash, policies)
+    flash.control.stream = stream
     if rows < 0 or flash.control.broken:
         return False
     at = leave_buffer(flash, entry, write_id)

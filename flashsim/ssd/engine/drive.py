@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.errors import CapacityError
+from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
@@ -132,6 +132,8 @@ class SsdEngine(FlashModel, CompiledEngine):
         return self.host.tables, self._flow, self.state.flash, self._times, self.state.policies
 
     def room_for(self, longest: int) -> int:
+        if self.parameters.zone_size:
+            raise RefusedError("zone_size: a compiled host loop does not know where zones are to be written; submit requests instead")
         super().room_for(longest)
         ids = (longest // self.parameters.unit_size + 2) * self.state.ids_of_page  # of a command, at most
         if self.state.ids_left < _COMMANDS_AT_ONCE * ids:

@@ -120,7 +120,8 @@ def checked(parameters: SsdParameters) -> TranslationLayer:
     if parameters.group > 1 and not member.GATHERS:
         name = "mapping_unit" if parameters.units > 1 else "one_shot"
         raise RefusedError(f"{name}: ftl '{parameters.ftl}' maps whole flash pages, and programs them one by one: use page")
-    if parameters.slc_cache and not member.GATHERS:
-        raise RefusedError(f"slc_cache: ftl '{parameters.ftl}' has none: use page")
+    for name, chosen in (("slc_cache", parameters.slc_cache > 0), ("placement_handles", parameters.placement_handles > 1)):
+        if chosen and not member.GATHERS:
+            raise RefusedError(f"{name}: ftl '{parameters.ftl}' has none: use page")
     member.check(parameters)
     return member

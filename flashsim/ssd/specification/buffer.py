@@ -97,7 +97,9 @@ class SpecifiedBuffer:
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
         write_id, partial = int(state.control.sequence), not write_buffer.is_whole(state.flash, entry)
+        stream, state.control.stream = int(state.control.stream), state.entries[entry].stream
         rows = len(state.plan_page(WRITE, int(state.entries[entry].page), partial))
+        state.control.stream = stream
         at = write_buffer.leave_buffer(state.flash, entry, write_id)
         first = write_buffer.first_needed(state.plan, at)
         operations = self.drive.add(command, state.planned(rows), 0)

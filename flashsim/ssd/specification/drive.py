@@ -66,7 +66,7 @@ from flashsim.ssd.state.flash_array import (
     ZERO_PAGE,
 )
 from flashsim.ssd.state.geometry import block_of, die_of_block
-from flashsim.ssd.state.pools import next_write_id
+from flashsim.ssd.state.pools import choose_stream, next_write_id
 
 
 class SsdSpecification(FlashModel, SpecifiedDevice):
@@ -108,6 +108,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = self.command_of(request)
         self.cache.folds_on = False
+        choose_stream(self.state.control, self.host.queues.index(request.queue))
         control, size, operation = self.state.control, self.parameters.unit_size, request.operation
         if operation == WRITE and control.read_only:
             control.refused += 1

@@ -13,11 +13,12 @@ import simpy
 from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
-from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters, SsdTiming
+from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
 from flashsim.ssd.state.geometry import block_of, channel_of, pool_of_block
+from flashsim.ssd.timing import SsdTiming
 
 Steps = Generator[simpy.Event, Any, None]
 

@@ -9,7 +9,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
 from flashsim.core.spans import FOLD, GC, HOST, WEAR
 from flashsim.ssd.gc.base import victim_of
-from flashsim.ssd.state import pools
+from flashsim.ssd.state import pools, slc_cache
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
@@ -177,14 +177,14 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
 @lean_kernel
 def fold_block(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan to move what the oldest block of a pool's SLC cache holds to all bits of other cells, and to erase it; the number of rows."""
-    block = pools.leave_cache(flash, pool)
+    block = slc_cache.leave_oldest(flash, pool)
     flash_page = next_valid(flash, block * flash.control.pages_per_block)
     while flash_page >= 0:
         row = move_page(flash, policies, row, pool, flash_page, FOLD)
         flash_page = next_valid(flash, flash_page + 1)
     if flash.control.group > 1:
         pools.pad_group(flash, pool, flash.control.streams - 1)
-    pools.recycle_cache_block(flash, pool, block)
+    slc_cache.recycle(flash, pool, block)
     return plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, FOLD, -1)
 
 
@@ -203,10 +203,10 @@ def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan what lets the next write to a pool enter its SLC cache, if that is possible; the number of rows."""
     if flash.control.slc_bypass or flash.active[pool, SLC_STREAM] >= 0:
         return row
-    if flash.control.slc_folds and not pools.has_cache_room(flash, pool) and may_fold(flash, pool):
+    if flash.control.slc_folds and not slc_cache.has_room(flash, pool) and may_fold(flash, pool):
         row = fold_block(flash, policies, row, pool)
-    if pools.has_cache_room(flash, pool):
-        pools.open_cache_block(flash, policies, pool)
+    if slc_cache.has_room(flash, pool):
+        slc_cache.open_block(flash, policies, pool)
     return row
 
 
@@ -256,7 +256,7 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         if write_id == 0:
             kind, write_id = PROGRAM_PAGE, pools.next_write_id(flash.control)
         if cached:
-            place, source = pools.place_in_cache(flash, pool, member.page), IN_SLC
+            place, source = slc_cache.place(flash, pool, member.page), IN_SLC
         else:
             place, source = pools.place_page(flash, policies, pool, 0, member.page), -1
         row = plan_row(flash.plan, row, kind, place, source, member.page, write_id, superseded, HOST, member.fetch)
@@ -274,7 +274,7 @@ def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int,
     row = pools.plan_program(flash, row, page, partial, needs)
     planned = flash.plan[row - 1]
     if enters_cache(flash, pool):
-        planned.place, planned.source = pools.place_in_cache(flash, pool, page), IN_SLC
+        planned.place, planned.source = slc_cache.place(flash, pool, page), IN_SLC
     else:
-        planned.place = pools.place_page(flash, policies, pool, 0, page)
+        planned.place = pools.place_page(flash, policies, pool, flash.control.stream, page)
     return row

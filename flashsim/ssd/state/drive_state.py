@@ -23,13 +23,14 @@ from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
-from flashsim.ssd.parameters import SsdParameters, timing_of
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array, geometry
 from flashsim.ssd.state.collection import fold_idle, write_group
 from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, MEMBER, PLAN, Flash, Narrow, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, lookup
 from flashsim.ssd.state.geometry import control_of
 from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_entry, waiting_entries
+from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear.base import LEVELS, OPENS
 
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
@@ -187,12 +188,12 @@ class DriveState:
 
     @contextmanager
     def beside_cache(self) -> Iterator[None]:
-        """Let writes pass the SLC cache by: what takes no time lies where it stays."""
-        self.control.slc_bypass = 1
+        """Let writes pass the SLC cache by, and placement handles: what takes no time lies where it stays."""
+        stream, self.control.stream, self.control.slc_bypass = int(self.control.stream), 0, 1
         try:
             yield
         finally:
-            self.control.slc_bypass = 0
+            self.control.stream, self.control.slc_bypass = stream, 0
 
     def planned(self, rows: int) -> list[PlannedOperation]:
         """The first rows of the plan."""

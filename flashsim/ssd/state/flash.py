@@ -59,11 +59,11 @@ FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
 #: whether writes are acknowledged only when they are programmed; whether only parts of pages come there.
 BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through coalescing")
-#: A page in the write buffer.  `sector_mask` has a bit for each sector that the buffer holds, `write_id` is that of the newest of them, and
-#: `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer that is to bring the newest (-1: it has
-#: ended).  `after` and `before` link entries to a ring in the order in which they came, and `after` unused rows; `next_in_bucket` links
-#: those of one hash, from `bucket` of the row of that number.
-ENTRY = record_dtype(int64="page sector_mask write_id arrived filling after before next_in_bucket bucket")
+#: A page in the write buffer.  `stream` is that of its newest sectors, `sector_mask` has a bit for each sector that the buffer holds,
+#: `write_id` is that of the newest of them, and `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer
+#: that is to bring the newest (-1: it has ended).  `after` and `before` link entries to a ring in the order in which they came, and `after`
+#: unused rows; `next_in_bucket` links those of one hash, from `bucket` of the row of that number.
+ENTRY = record_dtype(int64="page stream sector_mask write_id arrived filling after before next_in_bucket bucket")
 #: A page that is programmed with others at once: whether only a part of it comes, and then the row of the plan that fetches the rest (-1:
 #: none); its `write_id` (0: the next), and `entry` if it comes from the write buffer.
 MEMBER = record_dtype(int64="page part fetch write_id entry")
@@ -94,7 +94,8 @@ class Flash(NamedTuple):
     control: RecordArray
     #: POOL: planes as keepers of their blocks.
     pools: RecordArray
-    #: The block that each of the two streams of a pool fills, and its SLC cache, shape (pools, 3); -1 where none is open.
+    #: The block that each of the two streams of a pool fills, its SLC cache, and each placement handle but the first, shape (pools, 2 +
+    #: handles); -1 where none is open.
     active: Integers
     #: Rings of the closed blocks of a pool by their valid pages, shape (pools, pages of a block + 1): the one whose count changed longest
     #: ago (-1: none).

@@ -141,7 +141,7 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
     """The tables of a drive that was never written: its good blocks are free in order, the last of each plane spare."""
     per_pool, count, per_block = parameters.blocks_per_plane, parameters.pools, parameters.slots_per_block
     pools, blocks = empty_table(count, POOL), empty_table(count * per_pool, BLOCK)
-    active, by_valid = np.empty((count, 3), np.int64), np.empty((count, per_block + 1), np.int64)
+    active, by_valid = np.empty((count, 2 + parameters.placement_handles), np.int64), np.empty((count, per_block + 1), np.int64)
     pools.order = pool_order(parameters)
     forget_blocks(parameters, pools, active, by_valid)
     blocks.limit = _limits(parameters)

@@ -24,10 +24,11 @@ from flashsim.ssd.parameters import SsdParameters
 # The geometry, in slots, of which `units` are a flash page and `group` are programmed at once; `map_pages` are the translation pages, whose
 # logical numbers follow `logical_pages`.
 _GEOMETRY = "pages_per_block blocks_per_pool planes dies channels pools logical_pages map_pages page_sectors units group "
-# What allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the pages
+# What allocation goes by: placement handles of the host, and the column of `Flash.active` for what it writes now; how a plane is chosen,
+# the next in turn, how many streams, how many valid pages a pool may hold; the pages
 # written and trimmed so far, and how many of these numbers the write ids leave out (`write_ids`); whether blocks ran out, so that the drive
 # takes no more writes, and how many it refused; which policy broke its contract.
-_ALLOCATION = "allocation next_pool streams pool_limit sequence id_base read_only refused broken "
+_ALLOCATION = "placement_handles stream allocation next_pool streams pool_limit sequence id_base read_only refused broken "
 # What garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at which a
 # pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may reclaim,
 # draws made, blocks and lists looked at for a victim.  `plan_rows` is the most flash operations that one logical page can take.

@@ -16,7 +16,6 @@ from flashsim.ssd.state.flash_array import (
     CLOSED_BLOCK,
     FREE_BLOCK,
     RETIRED_BLOCK,
-    SLC_BLOCK,
     SLC_STREAM,
     lookup,
     note_wear,
@@ -43,6 +42,14 @@ def next_write_id(control: RecordArray) -> int:
 def collector_of(control: RecordArray, pool: int) -> int:
     """The column in which a pool's closed blocks, free and valid pages are counted: its own, or 0 where all pools share it."""
     return 0 if control.shared else pool
+
+
+@inlined_kernel
+def choose_stream(control: RecordArray, queue: int) -> None:
+    """Let what comes from a submission queue go to the active blocks of its placement handle."""
+    if control.placement_handles > 1:
+        handle = queue % control.placement_handles
+        control.stream = handle + SLC_STREAM if handle else 0
 
 
 @inlined_kernel
@@ -274,66 +281,12 @@ def pad_group(flash: Flash, pool: int, stream: int) -> None:
         close_block(flash, block, flash.control.sequence)
 
 
-@lean_kernel
-def place_in_cache(flash: Flash, pool: int, page: int) -> int:
-    """Give a logical page the next flash page of the block that a pool's SLC cache fills; return it."""
-    block = flash.active[pool, SLC_STREAM]
-    flash_page = block * flash.control.pages_per_block + flash.blocks[block].written
-    map_page(flash, flash_page, page)
-    fill_cache_block(flash, pool, block)
-    return flash_page
-
-
 @inlined_kernel
 def fill_cache_block(flash: Flash, pool: int, block: int) -> None:
     """Close a block of the SLC cache if it is full."""
     if flash.blocks[block].written == flash.control.slc_pages:
         flash.active[pool, SLC_STREAM] = -1
         flash.pools[pool].slc_oldest = join_ring(flash.blocks, flash.pools[pool].slc_oldest, block)
-
-
-@lean_kernel
-def has_cache_room(flash: Flash, pool: int) -> bool:
-    """True if the SLC cache of a pool may open a block: one of its own, or a free one that collection can do without."""
-    if flash.control.slc_own:
-        return flash.pools[pool].slc_free >= 0
-    beyond = flash.pools[pool].free_pages - flash.control.pages_per_block
-    return flash.pools[pool].slc_blocks < flash.control.slc_blocks and beyond > flash.control.start_pages
-
-
-@lean_kernel
-def open_cache_block(flash: Flash, policies: Policies, pool: int) -> None:
-    """Let the SLC cache of a pool, which has room, fill another block."""
-    if flash.control.slc_own:
-        block = flash.pools[pool].slc_free
-        flash.pools[pool].slc_free = leave_ring(flash.blocks, block, block)
-    else:
-        block = choose_free(flash, policies, pool)
-        claim_block(flash, block)
-        flash.pools[pool].free_pages -= flash.control.pages_per_block
-        flash.blocks[block].state = SLC_BLOCK
-    flash.active[pool, SLC_STREAM] = block
-    flash.pools[pool].slc_blocks += 1
-
-
-@lean_kernel
-def leave_cache(flash: Flash, pool: int) -> int:
-    """Take the oldest of the blocks that a pool's SLC cache has filled; return it."""
-    block = flash.pools[pool].slc_oldest
-    flash.pools[pool].slc_oldest = leave_ring(flash.blocks, block, block)
-    flash.pools[pool].slc_blocks -= 1
-    return int(block)
-
-
-@lean_kernel
-def recycle_cache_block(flash: Flash, pool: int, block: int) -> None:
-    """The erase of a block that left the SLC cache was planned: it is free, or the cache's again."""
-    if not flash.control.slc_own:
-        recycle_block(flash, block)
-        return
-    flash.blocks[block].cycles += 1
-    flash.blocks[block].written = 0
-    flash.pools[pool].slc_free = join_ring(flash.blocks, flash.pools[pool].slc_free, block)
 
 
 @inlined_kernel

@@ -10,7 +10,7 @@ is erased.  A read-only drive stays as it is.
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.ssd.state import flash_array, pools
+from flashsim.ssd.state import flash_array, pools, slc_cache
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
@@ -139,7 +139,7 @@ def restore_reserve(state: DriveState) -> None:
         own = slice(None) if control.shared else slice(pool, pool + 1)
         while state.pools.free[own].mean() < state.parameters.gc_reserve:
             if state.pools.slc_oldest[pool] >= 0 and not control.slc_own:
-                block = pools.leave_cache(state.flash, pool)
+                block = slc_cache.leave_oldest(state.flash, pool)
             else:
                 block = pools.emptiest_block(state.flash, collector_of(control, pool))
                 pools.withdraw_block(state.flash, block)

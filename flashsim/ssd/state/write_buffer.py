@@ -113,6 +113,7 @@ def enter_buffer(flash: Flash, entry: int, page: int, mask: int) -> int:
     if entry < 0:
         entry = add_entry(flash, page)
     flash.entries[entry].sector_mask |= mask
+    flash.entries[entry].stream = flash.control.stream
     flash.entries[entry].write_id = next_write_id(flash.control)
     return entry
 

@@ -16,7 +16,8 @@ from flashsim.execution.requests import Work
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.layout import zones_of
 from flashsim.hdd.state.seek import mean_seek, seek_curve
-from flashsim.ssd.parameters import SsdParameters, timing_of
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.timing import timing_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.runs.drives import disk_of

@@ -23,7 +23,7 @@ from flashsim.device import presets, scaling
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
-from flashsim.ssd.parameters import timing_of
+from flashsim.ssd.timing import timing_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.volume import Volume
 from models.allocation import buffers

@@ -1,0 +1,65 @@
+"""Namespaces: ranges of one drive that have a name and logical addresses of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.request import SECTOR, Integers, Requests
+from flashsim.core.units import format_size
+from flashsim.device import block_layer
+from flashsim.device.device import Device
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A range of a device, whose time passes for all of its namespaces alike; requests to it end as those of the device do.
+
+    Parameters
+    ----------
+    device
+        The drive.
+    name
+        Of the namespace.
+    offset, capacity
+        Bytes of the drive before it, and in it.
+    """
+
+    device: Device
+    name: str
+    offset: int
+    capacity: int
+
+    def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
+        """Take requests, whose offsets count from the namespace's begin; return their ids on the device, shape (n,)."""
+        block_layer.check(requests, self.capacity, f"namespace {self.name}")
+        moved = requests.copy()
+        moved["offset"] += self.offset
+        return self.device.submit(moved, at)
+
+
+def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
+    """Divide a device into namespaces of so many bytes each, one behind the other; what is left belongs to none.
+
+    Raises
+    ------
+    InvalidParameterError
+        A size is no positive multiple of the sector.
+    CapacityError
+        They do not fit.
+
+    Examples
+    --------
+    >>> spaces = divide(Device.open("intel-x25e-64gb"), {"log": 10**9 // 512 * 512, "data": 2**30})
+    >>> [(space.name, space.offset) for space in spaces.values()]
+    [('log', 0), ('data', 999999488)]
+    """
+    spaces, begin = {}, 0
+    for name, size in sizes.items():
+        if size <= 0 or size % SECTOR:
+            raise InvalidParameterError(f"namespace {name}", f"{size} B", f"it must be a multiple of {SECTOR} B, and not empty")
+        if begin + size > device.capacity:
+            left = f"{device.name} has {format_size(device.capacity - begin)} left"
+            raise CapacityError(f"namespace {name}: {format_size(size)}, but {left}")
+        spaces[name] = Namespace(device, name, begin, size)
+        begin += size
+    return spaces

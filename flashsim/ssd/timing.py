@@ -1,0 +1,62 @@
+"""Durations that follow from a drive's parameters."""
+
+from typing import NamedTuple
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import SECTOR
+from flashsim.core.units import format_duration, transfer_time
+from flashsim.ssd.parameters import SsdParameters
+
+
+class SsdTiming(NamedTuple):
+    """Durations in ns that follow from a drive's parameters, and what a read may interrupt.
+
+    `transfer` is that of a mapping unit over the channel, and `channel` has that of 1, 2, ... sectors that are read, in whole code words.
+    `link_read` and `link_write` hold the time of 1, 2, ... sectors of a unit over the host link, behind what the first unit of a command
+    holds it for besides; `bus` the same of the memory's bus, 0 without one.
+    """
+
+    transfer: int
+    read_overhead: int
+    write_overhead: int
+    suspend_program: bool
+    suspend_erase: bool
+    link_read: tuple[int, ...]
+    link_write: tuple[int, ...]
+    bus: tuple[int, ...]
+    channel: tuple[int, ...]
+    #: Probability of a read once more and its growth, in 2^-32, and the time that it takes.
+    retry: int
+    retry_growth: int
+    retry_time: int
+    #: Times of what is programmed at once into the SLC cache, and of a page that is read there.
+    slc_read: int
+    slc_program: int
+
+
+def timing_of(parameters: SsdParameters) -> SsdTiming:
+    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
+    transfer = transfer_time(parameters.unit_size, parameters.channel_rate)
+    lengths, word = range(SECTOR, parameters.unit_size + 1, SECTOR), parameters.code_word or parameters.unit_size
+    return SsdTiming(
+        transfer,
+        _overhead("read_latency", parameters.read_latency, parameters.read + transfer),
+        _overhead("write_latency", parameters.write_latency, parameters.program + transfer),
+        parameters.suspend in ("program", "both"),
+        parameters.suspend in ("erase", "both"),
+        (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
+        (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
+        (0, *(transfer_time(length, parameters.bus_rate) if parameters.bus_rate else 0 for length in lengths)),
+        (0, *(transfer_time(-(-length // word) * word, parameters.channel_rate) for length in lengths)),
+        round(parameters.read_retry * 2**32),
+        round(parameters.read_retry_growth * 2**32),
+        parameters.read_retry_time or parameters.read,
+        parameters.slc_read or parameters.read,
+        (parameters.slc_program or parameters.program) * (parameters.group // parameters.units),
+    )
+
+
+def _overhead(name: str, latency: int, chip: int) -> int:
+    if latency <= chip:
+        raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {format_duration(chip)} a page")
+    return latency - chip
