@@ -19,7 +19,9 @@ from flashsim.ssd.state.flash_array import (
     FREE_BLOCK,
     LOG_BLOCK,
     MAP_BLOCK,
+    OWN_SLC_BLOCK,
     RETIRED_BLOCK,
+    SLC_BLOCK,
     SPARE_BLOCK,
     TORN,
 )
@@ -32,12 +34,12 @@ MARKS = ".#x+!"
 #: The letter and the name of each state of a block, and of one that garbage collection is emptying.
 BLOCK_LETTERS = {
     FREE_BLOCK: " ", ACTIVE_BLOCK: "a", CLOSED_BLOCK: "c", SPARE_BLOCK: "s", RETIRED_BLOCK: "r", DATA_BLOCK: "d", LOG_BLOCK: "l",
-    MAP_BLOCK: "m",
+    MAP_BLOCK: "m", OWN_SLC_BLOCK: "o", SLC_BLOCK: "o",
 }  # fmt: skip
 EMPTIED_LETTER = "e"
 LEGEND = (
     "pages: " + "  ".join(f"{mark} {name}" for mark, name in zip(MARKS, PAGE_NAMES, strict=True)),
-    "blocks: a active  c closed  e being emptied  d data  l log  m map  s spare  r retired;  then valid pages, erases",
+    "blocks: a active  c closed  e being emptied  d data  l log  m map  o of one bit a cell  s spare  r retired;  then valid pages, erases",
 )
 _WIDTH = 110
 

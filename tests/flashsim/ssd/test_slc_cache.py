@@ -12,6 +12,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.lab.drive import LabDrive
 from flashsim.ssd.precondition import Precondition, precondition
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive
@@ -126,3 +127,11 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> Non
     with pytest.raises(FlashsimError, match=message) as refusal:
         SsdEngine(drive(**{**CACHED, "slc_cache": 128 * PAGE, **changes}))
     assert "\n" not in str(refusal.value)
+
+
+def test_a_drive_to_take_apart_shows_its_blocks() -> None:
+    lab = LabDrive(200, cell="tlc", pages_per_block=24, gc_reserve=3, slc_cache="64KiB")
+    plans = [lab.write(page) for page in range(30)]
+    assert all(len(plan) == 1 for plan in plans) and str(lab).count("o") > 2
+    numbers = lab.statistics()
+    assert numbers["programs_host"] == 30 and (lab.state.blocks.slc > 0).sum() == 2
