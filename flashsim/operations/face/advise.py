@@ -101,7 +101,7 @@ def advise(
 
     Examples::
 
-        flashsim advise bnl.parquet --device ocz-core-60gb,toshiba-5400-320gb --bound p99=50ms --state random --repeats 4 --limit 500
+        flashsim advise bnl.parquet --device ocz-core-60gb,toshiba-5400-320gb --bound p99=50ms --state sequential --repeats 4
         flashsim advise bnl.parquet --device toshiba-5400-320gb --bound max=1s --json advice.json --out-dir advice
 
     Examples
