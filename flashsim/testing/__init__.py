@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flashsim.testing.contracts.fetching import FetchContract
     from flashsim.testing.contracts.ftl import FtlContract
     from flashsim.testing.contracts.gc import GcContract
+    from flashsim.testing.contracts.joins import JoinContract
     from flashsim.testing.contracts.replacement import ReplacementContract
     from flashsim.testing.contracts.scheduler import SchedulerContract
 
@@ -34,11 +35,12 @@ CONTRACTS = {
     "fetching": "FetchContract",
     "ftl": "FtlContract",
     "gc": "GcContract",
+    "joins": "JoinContract",
     "replacement": "ReplacementContract",
     "scheduler": "SchedulerContract",
 }
 
-__all__ = ["CONTRACTS", "FetchContract", "FtlContract", "GcContract", "ReplacementContract", "SchedulerContract"]
+__all__ = ["CONTRACTS", "FetchContract", "FtlContract", "GcContract", "JoinContract", "ReplacementContract", "SchedulerContract"]
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,12 @@ def write_members(folder: Path, page: Path = PAGE) -> list[str]:
     return programs
 
 
+def members_of(page: Path = PAGE) -> dict[str, str]:
+    """A guide's files, by name."""
+    blocks = re.findall(r"^```python\n(# (\w+\.py)\n.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return {name: block for block, name in blocks}
+
+
 def commands() -> list[str]:
     """The guide's command lines, in order."""
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -23,4 +23,5 @@ def join_its_family(path: Path) -> None:
 def is_tested_by(item: pytest.Item, path: Path) -> bool:
     """Whether a test is about the file."""
     parameters = getattr(item, "callspec", None)
-    return parameters is not None and str(path.resolve()) in [value for value in parameters.params.values() if isinstance(value, str)]
+    values = [] if parameters is None else [each for each in parameters.params.values() if isinstance(each, str | tuple)]
+    return any(str(path.resolve()) in ([each] if isinstance(each, str) else each) for each in values)

@@ -70,7 +70,7 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
 @pytest.mark.parametrize(
     ("member", "suites", "some"),
     [
-        ("rocking.py", ["joins"], "itself or empty or every_memory"),
+        ("rocking.py", ["joins"], "itself or empty or every_memory or roles or refused"),
         ("pieces.py", ["joins", "partition_methods"], "once or buckets or empty or every_memory"),
         ("sectors.py", ["page_traces", "trace_formats"], ""),
         ("slru.py", ["replacement"], ""),

@@ -10,6 +10,7 @@ import pytest
 from flashsim.ssd.ftl import page
 from flashsim.testing import CONTRACTS
 from flashsim.testing.checking import FAILS, HOLDS, contract_of, verdicts
+from tests.contract.guide import members_of
 from tests.contract.test_fetch_strategies import MINE as FETCHING
 from tests.contract.test_gc import MINE as GC
 from tests.contract.test_hdd_schedulers import MINE as SCHEDULER
@@ -17,7 +18,12 @@ from tests.contract.test_replacement import KERNELS, PLAIN
 
 #: Of each family a member, and faults: what is replaced by what, and a word of a property that then fails.
 MEMBERS: dict[str, str] = {"replacement": "LAST = -1\n" + PLAIN.replace("[-1]", "[LAST]"), "fetching": FETCHING}
-MEMBERS |= {"gc": GC, "ftl": Path(page.__file__).read_text(encoding="utf-8"), "scheduler": SCHEDULER}
+MEMBERS |= {
+    "gc": GC,
+    "ftl": Path(page.__file__).read_text(encoding="utf-8"),
+    "scheduler": SCHEDULER,
+    "joins": members_of()["rocking.py"],
+}
 _UNBOUNDED = "from flashsim.core.replacement import Parameter\nPARAMETERS = {'k': Parameter(9, 0, 5, 'k')}\n"
 _PAIRS = "zip(entries.r_rows, entries.s_rows)"
 _AHEAD = "    rest = []\n    while (entries := (yield from index.next())) is not None:\n        rest.append(entries)\n"
@@ -58,6 +64,18 @@ _FAULTS = [
     ("ftl", "writes another page", "pool, page, partial", "pool, max(page - 1, 0), partial", "rules of flash"),
     ("ftl", "reads another page", "operation, page)", "operation, max(page - 1, 0))", "rules of flash"),
     ("ftl", "keeps a table of another kind", "GATHERS = True", "def own_table(parameters):\n    return [0.5]", "rules of flash"),
+    ("joins", "leaves the last chunk out", "in range(chunks):", "in range(chunks - 1):", "oracle"),
+    (
+        "joins",
+        "joins each chunk twice",
+        "            yield from probe(table, held)\n",
+        "            yield from probe(table, held)\n" * 2,
+        "oracle",
+    ),
+    ("joins", "takes an old block for the first", "        blocks.reverse()\n", "", "oracle"),
+    ("joins", "reads outside of a phase", '    yield Phase("join")\n', "", "oracle"),
+    ("joins", "reads more than memory holds", "buffers.inner)), None", "9 * buffers.inner)), None", "oracle"),
+    ("joins", "moves many pages in one request", "parameters.page_io)\n        yield build", "False)\n        yield build", "one by one"),
     ("scheduler", "chooses one behind the last", "count - 1", "count", "waits"),
     ("scheduler", "chooses none", "count - 1", "-1", "waits"),
     ("scheduler", "looks at all rows", "count - 1", "len(candidates) - 1", "waits"),
