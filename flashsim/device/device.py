@@ -16,7 +16,7 @@ from flashsim.core.units import NEVER
 from flashsim.device import block_layer, engines, presets
 from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.state.drive_state import BlockMap
-from flashsim.ssd.zones import Status, ZoneError, Zones
+from flashsim.ssd.zones import ZoneError, Zones, ZoneStatus
 
 if TYPE_CHECKING:
     from flashsim.ssd.engine.drive import SsdEngine
@@ -145,7 +145,7 @@ class Device:
         if not 0 <= zone < len(zones):
             raise InvalidParameterError("zone", zone, f"{self.name} has zones 0 to {len(zones) - 1}")
         status, offset = deepcopy(zones).append(zone, length)
-        if status != Status.SUCCESS:
+        if status != ZoneStatus.SUCCESS:
             raise ZoneError(f"append of {length} B", zone, status)
         self.submit(make_requests(WRITE, offset, length), at)
         return offset

@@ -30,7 +30,7 @@ class ZoneState(IntEnum):
     FULL = 0xE
 
 
-class Status(IntEnum):
+class ZoneStatus(IntEnum):
     """Status of a command to a zone, as the standard numbers it."""
 
     SUCCESS = 0x00
@@ -51,7 +51,7 @@ class Status(IntEnum):
 class ZoneError(FlashsimError):
     """A command that a zone refuses; `status` is the standard's."""
 
-    def __init__(self, what: str, zone: int, status: Status) -> None:
+    def __init__(self, what: str, zone: int, status: ZoneStatus) -> None:
         super().__init__(f"{what}: zone {zone}, but the drive answers {status.words}")
         self.zone = zone
         self.status = status
@@ -82,60 +82,60 @@ class Zones:
     def __len__(self) -> int:
         return len(self.states)
 
-    def write(self, offset: int, length: int) -> Status:
+    def write(self, offset: int, length: int) -> ZoneStatus:
         """Move the write pointer of the zone at `offset` by a write of `length` bytes, if that may be."""
         zone = offset // self.size
         if length <= 0 or offset % self.grain or length % self.grain:
-            return Status.INVALID_FIELD
+            return ZoneStatus.INVALID_FIELD
         if self.states[zone] == FULL:
-            return Status.ZONE_IS_FULL
+            return ZoneStatus.ZONE_IS_FULL
         if offset + length > (zone + 1) * self.size:
-            return Status.ZONE_BOUNDARY_ERROR
+            return ZoneStatus.ZONE_BOUNDARY_ERROR
         if offset != self.pointers[zone]:
-            return Status.ZONE_INVALID_WRITE
-        status = Status.SUCCESS if self.states[zone] in _OPEN else self._open(zone, IMPLICIT)
-        if status == Status.SUCCESS:
+            return ZoneStatus.ZONE_INVALID_WRITE
+        status = ZoneStatus.SUCCESS if self.states[zone] in _OPEN else self._open(zone, IMPLICIT)
+        if status == ZoneStatus.SUCCESS:
             self.pointers[zone] += length
             if self.pointers[zone] == (zone + 1) * self.size:
                 self._become(zone, FULL)
         return status
 
-    def append(self, zone: int, length: int) -> tuple[Status, int]:
+    def append(self, zone: int, length: int) -> tuple[ZoneStatus, int]:
         """Write at the write pointer; the status, and the offset that was written."""
         offset = self.pointers[zone]
         if self.states[zone] == FULL:
-            return Status.ZONE_IS_FULL, offset
+            return ZoneStatus.ZONE_IS_FULL, offset
         return self.write(offset, length), offset
 
-    def open(self, zone: int) -> Status:
+    def open(self, zone: int) -> ZoneStatus:
         """Open a zone until it is closed, finished, reset or full."""
         if self.states[zone] == FULL:
-            return Status.INVALID_ZONE_STATE_TRANSITION
-        return Status.SUCCESS if self.states[zone] == EXPLICIT else self._open(zone, EXPLICIT)
+            return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
+        return ZoneStatus.SUCCESS if self.states[zone] == EXPLICIT else self._open(zone, EXPLICIT)
 
-    def close(self, zone: int) -> Status:
+    def close(self, zone: int) -> ZoneStatus:
         """Close an open zone; it stays active."""
         if self.states[zone] not in _ACTIVE:
-            return Status.INVALID_ZONE_STATE_TRANSITION
+            return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
         self._become(zone, CLOSED)
-        return Status.SUCCESS
+        return ZoneStatus.SUCCESS
 
-    def finish(self, zone: int) -> Status:
+    def finish(self, zone: int) -> ZoneStatus:
         """Let nothing more be written to a zone."""
         self._become(zone, FULL)
-        return Status.SUCCESS
+        return ZoneStatus.SUCCESS
 
-    def reset(self, zone: int) -> Status:
+    def reset(self, zone: int) -> ZoneStatus:
         """Make a zone empty."""
         self._become(zone, EMPTY)
         self.pointers[zone] = zone * self.size
-        return Status.SUCCESS
+        return ZoneStatus.SUCCESS
 
-    def require(self, action: Callable[[int], Status], zone: int) -> None:
+    def require(self, action: Callable[[int], ZoneStatus], zone: int) -> None:
         """Do an action on a zone, such as `open`, or raise its status as a ZoneError."""
         if not 0 <= zone < len(self):
-            raise ZoneError(action.__name__, zone, Status.INVALID_FIELD)
-        if (status := action(zone)) != Status.SUCCESS:
+            raise ZoneError(action.__name__, zone, ZoneStatus.INVALID_FIELD)
+        if (status := action(zone)) != ZoneStatus.SUCCESS:
             raise ZoneError(action.__name__, zone, status)
 
     def serve(self, requests: Requests, commands: Commands) -> None:
@@ -150,12 +150,12 @@ class Zones:
         trimmed = -1
         with self._all_or_nothing():
             for request, offset, length in commands.tolist():
-                if operations[request] == WRITE and (status := self.write(offset, length)) != Status.SUCCESS:
+                if operations[request] == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
                     raise ZoneError(f"write of {length} B at {offset}", offset // self.size, status)
                 if operations[request] == TRIM and request != trimmed:  # with the first of its commands
                     first, end, trimmed = offsets[request], offsets[request] + lengths[request], request
                     if first % self.size or end % self.size:
-                        raise ZoneError(f"trim of {end - first} B at {first}", first // self.size, Status.INVALID_FIELD)
+                        raise ZoneError(f"trim of {end - first} B at {first}", first // self.size, ZoneStatus.INVALID_FIELD)
                     for zone in range(first // self.size, end // self.size):
                         self.reset(zone)
 
@@ -170,16 +170,16 @@ class Zones:
             self.states[zone] = FULL if finished or written == pages else CLOSED if written else EMPTY
         self._opened.clear()
 
-    def _open(self, zone: int, state: ZoneState) -> Status:
+    def _open(self, zone: int, state: ZoneState) -> ZoneStatus:
         """Open a zone that is empty, closed, or open by a write; another that a write opened may have to be closed."""
         if self.active_limit and self.states[zone] not in _ACTIVE and self._count(_ACTIVE) >= self.active_limit:
-            return Status.TOO_MANY_ACTIVE_ZONES
+            return ZoneStatus.TOO_MANY_ACTIVE_ZONES
         if self.open_limit and self.states[zone] not in _OPEN and self._count(_OPEN) >= self.open_limit:
             if not self._opened:
-                return Status.TOO_MANY_OPEN_ZONES
+                return ZoneStatus.TOO_MANY_OPEN_ZONES
             self._become(self._opened[0], CLOSED)
         self._become(zone, state)
-        return Status.SUCCESS
+        return ZoneStatus.SUCCESS
 
     def _become(self, zone: int, state: ZoneState) -> None:
         if self.states[zone] == IMPLICIT:

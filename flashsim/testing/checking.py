@@ -24,7 +24,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PropertyVerdict:
     """Whether a member has a property.
 
     Parameters
@@ -61,7 +61,7 @@ def contract_of(path: Path) -> type[Contract]:
     return type(kind.__name__, (kind,), {"member": str(path.resolve())})
 
 
-def verdicts(contract: type[Contract], called: str = "") -> Iterator[Verdict]:
+def verdicts(contract: type[Contract], called: str = "") -> Iterator[PropertyVerdict]:
     """The properties of a contract, tried one after the other; reasons have the member's path as it is `called`."""
     names, failed = contract.properties(), False
     with activity(f"the contract of a {contract.FAMILY.kind}") as progress:
@@ -69,21 +69,21 @@ def verdicts(contract: type[Contract], called: str = "") -> Iterator[Verdict]:
             title = name.removeprefix("test_").replace("_", " ")
             progress(done, len(names), title)
             if contract.STEPWISE and failed:
-                yield Verdict(title, UNTRIED)
+                yield PropertyVerdict(title, UNTRIED)
                 continue
             verdict = _verdict(title, getattr(contract(), name))
             failed = failed or verdict.verdict == FAILS
             yield replace(verdict, reason=verdict.reason.replace(contract.member, called or contract.member))
 
 
-def _verdict(title: str, test: Any) -> Verdict:
+def _verdict(title: str, test: Any) -> PropertyVerdict:
     try:
         test()
     except pytest.skip.Exception as problem:
-        return Verdict(title, SKIPPED, str(problem))
+        return PropertyVerdict(title, SKIPPED, str(problem))
     except (Exception, pytest.fail.Exception) as problem:
-        return Verdict(title, FAILS, _reason(problem), _case(problem))
-    return Verdict(title, HOLDS)
+        return PropertyVerdict(title, FAILS, _reason(problem), _case(problem))
+    return PropertyVerdict(title, HOLDS)
 
 
 def _reason(problem: BaseException) -> str:

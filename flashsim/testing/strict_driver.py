@@ -61,7 +61,7 @@ def relation_file(
 
 
 @dataclass
-class Outcome:
+class AlgorithmRun:
     """What an algorithm asked for: extents in order, rows, and work by kind."""
 
     pairs: Integers
@@ -97,7 +97,7 @@ class Outcome:
         return self.pairs[np.lexsort((self.pairs[:, 1], self.pairs[:, 0]))]
 
 
-def run(algorithm: Algorithm, memory: int) -> Outcome:
+def run(algorithm: Algorithm, memory: int) -> AlgorithmRun:
     """Run an algorithm, refusing any breach of the protocol."""
     strict = _StrictRun(memory)
     answer: Tuples | tuple[Tuples, ...] | None = None
@@ -119,7 +119,7 @@ class _StrictRun:
         self.dropped: set[File] = set()
         self.names: dict[str, File] = {}
         self.emitted: list[Integers] = []
-        self.outcome = Outcome(np.zeros((0, 2), np.int64))
+        self.outcome = AlgorithmRun(np.zeros((0, 2), np.int64))
         self.page_size = 0  # of the relations, in which memory is counted
 
     def answer(self, request: Any) -> Tuples | tuple[Tuples, ...] | None:

@@ -22,7 +22,7 @@ from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import TableRecords, load_pair, open_source
-from flashsim.testing.strict_driver import Outcome, oracle, relation_file, run
+from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run
 from tests.contract.drivers import run_everywhere
 
 NAMES = ("rare", "flash-join")
@@ -37,7 +37,7 @@ def files() -> tuple[HeapFile, HeapFile]:
     return r, s
 
 
-def fetched(outcome: Outcome, file: HeapFile) -> Counter[int]:
+def fetched(outcome: AlgorithmRun, file: HeapFile) -> Counter[int]:
     """How often each page was fetched."""
     pages: Counter[int] = Counter()
     for (kind, name, first, count), phase in zip(outcome.extents, outcome.in_phase, strict=True):

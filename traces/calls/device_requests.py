@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +62,7 @@ class DeviceRequests:
     def __init__(self, table: pa.Table, settings: HostSettings | None = None, extents: Mapping[str, Extents] | None = None) -> None:
         self.settings = settings or HostSettings()
         plain = table.filter(pa.compute.and_(pa.compute.is_in(table["kind"], pa.array(["file", "other"])), table["error"].is_null()))
-        self._calls = list(map(Call._make, zip(*(plain[name].to_pylist() for name in Call._fields), strict=True)))
+        self._calls = list(map(Call, *(plain[each.name].to_pylist() for each in fields(Call))))
         self.sizes, most, self._last_use = self._first_pass()
         self.names = {call.file: call.path or "" for call in reversed(self._calls) if call.file >= 0}
         self._folders = {path.rpartition("/")[0] for path in self.names.values()}

@@ -29,7 +29,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,7 +67,8 @@ WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "io_write")
 SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_fsync")
 
 
-class Call(NamedTuple):
+@dataclass
+class Call:
     """A recorded call, with columns of `SCHEMA`."""
 
     time: int

@@ -109,7 +109,7 @@ def draw_drive(random: np.random.Generator) -> Drive:
     return Drive(blocks, pages, logical, [*random.permutation(logical).tolist(), *writes.tolist()])
 
 
-class Flash:
+class FlashChip:
     """The flash of a drive: what each page holds, and where the newest version of each logical page is."""
 
     def __init__(self, drive: Drive) -> None:
@@ -151,9 +151,9 @@ class Flash:
         ]
 
 
-def run(submission: Submission, drive: Drive) -> Flash:
+def run(submission: Submission, drive: Drive) -> FlashChip:
     """Let a layer serve the writes; what breaks a rule of flash, loses a page or reads the wrong place is refused."""
-    flash, layer = Flash(drive), submission.new("Ftl", drive.logical, drive.blocks, drive.pages)
+    flash, layer = FlashChip(drive), submission.new("Ftl", drive.logical, drive.blocks, drive.pages)
     for number, page in enumerate(drive.writes):
         operations: Any = layer.ask("write", page)
         where = f"write {number + 1}, of page {page}"

@@ -16,13 +16,13 @@ from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
 
 if TYPE_CHECKING:  # needs an extra
-    from flashsim.testing.checking import Verdict
+    from flashsim.testing.checking import PropertyVerdict
 
 
 class CheckOutcome(Outcome):
     """The properties of a family's contract, and whether the member has them."""
 
-    def __init__(self, verdicts: list[Verdict], kind: str, path: str) -> None:
+    def __init__(self, verdicts: list[PropertyVerdict], kind: str, path: str) -> None:
         self.failures = sum(each.verdict == "FAILS" for each in verdicts)
         found = f"{self.failures} of {len(verdicts)} properties fail" if self.failures else "it keeps the contract"
         super().__init__(verdicts, f"{path}, a {kind}: {found}")

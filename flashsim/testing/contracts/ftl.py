@@ -22,7 +22,7 @@ from flashsim.testing.contract import Contract
 from flashsim.testing.flash_drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
 
-class Flash:
+class FlashContent:
     """A page model of the flash: what each flash page holds, and the newest version of each logical page."""
 
     def __init__(self, geometry: SsdParameters) -> None:
@@ -70,7 +70,7 @@ class FtlContract(Contract):
         """On five drives of random geometry: programs to erased pages in order, and every page's newest version where the map says."""
         for seed in range(5):
             geometry = drive_for(self.name, replace(random_drive(seed), endurance=0))
-            state, flash, random = DriveState(geometry), Flash(geometry), generator(seed, "plans")
+            state, flash, random = DriveState(geometry), FlashContent(geometry), generator(seed, "plans")
             for step in range(1, 1500):
                 page, operation = int(random.integers(geometry.logical_pages)), int(random.choice([READ, WRITE, WRITE, WRITE, TRIM]))
                 partial = operation == WRITE and bool(random.random() < 0.3)

@@ -20,7 +20,7 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.keys import NULL_KEY
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strategies import key_codes
-from flashsim.testing.strict_driver import Outcome, oracle, relation_file, run
+from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run
 from models.allocation.buffers import SimpleHashAllocation, check
 
 
@@ -38,7 +38,9 @@ def file(name: str, relation: str, codes: Integers, **sizes: Any) -> HeapFile:
     return relation_file(relation, codes, page_format=page_format(name), **sizes)
 
 
-def outcome_or_refusal(name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Any = None) -> Outcome | None:
+def outcome_or_refusal(
+    name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Any = None
+) -> AlgorithmRun | None:
     """What a join does, or None if it refuses before it starts."""
     try:
         algorithm = plan(name, left, right, parameters, allocation)

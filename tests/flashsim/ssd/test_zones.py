@@ -14,7 +14,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.zones import Status, ZoneError, Zones, ZoneState
+from flashsim.ssd.zones import ZoneError, Zones, ZoneState, ZoneStatus
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
 from tests.property.test_ssd_equality import assert_same_state
 
@@ -34,7 +34,11 @@ TRANSITIONS: dict[str, dict[ZoneState, ZoneState | None]] = {
     "finish": {EMPTY: FULL, IMPLICIT: FULL, EXPLICIT: FULL, CLOSED: FULL, FULL: FULL},
     "reset": {EMPTY: EMPTY, IMPLICIT: EMPTY, EXPLICIT: EMPTY, CLOSED: EMPTY, FULL: EMPTY},
 }
-FAILS = {"write": Status.ZONE_IS_FULL, "open": Status.INVALID_ZONE_STATE_TRANSITION, "close": Status.INVALID_ZONE_STATE_TRANSITION}
+FAILS = {
+    "write": ZoneStatus.ZONE_IS_FULL,
+    "open": ZoneStatus.INVALID_ZONE_STATE_TRANSITION,
+    "close": ZoneStatus.INVALID_ZONE_STATE_TRANSITION,
+}
 
 
 class Standard:
@@ -49,21 +53,21 @@ class Standard:
     def having(self, *states: ZoneState) -> list[int]:
         return [zone for zone, state in self.state.items() if state in states]
 
-    def act(self, action: str, zone: int, pages: int = 0, at: int = 0) -> Status:
+    def act(self, action: str, zone: int, pages: int = 0, at: int = 0) -> ZoneStatus:
         before, after = self.state[zone], TRANSITIONS[action][self.state[zone]]
         if after is None:
             return FAILS[action]
         if action == "write" and at + pages > self.pages:
-            return Status.ZONE_BOUNDARY_ERROR
+            return ZoneStatus.ZONE_BOUNDARY_ERROR
         if action == "write" and at != self.written[zone]:
-            return Status.ZONE_INVALID_WRITE
+            return ZoneStatus.ZONE_INVALID_WRITE
         opened, active = self.limits
         if after in (IMPLICIT, EXPLICIT) and before in (EMPTY, CLOSED):
             if before == EMPTY and len(self.having(IMPLICIT, EXPLICIT, CLOSED)) == active:
-                return Status.TOO_MANY_ACTIVE_ZONES
+                return ZoneStatus.TOO_MANY_ACTIVE_ZONES
             if len(self.having(IMPLICIT, EXPLICIT)) == opened:
                 if not self.having(IMPLICIT):
-                    return Status.TOO_MANY_OPEN_ZONES
+                    return ZoneStatus.TOO_MANY_OPEN_ZONES
                 self.state[self.order.pop(0)] = CLOSED
         if zone in self.order and after != IMPLICIT:
             self.order.remove(zone)
@@ -74,7 +78,7 @@ class Standard:
         if action == "write" and self.written[zone] == self.pages:
             self.state[zone] = FULL
             self.order = [other for other in self.order if other != zone]
-        return Status.SUCCESS
+        return ZoneStatus.SUCCESS
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -96,7 +100,7 @@ def test_a_thousand_sequences_follow_the_standard(block: int) -> None:
                 status, offset = zones.append(zone, count * PAGE)
                 at = standard.written[zone]
                 expected = standard.act("write", zone, count, at)
-                assert offset == (zone * pages + at) * PAGE or expected == Status.ZONE_IS_FULL
+                assert offset == (zone * pages + at) * PAGE or expected == ZoneStatus.ZONE_IS_FULL
             else:
                 status, expected = getattr(zones, action)(zone), standard.act(action, zone)
             seen.add(status)
@@ -104,7 +108,7 @@ def test_a_thousand_sequences_follow_the_standard(block: int) -> None:
             assert zones.states == list(standard.state.values())
             written = [zones.pointers[other] // PAGE - other * pages for other in range(8)]
             assert written == list(standard.written.values())
-    assert seen == set(Status) - {Status.INVALID_FIELD}
+    assert seen == set(ZoneStatus) - {ZoneStatus.INVALID_FIELD}
 
 
 def in_zones(seed: int, parameters: SsdParameters, count: int) -> Any:
@@ -114,10 +118,10 @@ def in_zones(seed: int, parameters: SsdParameters, count: int) -> Any:
     while len(rows) < count:
         zone, pages = int(random.integers(len(zones))), int(random.integers(1, 6))
         kind = int(random.choice([READ, WRITE, TRIM], p=[0.3, 0.65, 0.05]))
-        status, offset = zones.append(zone, pages * PAGE) if kind == WRITE else (Status.SUCCESS, zone * ZONE)
+        status, offset = zones.append(zone, pages * PAGE) if kind == WRITE else (ZoneStatus.SUCCESS, zone * ZONE)
         if kind == TRIM:
             zones.reset(zone)
-        if status == Status.SUCCESS:
+        if status == ZoneStatus.SUCCESS:
             rows.append((kind, offset, {READ: pages * PAGE, WRITE: pages * PAGE, TRIM: ZONE}[kind]))
     requests = make_requests(*np.array(rows).T)
     return requests, np.sort(10 * random.integers(0, 20 * count, count))
@@ -150,9 +154,9 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
     assert model.zones is not None and model.outstanding == 0 and model.zones.pointers[0] == 0
     served(model, requests[:2])
     for refused, status in (
-        (make_requests(WRITE, 4 * PAGE, PAGE), Status.ZONE_INVALID_WRITE),
-        (make_requests(WRITE, 8 * PAGE, 512), Status.INVALID_FIELD),
-        (make_requests(TRIM, 0, 4 * PAGE), Status.INVALID_FIELD),
+        (make_requests(WRITE, 4 * PAGE, PAGE), ZoneStatus.ZONE_INVALID_WRITE),
+        (make_requests(WRITE, 8 * PAGE, 512), ZoneStatus.INVALID_FIELD),
+        (make_requests(TRIM, 0, 4 * PAGE), ZoneStatus.INVALID_FIELD),
     ):
         with pytest.raises(ZoneError) as problem:
             model.submit(refused, one_command_each(refused), model.now)
