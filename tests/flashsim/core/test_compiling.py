@@ -28,7 +28,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_parts_of_engines_are_found_without_importing_them() -> None:
     parts = {f"{part.module}:{part.function}": part for part in parts_of(["flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"])}
     flash, disk = parts["flashsim.ssd.engine.drive:advance"], parts["flashsim.hdd.engine.drive:advance"]
-    assert {part.function for part in flash.needs} == {"happen", "dispatch"}
+    assert {part.function for part in flash.needs} == {"happen", "dispatch", "fold"}
     assert {part.function for part in disk.needs} == {"_go_on", "_list_candidates"}
     assert all(parts[f"flashsim.core.host_queue:{name}"].needs == () for name in ("_enter", "_collect", "_next_arrival"))
     assert parts_of(["flashsim.hdd.state.seek", "of.ones.own"]) == []
