@@ -49,9 +49,9 @@ def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
 
     Examples
     --------
-    >>> spaces = divide(Device.open("intel-x25e-64gb"), {"log": 10**9 // 512 * 512, "data": 2**30})
+    >>> spaces = divide(Device.open("intel-x25e-64gb"), {"log": 10**9, "data": 2**30})
     >>> [(space.name, space.offset) for space in spaces.values()]
-    [('log', 0), ('data', 999999488)]
+    [('log', 0), ('data', 1000000000)]
     """
     spaces, begin = {}, 0
     for name, size in sizes.items():

@@ -66,10 +66,10 @@ def test_spans_account_for_busy_times_and_counters(preset: presets.Preset) -> No
     _accounts(device, spans)
     told = device.statistics()
     on_dies = spans[spans["server"] < drive.dies]
-    for cause, reason in enumerate(CAUSES):
+    for cause, reason in enumerate(CAUSES):  # drives without an SLC cache count no folding
         own = on_dies[on_dies["cause"] == cause]["kind"]
-        assert np.isin(own, (PROGRAM, MOVE)).sum() == told[f"programs_{reason}"]
-        assert (own == ERASE).sum() == told[f"erases_{reason}"]
+        assert np.isin(own, (PROGRAM, MOVE)).sum() == told.get(f"programs_{reason}", 0)
+        assert (own == ERASE).sum() == told.get(f"erases_{reason}", 0)
     for_host = spans[(spans["request"] >= 0) & (spans["cause"] == HOST)]
     rows = np.searchsorted(completions["id"], for_host["request"])
     assert (for_host["begin"] >= completions["started"][rows]).all()
