@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from flashsim.core.units import NEVER
 from flashsim.device import block_layer, engines, presets
 from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.state.drive_state import BlockMap
-from flashsim.ssd.zones import ZoneError, Zones, ZoneStatus
+from flashsim.ssd.zones import ZoneError, Zones, ZoneState, ZoneStatus
 
 if TYPE_CHECKING:
     from flashsim.ssd.engine.drive import SsdEngine
@@ -144,10 +143,13 @@ class Device:
         zones = self.zones
         if not 0 <= zone < len(zones):
             raise InvalidParameterError("zone", zone, f"{self.name} has zones 0 to {len(zones) - 1}")
-        status, offset = deepcopy(zones).append(zone, length)
-        if status != ZoneStatus.SUCCESS:
-            raise ZoneError(f"append of {length} B", zone, status)
-        self.submit(make_requests(WRITE, offset, length), at)
+        offset, what = zones.pointers[zone], f"append of {length} B"
+        if zones.states[zone] == ZoneState.FULL:
+            raise ZoneError(what, zone, ZoneStatus.ZONE_IS_FULL)
+        try:
+            self.submit(make_requests(WRITE, offset, length), at)
+        except ZoneError as error:
+            raise ZoneError(what, zone, error.status) from None
         return offset
 
     def reset(self, zone: int, at: int | None = None) -> None:

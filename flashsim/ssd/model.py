@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -91,9 +92,8 @@ class FlashModel(DeviceModel):
         count = int(pages) * self.state.ids_of_page
         if self.state.ids_left < count:
             self._make_ids(count)
-        if self.zones is not None:
-            self.zones.serve(requests, commands)
-        ids: Integers = self.host.append(requests, commands, at)
+        with nullcontext() if self.zones is None else self.zones.serve(requests, commands):
+            ids: Integers = self.host.append(requests, commands, at)
         return ids
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:

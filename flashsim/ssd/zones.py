@@ -138,26 +138,35 @@ class Zones:
         if (status := action(zone)) != ZoneStatus.SUCCESS:
             raise ZoneError(action.__name__, zone, status)
 
-    def serve(self, requests: Requests, commands: Commands) -> None:
-        """Take commands of the host in order, or none of them.
+    @contextmanager
+    def serve(self, requests: Requests, commands: Commands) -> Iterator[None]:
+        """Take commands of the host in order; or none of them, if one is refused here or by what is done in the context.
 
         Raises
         ------
         ZoneError
             A write breaks the rules, or a trim is not one of whole zones.
         """
+        kept = self.states[:], self.pointers[:], self._opened[:]
+        try:
+            self._take(requests, commands)
+            yield
+        except BaseException:
+            self.states, self.pointers, self._opened = kept
+            raise
+
+    def _take(self, requests: Requests, commands: Commands) -> None:
         operations, offsets, lengths = (requests[name].tolist() for name in ("operation", "offset", "length"))
         trimmed = -1
-        with self._all_or_nothing():
-            for request, offset, length in commands.tolist():
-                if operations[request] == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
-                    raise ZoneError(f"write of {length} B at {offset}", offset // self.size, status)
-                if operations[request] == TRIM and request != trimmed:  # with the first of its commands
-                    first, end, trimmed = offsets[request], offsets[request] + lengths[request], request
-                    if first % self.size or end % self.size:
-                        raise ZoneError(f"trim of {end - first} B at {first}", first // self.size, ZoneStatus.INVALID_FIELD)
-                    for zone in range(first // self.size, end // self.size):
-                        self.reset(zone)
+        for request, offset, length in commands.tolist():
+            if operations[request] == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
+                raise ZoneError(f"write of {length} B at {offset}", offset // self.size, status)
+            if operations[request] == TRIM and request != trimmed:  # with the first of its commands
+                first, end, trimmed = offsets[request], offsets[request] + lengths[request], request
+                if first % self.size or end % self.size:
+                    raise ZoneError(f"trim of {end - first} B at {first}", first // self.size, ZoneStatus.INVALID_FIELD)
+                for zone in range(first // self.size, end // self.size):
+                    self.reset(zone)
 
     def rebuild(self, mapped: npt.NDArray[np.bool_]) -> None:
         """Forget what was open: write pointers follow the last pages that are mapped, given one a `grain`; finished zones stay full."""
@@ -190,12 +199,3 @@ class Zones:
 
     def _count(self, states: tuple[ZoneState, ...]) -> int:
         return sum(state in states for state in self.states)
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        kept = self.states[:], self.pointers[:], self._opened[:]
-        try:
-            yield
-        except ZoneError:
-            self.states, self.pointers, self._opened = kept
-            raise

@@ -55,6 +55,9 @@ def test_appends_and_resets() -> None:
     device.advance(every=True)
     states = list(device.zones.states)
     assert states[2] is ZoneState.EMPTY and device.append(2, PAGE) == 2 * ZONE
+    device.zones.require(device.zones.finish, 2)
+    with pytest.raises(ZoneError, match=r"append of 2048 B: zone 2, but the drive answers Zone Is Full \(B9h\)"):
+        device.append(2, PAGE)
     with pytest.raises(InvalidParameterError, match="zone: 10, but small has zones 0 to 9"):
         device.append(10, PAGE)
     with pytest.raises(RefusedError, match=r"zones: small has none \(zone_size\)"):

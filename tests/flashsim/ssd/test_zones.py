@@ -153,6 +153,9 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
         model.submit(requests, one_command_each(requests), 0)
     assert model.zones is not None and model.outstanding == 0 and model.zones.pointers[0] == 0
     served(model, requests[:2])
+    with pytest.raises(FlashsimError, match="the device.s clock is already at"):
+        model.submit(make_requests(WRITE, 8 * PAGE, PAGE), one_command_each(make_requests(WRITE, 8 * PAGE, PAGE)), model.now - 1)
+    assert model.zones.pointers[0] == 8 * PAGE
     for refused, status in (
         (make_requests(WRITE, 4 * PAGE, PAGE), ZoneStatus.ZONE_INVALID_WRITE),
         (make_requests(WRITE, 8 * PAGE, 512), ZoneStatus.INVALID_FIELD),
