@@ -43,6 +43,32 @@ class Exercise:
     steps: Mapping[float, float] | None = None
 
 
+def answers(name: str, reference: Callable[..., Any], tolerance: float = 0.0) -> Callable[[Submission, Any], str]:
+    """Compare what a function of the submission returns with a reference; an instance is the arguments of both.
+
+    Parameters
+    ----------
+    tolerance
+        The relative difference up to which numbers count as equal.
+    """
+
+    def fault(submission: Submission, arguments: Any) -> str:
+        answer, right = submission.ask(name, *arguments), reference(*arguments)
+        called = f"{name}({', '.join(map(str, arguments))})"
+        return "" if is_like(answer, right, tolerance) else f"{called[:600]} is {str(answer)[:80]}, but {str(right)[:80]} is right"
+
+    return fault
+
+
+def is_like(answer: Any, right: Any, tolerance: float = 0.0) -> bool:
+    """True of an answer that is of the right kind, and equal."""
+    if isinstance(right, list | tuple):
+        return isinstance(answer, list) and len(answer) == len(right) and all(map(is_like, answer, right, [tolerance] * len(right)))
+    if isinstance(right, float):
+        return isinstance(answer, int | float) and abs(answer - right) <= tolerance * abs(right)
+    return type(answer) is type(right) and bool(answer == right)
+
+
 class Lab(Protocol):
     """A member of the family."""
 

@@ -19,6 +19,11 @@ _UNMAPPED = "                self.owners[self.open][self.slot] = page\n         
 _IN_PLACE = '        if page in self.where:\n            return [["program", *self.where[page], page]]\n'
 _FEWEST = "victim = min(others, key=lambda block: self.pages - self.owners[block].count(None))"
 
+_MISSING = "len(segments[page] - set(held))"
+_CENTER = "min(centers, key=lambda page: len(({page} | partners[page]) - held))"
+_LEFT = "while centers := [page for page in partners if partners[page]]:"
+_PLAN, _FEW = "plan, plan: few fetches", "plan: few fetches"
+
 #: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
@@ -50,6 +55,18 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("translation-layer", "the map forgets what moved"): ("                self.put(page)\n", _UNMAPPED, _FTL, 0),
     ("translation-layer", "overwrites in place"): ("        operations = []\n", f"{_IN_PLACE}        operations = []\n", _FTL, 0),
     ("translation-layer", "victims in turn"): (_FEWEST, "victim = (self.open + 1) % self.blocks", "Ftl: few moves", 0),
+    ("page-fetching", "a fetch meets a pair a frame"): ("min(fetches, frames - 1)", "min(fetches, frames)", "lower_bound", 0),
+    ("page-fetching", "the smaller bound of both"): ("return max(fetches, ", "return min(fetches, ", "lower_bound", 0),
+    ("page-fetching", "first fetches meet as many as later ones"): ("min(fetches, frames - 1)", "frames - 1", "lower_bound", 0),
+    ("page-fetching", "a segment without its own page"): (_MISSING, "len(segments[page] - {page, *held})", "nearest", 0),
+    ("page-fetching", "pages in memory count as missing"): (_MISSING, "len(segments[page])", "nearest", 0),
+    ("page-fetching", "pages of R alone"): ("        segments.setdefault(s, {s}).add(r)\n", "", "nearest", 0),
+    ("page-fetching", "the pairs in their order"): (_CENTER, "centers[0]", _FEW, 0),
+    ("page-fetching", "the page with fewest pairs first"): (_CENTER, "min(centers, key=lambda page: len(partners[page]))", _FEW, 0),
+    ("page-fetching", "one page too many"): ("if len(held) == frames:", "if len(held) > frames:", _PLAN, 0),
+    ("page-fetching", "pages are fetched again"): ("        if page in held:\n            return\n", "", _PLAN, 0),
+    ("page-fetching", "pairs are given up"): (_LEFT, "for centers in [list(partners)] * 9:", _PLAN, 0),
+    ("page-fetching", "the page with most pairs left leaves"): ("leaves = min(", "leaves = max(", _FEW, 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.
