@@ -24,6 +24,9 @@ _CENTER = "min(centers, key=lambda page: len(({page} | partners[page]) - held))"
 _LEFT = "while centers := [page for page in partners if partners[page]]:"
 _PLAN, _FEW = "plan, plan: few fetches", "plan: few fetches"
 
+_MOVED = "                where[each] = block, len(content[block])\n"
+_EQUATIONS = "in_turn, greedy, divide"
+
 #: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
@@ -67,6 +70,19 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("page-fetching", "pages are fetched again"): ("        if page in held:\n            return\n", "", _PLAN, 0),
     ("page-fetching", "pairs are given up"): (_LEFT, "for centers in [list(partners)] * 9:", _PLAN, 0),
     ("page-fetching", "the page with most pairs left leaves"): ("leaves = min(", "leaves = max(", _FEW, 0),
+    ("write-amplification", "valid pages are thrown away"): ("where[each] == (block, slot)]", "None]", "programs", 0),
+    ("write-amplification", "what moved is not found again"): (_MOVED, "", "programs", 0),
+    ("write-amplification", "moves are not counted"): ("            count += len(valid)\n", "", "programs", 0),
+    ("write-amplification", "the root without writes"): ("v, before = 0.0, -1.0", "v, before = 1 - 1e-15, -1.0", _EQUATIONS, 0),
+    ("write-amplification", "the share of valid pages itself"): ("    return 1 / (1 - v)\n", "    return v\n", _EQUATIONS, 0),
+    ("write-amplification", "a few steps alone"): ("while v - before > 1e-12:", "for _ in range(5):", _EQUATIONS, 0),
+    ("write-amplification", "the factor is left out"): ("in_turn(k * alpha) / k", "in_turn(k * alpha)", "greedy", 0),
+    ("write-amplification", "a whole page a block"): ("1 + 1 / (2 * pages)", "1 + 1 / pages", "greedy", 0),
+    ("write-amplification", "hot pages are written as often as others"): ("-(writes / data) * alpha", "-alpha", "hot_cold", 0),
+    ("write-amplification", "a turn does not grow with moves"): ("alpha / before)\n        a", "alpha)\n        a", "hot_cold", 0),
+    ("write-amplification", "spare pages are halved"): ("for step in range(1, 200):", "for step in [100]:", "divide", 0),
+    ("write-amplification", "spare pages as the data"): ("for step in range(1, 200):", "for step in [200 * data]:", "divide", 0),
+    ("write-amplification", "pools count alike"): ("writes * hot + (1 - writes) * cold", "(hot + cold) / 2", "divide", 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.
