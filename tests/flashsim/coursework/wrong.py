@@ -27,6 +27,10 @@ _PLAN, _FEW = "plan, plan: few fetches", "plan: few fetches"
 _MOVED = "                where[each] = block, len(content[block])\n"
 _EQUATIONS = "in_turn, greedy, divide"
 
+_TO_AND_FRO = "            if chunk == 0 or place > 0:\n"
+_GRACE = "grace, best_buckets"
+_LOOPS, _REQUESTS = "nested_loops, best_inner", "plan, plan: few pages"
+
 #: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
@@ -83,6 +87,21 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("write-amplification", "spare pages are halved"): ("for step in range(1, 200):", "for step in [100]:", "divide", 0),
     ("write-amplification", "spare pages as the data"): ("for step in range(1, 200):", "for step in [200 * data]:", "divide", 0),
     ("write-amplification", "pools count alike"): ("writes * hot + (1 - writes) * cold", "(hot + cold) / 2", "divide", 0),
+    ("join-buffers", "chunks are rounded down"): ("chunks = -(-r // (memory - inner))", "chunks = r // (memory - inner)", _LOOPS, 0),
+    ("join-buffers", "chunks take all of memory"): ("chunks = -(-r // (memory - inner))", "chunks = -(-r // memory)", _LOOPS, 0),
+    ("join-buffers", "memory in halves"): ("return min(range(1, memory), key=cost)", "return memory // 2", "best_inner", 0),
+    ("join-buffers", "a page for S"): ("return min(range(1, memory), key=cost)", "return 1", "best_inner", 0),
+    ("join-buffers", "requests cost nothing"): ("pages + latency * requests", "pages", "best_inner", 0),
+    ("join-buffers", "S is read forwards alone"): (_TO_AND_FRO, "            if True:\n", "plan: few pages", 0),
+    ("join-buffers", "the part in memory is passed over"): ("        blocks.reverse()\n", "", _REQUESTS, 0),
+    ("join-buffers", "requests go past the end"): ("min(inner, s - first)", "inner", _REQUESTS, 0),
+    ("join-buffers", "the last chunk is forgotten"): ("range(0, r, outer)", "range(0, r - outer, outer)", _REQUESTS, 0),
+    ("join-buffers", "a key has one row"): ("table.setdefault(key, []).append(place)", "table[key] = [place]", "match", 0),
+    ("join-buffers", "NULL equals NULL"): ("if key is not None:", "if True:", "match", 0),
+    ("join-buffers", "an output buffer a bucket alone"): ("memory // (buckets + 1)", "memory // buckets", _GRACE, 0),
+    ("join-buffers", "buckets are read once"): ("3 * (r + s)", "2 * (r + s)", "grace", 0),
+    ("join-buffers", "a bucket takes no request of its own"): ("max(buckets, -(-s // second_input))", "-(-s // second_input)", "grace", 0),
+    ("join-buffers", "as few buckets as can be"): ("return min(possible, key", "return min(possible[:1], key", "best_buckets", 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.
