@@ -19,7 +19,8 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.programs import recorder
-from flashsim.studies.programs.cutting import PRINTED, CutReport, Drive, PowerCuts, snapshot
+from flashsim.studies.programs.cutting import CutReport, Drive, PowerCuts
+from flashsim.studies.programs.images import PRINTED, snapshot
 
 
 class PowerCutOutcome(Outcome):
@@ -116,7 +117,7 @@ def cut_power(
         raise RefusedError(f"folder: {folder} is no folder")
     drive = _drive_of(device, cache, ignore_flush, whole_pages)
     before = snapshot(place)
-    recording = recorder.record(words, contents=True, folder=place)
+    recording = recorder.record(words, contents=True, folder=place, before=before)
 
     def cut(on: Drive) -> CutReport:
         with activity("cuts") as progress:

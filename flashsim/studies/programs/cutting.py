@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,26 +10,25 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError, RefusedError
+from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.core.units import GIB, format_size
+from flashsim.studies.programs.images import ImageFolder
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import Recording
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
-#: Environment variable of the check: a file with what the program had printed by the cut.
-PRINTED = "FLASHSIM_PRINTED"
 #: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
 _LONG = 10
-#: Bytes of a folder that is cut at most.
-_MOST = GIB
+#: Failures whose recipes are looked for at most; many have one recipe.
+_SEARCHES = 15
 
 
 class Drive(NamedTuple):
@@ -107,27 +104,14 @@ class CutReport:
         return counts | {"failures": failures, "missed": list(self.missed)}
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
-    """The files below a folder, by path.
-
-    Raises
-    ------
-    CapacityError
-        They are too large.
-    """
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
-    if (size := sum(path.stat().st_size for path in paths)) > _MOST:
-        raise CapacityError(f"folder: {folder} holds {format_size(size)}, but power is cut in folders of {format_size(_MOST)} at most")
-    return {str(path): path.read_bytes() for path in paths}
-
-
 class PowerCuts:
     """All power cuts of one recording.
 
     Parameters
     ----------
     before
-        Files below `folder` when the program began.
+        Files and folders below `folder` when the program began (`flashsim.studies.programs.images.snapshot`), which the recording
+        numbers in this order.
     check
         Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
     outcomes
@@ -150,12 +134,11 @@ class PowerCuts:
         self.rows = [row for row in recording.table.to_pylist() if _matters(row, f"{folder}/")]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
         self.draw = generator(seed, "power cuts of a program")
-        first: dict[str, int] = {}
-        for row in self.rows:
-            if row["file"] >= 0 and row["path"]:
-                first.setdefault(row["path"], row["file"])
-        names = {path: first.get(path, -2 - number) for number, path in enumerate(before)}
-        self.files = VolatileFiles(names, {names[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        numbers = {path: number for number, path in enumerate(before)}
+        self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        self._folders = SimpleQueue[ImageFolder]()
+        #: Exit codes of the check by image, of those that cuts leave and of those that only recipes were tried with.
+        self._codes, self._tried = dict[bytes, int](), dict[bytes, int]()
         self.report = CutReport(missed=recording.missed)
 
     def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
@@ -166,20 +149,25 @@ class PowerCuts:
         RefusedError
             The check does not pass on the files as the program left them.
         """
-        self._check_end()
-        seen: set[bytes] = set()
-        with ThreadPoolExecutor(jobs) as pool:
+        searches = 0
+        with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
+            for number in range(jobs):
+                self._folders.put(ImageFolder(Path(place), number))
+            self._check_end()
             for cuts in _in_batches(self._cuts(), 4 * jobs):
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
                     image = self._image(cut)
                     key = _digest(image, cut.printed)
-                    if key not in seen:
-                        seen.add(key)
-                        fresh.append((cut, image))
-                for (cut, _), (code, output) in zip(fresh, pool.map(lambda each: self._look(each[1], each[0].printed), fresh), strict=True):
-                    if code and len(self.report.failures) < most_failures:
+                    if key not in self._codes:
+                        self._codes[key] = 0
+                        fresh.append((cut, image, key))
+                looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
+                for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
+                    self._codes[key] = code
+                    if code and len(self.report.failures) < most_failures and searches < _SEARCHES:
+                        searches += 1
                         self._note(cut, output)
                     self.report.failed_images += code != 0
                 self.report.images += len(fresh)
@@ -223,35 +211,22 @@ class PowerCuts:
 
     def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
         """The check's exit code on an image, and its output."""
-        with tempfile.TemporaryDirectory(prefix="flashsim-cut-") as place:
-            root = Path(place, "files")
-            root.mkdir()
-            for path, content in image.items():
-                target = root / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
-            output = Path(place, "printed")
-            output.write_bytes(printed)
-            try:
-                done = subprocess.run(
-                    self.check,
-                    shell=True,
-                    cwd=root,
-                    env=os.environ | {PRINTED: str(output)},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    timeout=self.limit,
-                    errors="replace",
-                )
-            except subprocess.TimeoutExpired:
-                return 1, f"the check took longer than {self.limit:g} s"
-            return done.returncode, done.stdout
+        folder = self._folders.get()
+        try:
+            return folder.look(image, printed, self.check, self.limit)
+        finally:
+            self._folders.put(folder)
 
     def _note(self, cut: Cut, output: str) -> None:
         """Note a failure with its shortest recipe."""
+        codes = self._tried
 
         def fails(remains: Remains) -> bool:
-            return self._look(self._image(cut._replace(remains=remains)), cut.printed)[0] != 0
+            image = self._image(cut._replace(remains=remains))
+            key = _digest(image, cut.printed)
+            if key not in codes:
+                codes[key] = self._look(image, cut.printed)[0]
+            return codes[key] != 0
 
         remains, is_loss = shortest(cut, fails)
         kept, lost = cut.files.effects(remains)
@@ -287,18 +262,36 @@ def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]
 
 
 def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
-    """Remains made as like others as they can be while they still fail, one effect after the other."""
+    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once."""
     if remains.torn and fails(remains._replace(torn=None)):
         remains = remains._replace(torn=None)
     if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
         remains = remains._replace(changes=base.changes)
-    for page in sorted({*remains.patches, *base.patches}):
-        nearer = remains._replace(patches={**remains.patches, page: base.patches.get(page, 0)})
-        if remains.patches.get(page, 0) != base.patches.get(page, 0) and fails(nearer):
+    pages = [each for each in sorted({*remains.patches, *base.patches}) if remains.patches.get(each, 0) != base.patches.get(each, 0)]
+    parts = [pages] if pages else []
+    while parts:
+        part = parts.pop()
+        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}})
+        if fails(nearer):
             remains = nearer
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        else:
+            remains = _some_patches(remains, part[0], base.patches.get(part[0], 0), fails)
     step = 1 if base.changes > remains.changes else -1
     while remains.changes != base.changes and fails(nearer := remains._replace(changes=remains.changes + step)):
         remains = nearer
+    return remains
+
+
+def _some_patches(remains: Remains, page: tuple[int, int], count: int, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains with one, two, four and so on patches of a page unlike a count, the first that fail."""
+    own, step = remains.patches.get(page, 0), 1
+    while step < abs(own - count):
+        nearer = remains._replace(patches={**remains.patches, page: count + (step if own > count else -step)})
+        if fails(nearer):
+            return nearer
+        step *= 2
     return remains
 
 
@@ -350,11 +343,9 @@ def _is_below(row: Mapping[str, Any], folder: str) -> bool:
 
 
 def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
-    digest = blake2b(printed, digest_size=16)
-    for path in sorted(image):
-        digest.update(f"\0{path}\0{len(image[path])}\0".encode())
-        digest.update(image[path])
-    return digest.digest()
+    """A digest of an image and output; Python keeps the hash of bytes with them, so that files that stay are hashed once."""
+    parts = [f"{path}\0{len(content)}\0{hash(content)}" for path, content in sorted(image.items())]
+    return blake2b("\0".join([str(hash(printed)), *parts]).encode(errors="surrogateescape"), digest_size=16).digest()
 
 
 def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:

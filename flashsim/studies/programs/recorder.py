@@ -30,7 +30,12 @@ _TRIAL = 2000
 
 
 def record(
-    command: Sequence[str] = (), pid: int | None = None, contents: bool = False, folder: Path | None = None, extents: bool = False
+    command: Sequence[str] = (),
+    pid: int | None = None,
+    contents: bool = False,
+    folder: Path | None = None,
+    extents: bool = False,
+    before: Mapping[str, bytes] | None = None,
 ) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
@@ -44,6 +49,8 @@ def record(
         Where the program runs; here without it.
     extents
         Also ask the file system where the files lie, once the program has ended.
+    before
+        All files below the folder when the program begins; they are numbered in this order.
 
     Raises
     ------
@@ -65,7 +72,9 @@ def record(
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
-        reader = Reader(contents, inherited, place)
+        reader = Reader(contents, inherited, place, whole=None if before is None else f"{place}/")
+        for path, content in (before or {}).items():
+            reader.names.sizes[reader.names.number(path)] = len(content)
         table = _table(reader, lines)
     missed = [f"{what}: {_some(sorted(where))}" for what, where in sorted(reader.missed.items())]
     cost = _cost_of_a_call(strace)

@@ -4,7 +4,7 @@ Rules, as ext4 has them with data that is written late:
 
 - What is written goes to pages of the page cache, which reach the drive at any time and in any order; a page that reaches it has all that
   was written to it until then, and a cut may tear it between sectors.
-- What happens to names and sizes (create, rename, unlink, truncate) is journalled: it becomes durable in order, at any time.
+- What happens to names and sizes (create, rename, unlink, truncate, mkdir) is journalled: it becomes durable in order, at any time.
 - ``fsync`` returns once the file's pages and all of the journal so far are durable; ``sync`` does so for all files.  A drive that ignores
   flushes, and whose cache loses its content, breaks that: then nothing is durable until it has left the cache.
 - Bytes written behind a truncation are there only if the truncation is.
@@ -38,7 +38,7 @@ class Patch(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a call does to names or sizes: create, rename, link, unlink or truncate."""
+    """What a call does to names or sizes: create, rename, link, unlink, truncate or grow; paths of folders end in a slash."""
 
     call: int
     kind: str
@@ -73,7 +73,7 @@ class VolatileFiles:
     Parameters
     ----------
     names, contents
-        Files at the begin: numbers by path, and bytes by number.
+        Files and folders at the begin: numbers by path, and bytes by number.
     keeps_flushed
         Whether what was flushed is durable.
     cache
@@ -93,7 +93,7 @@ class VolatileFiles:
         before = len(self.patches), len(self.changes)
         if row["error"] or (row["kind"] != "file" and name not in ("sync",)):
             return False
-        if name in schema.WRITES and row["content"]:
+        if name in schema.WRITES and row["content"] and row["offset"] is not None:
             self.patches += _patches(call, file, row["offset"], row["content"])
             if row["flags"] & (schema.SYNC | schema.DSYNC):
                 self._flush([file])
@@ -106,7 +106,11 @@ class VolatileFiles:
             self.changes.append(Change(call, "truncate", file, path, size=row["length"]))
         elif name.startswith(("rename", "link")):
             self.changes.append(Change(call, "rename" if name.startswith("rename") else "link", file, path, row["other"]))
-        elif name.startswith("unlink"):
+        elif name == "fallocate" and row["other"] == "0":
+            self.changes.append(Change(call, "grow", file, path, size=row["offset"] + row["length"]))
+        elif name.startswith("mkdir"):
+            self.changes.append(Change(call, "create", file, f"{path}/"))
+        elif name.startswith(("unlink", "rmdir")):
             self.changes.append(Change(call, "unlink", file, path))
         elif name in schema.SYNCS and name not in ("sync_file_range", "msync"):
             self._flush(None if name in ("sync", "syncfs") else [file])
@@ -194,11 +198,12 @@ def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], o
     if change.kind == "create":
         names[change.path] = change.file
         contents.setdefault(change.file, b"")
-    elif change.kind == "truncate":
+    elif change.kind in ("truncate", "grow"):
         data = bytes(opened.pop(change.file, contents.get(change.file, b"")))
-        contents[change.file] = data[: change.size].ljust(change.size, b"\0")
+        contents[change.file] = (data[: change.size] if change.kind == "truncate" else data).ljust(change.size, b"\0")
     elif change.kind == "unlink":
-        names.pop(change.path, None)
+        for path in (change.path, f"{change.path}/"):
+            names.pop(path, None)
     elif change.kind == "link":
         names |= {change.other: names[change.path]} if change.path in names else {}
     else:

@@ -93,3 +93,25 @@ def test_a_drive_that_ignores_flushes_keeps_what_has_left_its_cache() -> None:
         state.apply(2 * number, write(0, "/a", number * PAGE, bytes([number]) * PAGE))
         state.apply(2 * number + 1, call("fsync", 0, "/a"))
     assert state.image(Remains(0, {})) == {"/a": b"\0" * PAGE + b"\1" * PAGE} and len(state.patches) == 3
+
+
+def test_folders_come_and_go_and_fallocate_makes_room() -> None:
+    state = play(
+        files(a=b"12345"),
+        call("mkdir", -1, "/in"),
+        call("openat", 1, "/in/b", flags=schema.CREATE),
+        call("fallocate", 1, "/in/b", offset=0, length=3, other="0"),
+        call("fallocate", 0, "/a", offset=0, length=3, other="0"),
+        call("fallocate", 0, "/a", offset=0, length=9, other="FALLOC_FL_KEEP_SIZE"),
+        call("rename", 1, "/in", other="/out"),
+        call("unlink", 1, "/out/b"),
+        call("rmdir", -1, "/out"),
+    )
+    images = [state.image(Remains(changes, {})) for changes in (1, 4, 5, 6, 7)]
+    assert images == [
+        {"/a": b"12345", "/in/": b""},
+        {"/a": b"12345", "/in/": b"", "/in/b": bytes(3)},
+        {"/a": b"12345", "/out/": b"", "/out/b": bytes(3)},
+        {"/a": b"12345", "/out/": b""},
+        {"/a": b"12345"},
+    ]

@@ -1,0 +1,38 @@
+"""A folder shows each image as it is, whatever checks did to the one before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flashsim.studies.programs.images import ImageFolder, snapshot
+
+FIRST = {"a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
+CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; exit 3"
+
+
+def shown(folder: ImageFolder) -> dict[str, bytes]:
+    paths = {path.removeprefix(f"{folder.root}/"): content for path, content in snapshot(folder.root).items()}
+    return {path: content for path, content in paths.items() if path not in ("in/", "in/deep/")}
+
+
+def test_what_a_check_did_is_undone(tmp_path: Path) -> None:
+    folder = ImageFolder(tmp_path, 0)
+    for image in (FIRST, FIRST, {"a": b"apples", "in": b"a file where a folder was"}, FIRST, {}):
+        assert folder.look(image, b"", "true", 9) == (0, "") and shown(folder) == image
+        assert folder.look(image, b"", CHECK, 9)[0] == 3
+
+
+def test_only_what_differs_is_written(tmp_path: Path) -> None:
+    folder = ImageFolder(tmp_path, 0)
+    numbers = []
+    for image in (FIRST, FIRST | {"in/b": b"plums"}):
+        folder.look(image, b"", "true", 9)
+        numbers.append({path: (folder.root / path).stat().st_ctime_ns for path in image})
+    assert [path for path in FIRST if numbers[0][path] != numbers[1][path]] == ["in/b"]
+
+
+def test_a_check_that_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
+    folder = ImageFolder(tmp_path, 0)
+    code, output = folder.look({}, b"", f"(sleep 2; touch {tmp_path}/late) & sleep 60", 0.2)
+    assert code == 1 and "longer than 0.2 s" in output
+    assert folder.look({}, b"out", "sleep 2.2; cat $FLASHSIM_PRINTED", 9) == (0, "out") and not (tmp_path / "late").exists()
