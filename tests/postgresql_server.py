@@ -42,7 +42,7 @@ class Cluster:
         Short, for the socket's path has room for 107 bytes; the cluster's files are in ``data`` there.
     """
 
-    def __init__(self, folder: Path, checksums: bool = True) -> None:
+    def __init__(self, folder: Path, checksums: bool = True, *options: str) -> None:
         self.folder, self.data = folder, folder / "data"
         self._server: subprocess.Popen[bytes] | None = None
         self._identity: dict[str, Any] = {}
@@ -52,7 +52,13 @@ class Cluster:
             self._identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
             os.chown(folder, user.pw_uid, user.pw_gid)
         sums = ["--data-checksums"] if checksums else []
-        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", *sums)
+        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", *sums, *options)
+
+    @property
+    def as_owner(self) -> list[str]:
+        """Words before a command that make the server's user run it."""
+        names = {"user": "--reuid", "group": "--regid"}
+        return ["setpriv", *(f"{names[each]}={self._identity[each]}" for each in names), "--clear-groups"] if self._identity else []
 
     def run(self, program: str, *arguments: str | Path, text: str = "") -> str:
         """What one of PostgreSQL's programs prints; it must succeed."""

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,12 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.request import WRITE
+from flashsim.studies.programs import recorder
 from flashsim.studies.programs.extents import extents_of
-from traces.calls.schema import READS, WRITES, Recording
+from flashsim.studies.programs.images import snapshot
+from flashsim.studies.programs.volatile_files import VolatileFiles
+from tests import postgresql_server
+from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
@@ -38,6 +43,17 @@ MANY = (
 SQLITE = f"import sqlite3; c = sqlite3.connect('shop.db'); c.executescript({MANY!r})"
 DUCKDB = "import duckdb; c = duckdb.connect('d.db'); c.sql('create table t as select range a from range(100000)'); c.sql('checkpoint')"
 FIO = "fio --name=a --filename=f.bin --size=1M --rw=randrw --bs=4k --ioengine=psync --fsync=16"
+#: A server begins, pgbench fills it at scale 1 and runs, and the server ends; the folder of the programs is the script's name.
+PGBENCH = """
+set -e
+PATH=$0:$PATH
+postgres -D data -c listen_addresses= -c unix_socket_directories=$PWD -c autovacuum=off &
+until pg_isready -q -h $PWD; do sleep 0.1; done
+pgbench -q -h $PWD -U postgres -i -s 1 postgres
+pgbench -h $PWD -U postgres -c 2 -t 100 postgres
+kill -INT $!
+wait
+"""
 
 
 def go_on_when_watched(process: subprocess.Popen[str], over: threading.Event) -> None:
@@ -58,28 +74,59 @@ def recording(flashsim: Any, program: list[str], *options: str) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize(
-    "program", [[sys.executable, "-c", SQLITE], [sys.executable, "-c", DUCKDB], FIO.split()], ids=["sqlite", "duckdb", "fio"]
-)
-def test_every_byte_is_there_that_the_kernel_counted(flashsim: Any, here: Path, program: list[str]) -> None:
-    if not shutil.which(program[0]):
-        pytest.skip(f"{program[0]} is not installed")
-    calls = recording(flashsim, [sys.executable, "-c", COUNTED, *program])
+PROGRAMS = {"sqlite": [sys.executable, "-c", SQLITE], "duckdb": [sys.executable, "-c", DUCKDB], "fio": FIO.split()}
+
+
+def assert_all_bytes_are_there(calls: pd.DataFrame, counts: str) -> None:
+    """Writes are those that the kernel counted (``/proc/PID/io``), and so are reads, but for what the kernel reads to begin a program."""
     before = calls[calls["time"] < calls.loc[calls["path"].astype(str).str.fullmatch(r"/proc/(self|\d+)/io"), "time"].min()]
     moved = before["result"].clip(lower=0).fillna(0)
-    counts = dict(line.split(": ") for line in Path("counts").read_text().splitlines())
-    assert moved[before["call"].isin(WRITES)].sum() == int(counts["wchar"]) > 0
-    read, by_kernel = moved[before["call"].isin(READS)].sum(), int(counts["rchar"])
-    assert 0 <= by_kernel - read < 20_000 and read > 1000
+    kernel = {name: int(count) for name, count in (line.split(": ") for line in counts.splitlines())}
+    assert moved[before["call"].isin(WRITES)].sum() == kernel["wchar"] > 0
+    begun = (before["path"] == "/etc/ld.so.cache").sum()
+    read = moved[before["call"].isin(READS)].sum()
+    assert 0 <= kernel["rchar"] - read <= 2048 * begun and read > 1000
 
 
-def test_contents_make_the_file_again(flashsim: Any, here: Path) -> None:
-    calls = recording(flashsim, [sys.executable, "-c", SQLITE], "--contents")
-    writes = calls[(calls["path"] == f"{here}/shop.db") & calls["call"].isin(WRITES)]
-    content = bytearray()
-    for offset, data in zip(writes["offset"].astype(int), writes["content"], strict=True):
-        content[offset : offset + len(data)] = data.ljust(0)
-    assert bytes(content[: (here / "shop.db").stat().st_size]) == (here / "shop.db").read_bytes()
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_byte_is_there_that_the_kernel_counted(flashsim: Any, here: Path, name: str) -> None:
+    if not shutil.which(PROGRAMS[name][0]):
+        pytest.skip(f"{name} is not installed")
+    calls = recording(flashsim, [sys.executable, "-c", COUNTED, *PROGRAMS[name]])
+    assert_all_bytes_are_there(calls, Path("counts").read_text())
+
+
+def files_of(recording: Recording, folder: Path, before: dict[str, bytes]) -> dict[str, bytes]:
+    """Files and folders below a folder as the calls of a recording leave them."""
+    names = {path: number for number, path in enumerate(before)}
+    files = VolatileFiles(names, {names[path]: content for path, content in before.items()})
+    for number, row in enumerate(recording.table.to_pylist()):
+        files.apply(number, row)
+    return {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{folder}/")}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_contents_make_the_files_again(here: Path, name: str) -> None:
+    if not shutil.which(PROGRAMS[name][0]):
+        pytest.skip(f"{name} is not installed")
+    recording = recorder.record(PROGRAMS[name], contents=True, folder=here, before={})
+    assert files_of(recording, here, {}) == snapshot(here) != {} and not recording.missed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not postgresql_server.programs(), reason="PostgreSQL's programs are not installed")
+def test_a_server_under_pgbench_is_there_with_every_byte_and_file() -> None:
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as place:
+        folder = Path(place)
+        cluster = postgresql_server.Cluster(folder, True, "--wal-segsize=1")
+        before = snapshot(folder)
+        load = [*cluster.as_owner, "sh", "-c", PGBENCH, str(postgresql_server.programs())]
+        recording = recorder.record([sys.executable, "-c", COUNTED, *load], contents=True, folder=folder, before=before)
+        assert recording.facts["exit_code"] == 0 and not recording.missed
+        calls = recording.table.to_pandas()
+        assert_all_bytes_are_there(calls, (folder / "counts").read_text())
+        assert calls["call"].isin(SYNCS).sum() > 200 and calls["process"].nunique() > 10
+        assert files_of(recording, folder, before) == snapshot(folder)
 
 
 def test_the_exit_code_is_the_program_s_and_files_are_counted(flashsim: Any, here: Path) -> None:
