@@ -36,9 +36,16 @@ class Process:
 
 
 class Namespace:
-    """Numbers of files by path, and their sizes as far as they are known."""
+    """Numbers of files by path, and their sizes as far as they are known.
+
+    Attributes
+    ----------
+    whole
+        Begin of paths all of whose files are known, so that one that comes is empty; None for none.
+    """
 
     def __init__(self) -> None:
+        self.whole: str | None = None
         self._by_path: dict[str, int] = {}
         self.sizes: dict[int, int] = {}
         self._next = 0
@@ -48,6 +55,8 @@ class Namespace:
         if path not in self._by_path:
             self._by_path[path] = self._next
             self._next += 1
+            if self.whole and path.startswith(self.whole):
+                self.sizes[self._by_path[path]] = 0
         return self._by_path[path]
 
     def renamed(self, old: str, new: str, is_exchange: bool = False) -> None:

@@ -61,14 +61,11 @@ class Reader:
         Descriptors of the first process at its begin, by number: position and flags.
     folder
         Working folder of the first process.
-    whole
-        Begin of paths below which only files are there at the begin whose sizes are known.
     """
 
     contents: bool = False
     inherited: Mapping[int, tuple[int | None, int]] = field(default_factory=dict)
     folder: str = "/"
-    whole: str | None = None
     names: Namespace = field(default_factory=Namespace)
     calls: int = 0
     now: int = 0
@@ -216,8 +213,6 @@ class Reader:
         file = self.names.number(path) if kind == "file" else -1
         if kind == "file" and flags & schema.TRUNCATE:
             self.names.sizes[file] = 0
-        elif kind == "file" and self.whole and path.startswith(self.whole):
-            self.names.sizes.setdefault(file, 0)
         process.descriptors[base["result"]] = OpenFile(file, 0, flags & _LASTING)
         yield base | {"file": file, "path": path, "kind": kind, "flags": flags}
 

@@ -25,6 +25,8 @@ from traces.calls.schema import Recording
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
+#: Lost effects that are a short recipe, beside which none of kept ones is looked for.
+_FEW = 3
 #: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
 _LONG = 10
 #: Failures whose recipes are looked for at most; many have one recipe.
@@ -234,31 +236,34 @@ class PowerCuts:
         if not is_loss and not kept:
             words = ["lost: all that was not synced"]
         if remains.torn:
-            words.append(f"torn after {remains.torn[1]} sectors: page {remains.torn[0][1]} of that file")
+            (file, page), sectors = remains.torn
+            path = next(row["path"] for row in self.rows if row["file"] == file)
+            words.append(f"torn after {sectors} sectors: page {page} of {self._short(path)}")
         failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
         if failure.recipe not in [each.recipe for each in self.report.failures]:
             self.report.failures.append(failure)
 
+    def _short(self, path: str | None) -> str:
+        """A path without the folder."""
+        return (path or "").removeprefix(f"{self.folder}/")
+
     def _call(self, number: int) -> str:
         """A call in words."""
         row = self.rows[number]
-        path = str(row["path"] or "").removeprefix(f"{self.folder}/")
-        details = [path, *([f"-> {str(row['other']).removeprefix(f'{self.folder}/')}"] if row["call"].startswith("rename") else [])]
+        details = [self._short(row["path"]), *([f"-> {self._short(row['other'])}"] if row["call"].startswith("rename") else [])]
         details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
         details += [f"{row['length']:,} B"] if row["length"] is not None else []
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
 
 
 def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:
-    """Remains that fail with the fewest effects lost (True), or the fewest kept (False)."""
-    everything = cut.files.everything()
-    found = []
-    for is_loss, base in ((True, everything), (False, Remains(0, {}))):
-        remains = _nearer(cut.remains, base, fails)
-        kept, lost = cut.files.effects(remains)
-        found.append((len(lost) if is_loss else len(kept) or _LONG, remains, is_loss))
-    _, remains, is_loss = min(found, key=lambda each: each[0])
-    return remains, is_loss
+    """Remains that fail with few effects lost (True), or, where many have to be lost, with few kept (False)."""
+    losing = _nearer(cut.remains, cut.files.everything(), fails)
+    lost = len(cut.files.effects(losing)[1])
+    if lost <= _FEW:
+        return losing, True
+    keeping = _nearer(cut.remains, Remains(0, {}), fails)
+    return (losing, True) if lost <= (len(cut.files.effects(keeping)[0]) or _LONG) else (keeping, False)
 
 
 def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:

@@ -72,9 +72,10 @@ def record(
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
-        reader = Reader(contents, inherited, place, whole=None if before is None else f"{place}/")
-        for path, content in (before or {}).items():
-            reader.names.sizes[reader.names.number(path)] = len(content)
+        reader = Reader(contents, inherited, place)
+        if before is not None:
+            reader.names.sizes |= {reader.names.number(path): len(content) for path, content in before.items()}
+            reader.names.whole = f"{place}/"
         table = _table(reader, lines)
     missed = [f"{what}: {_some(sorted(where))}" for what, where in sorted(reader.missed.items())]
     cost = _cost_of_a_call(strace)

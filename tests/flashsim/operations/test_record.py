@@ -113,6 +113,16 @@ def test_contents_make_the_files_again(here: Path, name: str) -> None:
     assert files_of(recording, here, {}) == snapshot(here) != {} and not recording.missed
 
 
+def test_bytes_are_appended_to_files_that_are_known(here: Path) -> None:
+    Path("old").write_text("apples")
+    before = snapshot(here)
+    recording = recorder.record(
+        ["sh", "-c", "echo pears >> old; echo plums >> new; mv old other"], contents=True, folder=here, before=before
+    )
+    assert not recording.missed
+    assert files_of(recording, here, before) == snapshot(here) == {f"{here}/new": b"plums\n", f"{here}/other": b"applespears\n"}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not postgresql_server.programs(), reason="PostgreSQL's programs are not installed")
 def test_a_server_under_pgbench_is_there_with_every_byte_and_file() -> None:
