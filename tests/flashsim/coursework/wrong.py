@@ -31,6 +31,20 @@ _TO_AND_FRO = "            if chunk == 0 or place > 0:\n"
 _GRACE = "grace, best_buckets"
 _LOOPS, _REQUESTS = "nested_loops, best_inner", "plan, plan: few pages"
 
+_DATABASE = "Database, Database: crashes again"
+_UPDATE, _COMMITTED = '["log", ["update", transaction, page, before, value]]', '["log", ["commit", transaction]]'
+_COMMIT = "        ### END SOLUTION\n\n    def commit(self, transaction):\n"
+_AT_ONCE = f"        return [{_UPDATE}]\n{_COMMIT}"
+_LATE = (
+    f"        self.late = [*vars(self).get('late', []), {_UPDATE}]\n        return []\n{_COMMIT}        return self.late + [{_COMMITTED}]\n"
+)
+_FORCE = f'[{_COMMITTED}, *(["page", page, value] for page, value in enumerate(self.values))]'
+_ABORT, _ABORTED = '[*operations, ["log", ["abort", transaction]]]', '[["log", ["abort", transaction]], *operations]'
+_REDONE, _WINNERS = (
+    "for _, _, page, _, after in updates:",
+    'for _, _, page, _, after in [each for each in updates if ["commit", each[1]] in log]:',
+)
+
 #: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
@@ -102,6 +116,20 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("join-buffers", "buckets are read once"): ("3 * (r + s)", "2 * (r + s)", "grace", 0),
     ("join-buffers", "a bucket takes no request of its own"): ("max(buckets, -(-s // second_input))", "-(-s // second_input)", "grace", 0),
     ("join-buffers", "as few buckets as can be"): ("return min(possible, key", "return min(possible[:1], key", "best_buckets", 0),
+    ("recovery", "an abort is no end"): ('if record[0] != "update"}', 'if record[0] == "commit"}', "unfinished, recovered", 0),
+    ("recovery", "in another order"): ("return sorted(begun - ended)", "return sorted(begun - ended)[::-1]", "unfinished", 0),
+    ("recovery", "committed work is redone alone"): (_REDONE, _WINNERS, "recovered", 0),
+    ("recovery", "undo from the first to the last"): ("in reversed(updates)", "in updates", "recovered", 0),
+    ("recovery", "nothing is redone"): ("        values[page] = after\n    for", "        pass\n    for", "recovered", 0),
+    ("recovery", "updates are not logged"): (f"return [{_UPDATE}]", "return []", _DATABASE, 0),
+    ("recovery", "updates are logged with the commit"): (_AT_ONCE, _LATE, _DATABASE, 0),
+    ("recovery", "the commit is not logged"): (f"return [{_COMMITTED}]", "return []", _DATABASE, 0),
+    ("recovery", "the commit writes pages"): (f"return [{_COMMITTED}]", f"return {_FORCE}", _DATABASE, 0),
+    ("recovery", "an abort logs no updates"): ("            operations.append(", "            str(", _DATABASE, 0),
+    ("recovery", "an abort is logged first"): (f"return {_ABORT}", f"return {_ABORTED}", _DATABASE, 0),
+    ("recovery", "an abort from the first to the last"): ("in reversed(self.active.pop(", "in list(self.active.pop(", _DATABASE, 0),
+    ("recovery", "an evicted page is not written"): ('return [["page", page, self.values[page]]]', "return []", _DATABASE, 0),
+    ("recovery", "what is undone is not logged"): ("operations += self.abort", "self.abort", "Database: crashes again", 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.

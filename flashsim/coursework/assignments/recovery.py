@@ -1,0 +1,198 @@
+"""Write-ahead log and recovery: a log is read, and a database is crashed after each of its writes, in recovery too, and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.submission import Remote, Submission, SubmissionError
+
+TITLE = "write-ahead log and recovery: redo, undo, and a database that is crashed after each of its writes"
+
+#: Pages of a database, and events of a history.
+_PAGES, _EVENTS = 6, 40
+#: Crashes of a history after which the database goes on.
+_AGAIN = 3
+
+#: A call of a method of a database: its name and arguments.
+Call = tuple[Any, ...]
+
+
+def draw_history(random: np.random.Generator, first: int = 1) -> list[Call]:
+    """Calls of a database for up to three transactions at a time, of which none writes another one's pages."""
+    calls: list[Call] = []
+    locks: dict[int, set[int]] = {}
+    for number in range(_EVENTS):
+        if len(locks) < 3 and random.random() < 0.4:
+            locks[first] = set()
+            first += 1
+        transaction = int(random.choice([*locks])) if locks else 0
+        others = set[int]().union(*(pages for each, pages in locks.items() if each != transaction))
+        page = int(random.integers(_PAGES))
+        if not locks or random.random() < 0.2:
+            calls.append(("evict", page))
+        elif locks[transaction] and random.random() < 0.25:
+            calls.append(("abort" if random.random() < 0.4 else "commit", transaction))
+            del locks[transaction]
+        elif page not in others:
+            calls.append(("write", transaction, page, 10 * number + 1))
+            locks[transaction].add(page)
+    return calls
+
+
+@dataclass
+class Disk:
+    """What survives a crash: the log, and the pages."""
+
+    log: list[Any] = field(default_factory=list)
+    pages: list[int] = field(default_factory=lambda: [0] * _PAGES)
+
+    def copy(self) -> Disk:
+        """Another one with the same content."""
+        return Disk([*self.log], [*self.pages])
+
+    def carry_out(self, operation: Any, where: str, writable: range = range(_PAGES)) -> None:
+        """One write; refuse what is none, or is of a page that must not be written now."""
+        match operation:
+            case ["log", record]:
+                self.log.append(record)
+            case ["page", int(page), int(value)] if page in writable:
+                self.pages[page] = value
+            case _:
+                raise SubmissionError(f"{where}: {str(operation)[:60]} is no write, or none that is allowed here")
+
+
+@dataclass
+class Clients:
+    """What transactions have written, and which pages must survive."""
+
+    committed: list[int]
+    writes: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def call(self, name: str, *arguments: int) -> None:
+        """A call has returned."""
+        if name == "write":
+            self.writes.setdefault(arguments[0], {})[arguments[1]] = arguments[2]
+        elif name != "evict":
+            ended = self.writes.pop(arguments[0], {})
+            if name == "commit":
+                self.committed = [ended.get(page, value) for page, value in enumerate(self.committed)]
+
+    def value(self, page: int) -> int:
+        """Of a page in memory."""
+        return next((writes[page] for writes in self.writes.values() if page in writes), self.committed[page])
+
+
+def crash_points(database: Remote, calls: list[Call], disk: Disk) -> Iterator[tuple[str, list[list[int]]]]:
+    """Make the calls, and stop after each write and each call: what was last, and the pages that may be there after a crash."""
+    clients = Clients([*disk.pages])
+    for number, (name, *arguments) in enumerate(calls, start=1):
+        where = " ".join(f"{each[0]}{each[1:]}".replace(",)", ")") for each in calls[max(0, number - 8) : number])
+        before, operations = clients.committed, database.ask(name, *arguments)
+        clients.call(name, *arguments)
+        writable = range(arguments[0], arguments[0] + 1) if name == "evict" else range(0)
+        for operation in operations if isinstance(operations, list) else [operations]:
+            disk.carry_out(operation, where, writable)
+            yield where, [before, clients.committed]
+        page = arguments[name == "write"] if name in ("write", "evict") else number % _PAGES
+        if database.ask("read", page) != clients.value(page) or (name == "evict" and disk.pages[page] != clients.value(page)):
+            raise SubmissionError(f"{where}: page {page} has the value {clients.value(page)} now, and is read or evicted with another")
+        yield where, [clients.committed]
+
+
+def recover(submission: Submission, disk: Disk, where: str, outcomes: list[list[int]], depth: int = 0) -> tuple[Remote, Disk]:
+    """Recover a disk by a new database, which is crashed before each write if there is depth; refuse other pages than the outcomes."""
+    database, left = submission.new("Database", _PAGES), disk.copy()
+    operations: Any = database.ask("recover", disk.log, disk.pages)
+    for number, operation in enumerate(operations if isinstance(operations, list) else [operations]):
+        if depth:
+            recover(submission, left, f"{where}; crash after {number} writes of recovery", outcomes, depth - 1)
+        left.carry_out(operation, f"{where}; recovery")
+    if left.pages not in outcomes:
+        was = f"pages {disk.pages} and the log ended with {str(disk.log[-4:])[:200]}"
+        raise SubmissionError(f"crash after {where}: {was}; recovery made {left.pages}, but {outcomes[-1]} is right")
+    return database, left
+
+
+def crash_fault(submission: Submission, calls: list[Call]) -> str:
+    """What one crash loses or leaves behind, after any write."""
+    disk = Disk()
+    for where, outcomes in crash_points(submission.new("Database", _PAGES), calls, disk):
+        recover(submission, disk, where, outcomes)
+    return ""
+
+
+def draw_histories(random: np.random.Generator) -> tuple[list[Call], list[Call], list[int]]:
+    """A history, another one of other transactions, and after which of the first one's crash points it comes."""
+    return draw_history(random), draw_history(random, 1000), random.permutation(_EVENTS)[:_AGAIN].tolist()
+
+
+def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], list[int]]) -> str:
+    """What crashes of recovery lose, and a crash of what goes on after it."""
+    calls, later, chosen = instance
+    disk = Disk()
+    for number, (where, outcomes) in enumerate(crash_points(submission.new("Database", _PAGES), calls, disk)):
+        if number in chosen:
+            database, left = recover(submission, disk, where, outcomes, depth=1)
+            for further, pages in crash_points(database, later, left):
+                recover(submission, left, f"{where}; recovery; {further}", pages)
+    return ""
+
+
+class LoggedPages:
+    """A database that keeps a log in the form of the exercises, as their drawn logs need it."""
+
+    def __init__(self) -> None:
+        self.values, self.disk = [0] * _PAGES, Disk()
+        self.updates: dict[int, list[tuple[int, int]]] = {}
+
+    def call(self, name: str, *arguments: int) -> None:
+        """A call of a history."""
+        match name, arguments:
+            case "write", (transaction, page, value):
+                self.updates.setdefault(transaction, []).append((page, self.values[page]))
+                self.disk.log.append(["update", transaction, page, self.values[page], value])
+                self.values[page] = value
+            case "evict", (page,):
+                self.disk.pages[page] = self.values[page]
+            case _, (transaction,):
+                for page, before in reversed(self.updates.pop(transaction)) if name == "abort" else ():
+                    self.disk.log.append(["update", transaction, page, self.values[page], before])
+                    self.values[page] = before
+                self.disk.log.append([name, transaction])
+
+
+def draw_log(random: np.random.Generator) -> tuple[list[Any], list[int]]:
+    """A log and the pages beside it; of the last abort or commit the end is missing, or not."""
+    database = LoggedPages()
+    for call in draw_history(random):
+        database.call(*call)
+    log = database.disk.log
+    return log[: -1 if log[-1][0] != "update" and random.random() < 0.5 else None], database.disk.pages
+
+
+def unfinished(log: list[Any]) -> list[int]:
+    """Transactions without an end."""
+    return sorted({record[1] for record in log} - {record[1] for record in log if record[0] != "update"})
+
+
+def recovered(log: list[Any], pages: list[int]) -> list[int]:
+    """The pages' values after a page's last update that stands, or before its first."""
+    losers = unfinished(log)
+    for record in log:
+        if record[0] == "update" and record[1] not in losers:
+            pages = [record[4] if page == record[2] else value for page, value in enumerate(pages)]
+    firsts = {record[2]: record for record in reversed(log) if record[1] in losers}
+    return [firsts[page][3] if page in firsts else value for page, value in enumerate(pages)]
+
+
+EXERCISES = {
+    "unfinished": Exercise(10, lambda random: draw_log(random)[:1], answers("unfinished", unfinished)),
+    "recovered": Exercise(25, draw_log, answers("recovered", recovered)),
+    "Database": Exercise(40, draw_history, crash_fault),
+    "Database: crashes again": Exercise(25, draw_histories, again_fault),
+}
