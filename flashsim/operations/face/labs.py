@@ -74,7 +74,7 @@ def labs() -> pd.DataFrame:
     --------
     >>> import flashsim as fs
     >>> fs.labs().lab.tolist()
-    ['disk-scheduling', 'join-buffers', 'page-fetching', 'recovery', 'replacement', 'translation-layer', 'write-amplification']
+    ['disk-scheduling', 'join-buffers', 'page-fetching', 'recovery', 'replacement', 'smart-ssd', 'translation-layer', 'write-amplification']
     """
     rows = [(name, sum(each.points for each in lab.EXERCISES.values()), ", ".join(lab.EXERCISES), lab.TITLE) for name, lab in _every()]
     return frame(rows, ["lab", "points", "exercises", "title"])

@@ -45,6 +45,10 @@ _REDONE, _WINNERS = (
     'for _, _, page, _, after in [each for each in updates if ["commit", each[1]] in log]:',
 )
 
+_TABLE, _HANDED_ON = "Aggregation", "parts, self.groups = list(self.groups.values()), {}"
+_SLOWEST = 'host = max(work["size"] / rates["link"], work["host"] / rates["host_cores"])'
+_SUM = _SLOWEST.replace("max(", "sum([").replace(")", "])")
+
 #: By lab and what is wrong: what is replaced by what, the exercises that it is seen in, and the share of their points that is left.
 WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("disk-scheduling", "the lowest cylinder is nearest"): (_NEARER, "cylinder < waiting[best]", "sstf", 0),
@@ -130,6 +134,22 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("recovery", "an abort from the first to the last"): ("in reversed(self.active.pop(", "in list(self.active.pop(", _DATABASE, 0),
     ("recovery", "an evicted page is not written"): ('return [["page", page, self.values[page]]]', "return []", _DATABASE, 0),
     ("recovery", "what is undone is not logged"): ("operations += self.abort", "self.abort", "Database: crashes again", 0),
+    ("smart-ssd", "the table has no bound"): ("if len(self.groups) == self.room:", "if False:", _TABLE, 0),
+    ("smart-ssd", "a group too many"): ("len(self.groups) == self.room", "len(self.groups) > self.room", _TABLE, 0),
+    ("smart-ssd", "each row is a part"): ("if len(self.groups) == self.room:", "if True:", _TABLE, 0),
+    ("smart-ssd", "parts are handed on twice"): (_HANDED_ON, "parts = list(self.groups.values())", _TABLE, 0),
+    ("smart-ssd", "a full table is thrown away"): ("parts += self.finish()", "self.finish()", _TABLE, 0),
+    ("smart-ssd", "NULL counts"): ("            if value is not None:\n", "            if value := value or 1:\n", _TABLE, 0),
+    ("smart-ssd", "the sum of nothing is 0"): ("self.groups[key] = [key, 0, None]", "self.groups[key] = [key, 0, 0]", _TABLE, 0),
+    ("smart-ssd", "the last part of a group stands for all"): ("        group[1] += count\n", "        group[1] = count\n", "whole", 0),
+    ("smart-ssd", "groups in the order of their parts"): ("in order]", "in groups]", "whole", 0),
+    ("smart-ssd", "an average over parts"): ("/ groups[key][1] if", "/ sum(part[0] == key for part in parts) if", "whole", 0),
+    ("smart-ssd", "a key sets two bits"): ("range(3)]", "range(2)]", "bloom, passes", 0),
+    ("smart-ssd", "one bit is enough"): ("bits_set.issuperset(places_of(", "bits_set.intersection(places_of(", "passes", 0),
+    ("smart-ssd", "NULL is forgotten"): ("if row[0] is not None and bits_set", "if bits_set", "passes", 0),
+    ("smart-ssd", "parts of a pipeline add up"): (_SLOWEST, _SUM, "times, break_even", 0),
+    ("smart-ssd", "always a break-even"): ("        return None\n", "        pass\n", "break_even", 0),
+    ("smart-ssd", "the result's bytes are left out"): ("share * rows * result}", "0}", "break_even", 0),
 }  # fmt: skip
 
 #: By what is tried: the attack, and what it is named.
