@@ -87,7 +87,7 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("page-fetching", "pages in memory count as missing"): (_MISSING, "len(segments[page])", "nearest", 0),
     ("page-fetching", "pages of R alone"): ("        segments.setdefault(s, {s}).add(r)\n", "", "nearest", 0),
     ("page-fetching", "the pairs in their order"): (_CENTER, "centers[0]", _FEW, 0),
-    ("page-fetching", "the page with fewest pairs first"): (_CENTER, "min(centers, key=lambda page: len(partners[page]))", _FEW, 0),
+    ("page-fetching", "the page with most pairs first"): (_CENTER, "max(centers, key=lambda page: len(partners[page]))", _FEW, 0),
     ("page-fetching", "one page too many"): ("if len(held) == frames:", "if len(held) > frames:", _PLAN, 0),
     ("page-fetching", "pages are fetched again"): ("        if page in held:\n            return\n", "", _PLAN, 0),
     ("page-fetching", "pairs are given up"): (_LEFT, "for centers in [list(partners)] * 9:", _PLAN, 0),
