@@ -142,19 +142,20 @@ class _Replay:
         The clock stays where it was sent, so that it must not be sent beyond the last completion.
         """
         while self.observation and (due := self.observation.next) < until:
-            stop = min(due, until if until < NEVER else self._certainly_busy_until())
+            stop = min(due, until if until < NEVER else self._certainly_busy_until(due))
             if stop < due and stop - self.device.now <= _CLOSEST * (due - self.device.now):
                 break
             self._collect(self.device.advance(stop, every=True))
         self._collect(self.device.advance(until, every=True))
 
-    def _certainly_busy_until(self) -> int:
+    def _certainly_busy_until(self, due: int) -> int:
         """A time, ns, before which not all requests can have completed: until the last one arrives, and their bytes cross the one link.
 
+        Bytes are not counted where the last arrival is not before a time that is `due`.
         Some bytes of those requests that are in the drive may have crossed it already.
         """
         parameters = self.device.preset.flash
-        if parameters is None:
+        if parameters is None or due <= self._last_arrival:
             return self._last_arrival
         inside = parameters.queue_depth * parameters.queues
         if self.settings.pace == "asap":
