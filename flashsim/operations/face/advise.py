@@ -119,7 +119,7 @@ def advise(
             memory = report.MemoryCurve.of(page_trace(replace(source, format=_PLAIN) if is_recording(source) else source))
             file = lasting(source, isinstance(trace, str | PathLike))
     path = str(file.path)
-    study = AdviceStudy(path, file.format, name, devices, bound, state, repeats, years, limit, seed, kept.stamps([path]))
+    study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), devices, bound)
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, fresh=fresh)
     with activity("runs") as progress:
         return AdviseOutcome(study_of(study, survey(file, limit), settings, progress), memory)

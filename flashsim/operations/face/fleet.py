@@ -79,6 +79,6 @@ def fleet(
         name, file = source.name, lasting(source, isinstance(trace, str | PathLike))
         what, span = survey(file), span_of(file)
     path, many = str(file.path), jobs or os.cpu_count() or 1
-    study = FleetStudy(path, file.format, name, device, drives, state, repeats, years, limit, seed, kept.stamps([path]))
+    study = FleetStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), device, drives)
     with activity("drives") as progress:
         return FleetOutcome(simulate(study, what, span, Settings(jobs=many, fresh=fresh, cluster=cluster), progress))

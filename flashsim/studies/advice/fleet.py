@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.device import engines, presets
-from flashsim.studies.advice.runs import Load, run_briefly
+from flashsim.studies.advice.runs import Load, LoadStudy, run_briefly
 from flashsim.studies.presentation.plots import STEPS, panels, stroke
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.replaying import preconditioning
@@ -29,34 +29,11 @@ _SHARES = (0, 1, 10, 50, 90, 99, 100)
 
 
 @dataclass(frozen=True)
-class FleetStudy:
-    """Parameters of a study.
+class FleetStudy(LoadStudy):
+    """Parameters of a study: the preset of all drives, whose states are drawn for each, and their number."""
 
-    Parameters
-    ----------
-    trace, format, name
-        File of the trace, its format, and its name for people.
-    device
-        Preset of all drives.
-    count
-        Number of drives.
-    state
-        State of flash drives before the trace, drawn for each.
-    repeats, years, limit, stamps
-        See `flashsim.studies.advice.session.AdviceStudy`.
-    """
-
-    trace: str
-    format: str | None
-    name: str
     device: str
     count: int
-    state: str = "random"
-    repeats: int = 1
-    years: float = 5.0
-    limit: int | None = None
-    seed: int = 0
-    stamps: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,35 @@ _SETTLED = 0.02
 
 
 @dataclass(frozen=True)
+class LoadStudy:
+    """Parameters of a study of drives under one load.
+
+    Parameters
+    ----------
+    trace, format, name
+        File of the trace, its format, and its name for people.
+    state
+        State of flash drives before the trace, as ``--precondition`` has it.
+    repeats
+        Repetitions of the trace at most.
+    years
+        Years that a drive has to live.
+    stamps
+        Stamps of the files (`flashsim.studies.runs.kept.stamps`).
+    """
+
+    trace: str
+    format: str | None
+    name: str
+    state: str
+    repeats: int
+    years: float
+    limit: int | None
+    seed: int
+    stamps: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Load:
     """A trace on a drive before anything is run.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
@@ -13,7 +13,7 @@ from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
-from flashsim.studies.advice.runs import LATENCIES, Load, find_load, run_repeatedly
+from flashsim.studies.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.studies.replaying import preconditioning
 from flashsim.studies.replaying.survey import Survey, warn_of
 from flashsim.studies.runs import kept
@@ -61,38 +61,11 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class AdviceStudy:
-    """Parameters of a study.
+class AdviceStudy(LoadStudy):
+    """Parameters of a study: `devices` are presets, or their files."""
 
-    Parameters
-    ----------
-    trace, format
-        File of the trace, and its format.
-    name
-        Name of the trace, for people.
-    devices
-        Presets, or their files.
-    state
-        State of flash drives before the trace, as ``--precondition`` has it.
-    repeats
-        Repetitions of the trace at most.
-    years
-        Years that a drive has to live.
-    stamps
-        Stamps of the files (`flashsim.studies.runs.kept.stamps`).
-    """
-
-    trace: str
-    format: str | None
-    name: str
     devices: Sequence[str]
     bound: Bound
-    state: str = "steady"
-    repeats: int = 64
-    years: float = 5.0
-    limit: int | None = None
-    seed: int = 0
-    stamps: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
