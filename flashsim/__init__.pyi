@@ -13,6 +13,7 @@ from flashsim.operations.face.drive import drive as drive
 from flashsim.operations.face.export import export as export
 from flashsim.operations.face.fetch import fetch as fetch
 from flashsim.operations.face.fleet import fleet as fleet
+from flashsim.operations.face.identify import identify as identify
 from flashsim.operations.face.join import join as join
 from flashsim.operations.face.lab import lab as lab
 from flashsim.operations.face.labs import labs as labs

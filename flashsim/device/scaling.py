@@ -30,6 +30,10 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Erase blocks outside the reserve that a plane keeps at least; cylinders that each zone of a disk does.
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
+#: Planes of a slice at least, and its blocks a plane outside the reserve.
+PLANES, BLOCKS = 16, 80
+#: Parts of what is spare that word lines left half empty, and a plane's block for moved data, take at most.
+_PADDING, _HELD_BACK = 0.25, 0.33
 #: Parts of a disk that are told by the numbers of its tracks.
 _TRACKS = ("slips", "defects")
 
@@ -95,6 +99,31 @@ def _part_of_disk(name: str, disk: HddParameters, parts: int) -> dict[str, Any]:
     curve = seek_curve(disk)[parts::parts] / MILLISECONDS
     seeks = tuple((distance, float(time)) for distance, time in enumerate(curve.tolist(), start=1))
     return {"zones": zones, "seek_table": seeks, "seek_first": (), "capacity": 0}
+
+
+def slice_of(preset: Preset, units: int, planes: int = PLANES, blocks: int = BLOCKS) -> tuple[Preset, int]:
+    """A part of a flash drive with about so many mapping units, and how many times as fast the whole is.
+
+    It has some of the channels, and as much less of the write buffer; the link and the controller are the whole's.  A plane has fewer and
+    shorter blocks: many blocks rather than long ones, since with few of them planes differ in how full they are.
+    """
+    flash = preset.flash
+    assert flash is not None
+    times = max(1, flash.pools // planes)
+    while flash.channels % times:
+        times -= 1
+    buffer = max(flash.group, flash.buffer_pages // times) * flash.unit_size
+    changes: dict[str, Any] = {"channels": flash.channels // times, "capacity": flash.capacity // times, "write_buffer": buffer}
+    line, reserve = flash.group // flash.units, flash.gc_reserve + flash.spare_blocks
+    good = flash.blocks_per_plane - reserve
+    usable = good * flash.pages_per_block * min(1.0, units * times / flash.logical_pages)
+    lines, fewest = (math.ceil(1 / (most * flash.effective_overprovisioning)) for most in (_PADDING, _HELD_BACK))
+    pages = min(flash.pages_per_block, max(lines, round(usable / blocks / line)) * line)
+    fewer = max(fewest, round(usable / pages))
+    capacity = changes["capacity"] * fewer * pages // (good * flash.pages_per_block)
+    changes |= {"pages_per_block": pages, "blocks_per_plane": fewer + reserve, "capacity": capacity // flash.unit_size * flash.unit_size}
+    changes["slc_cache"] = flash.slc_cache * changes["capacity"] // flash.capacity
+    return replace(preset, parameters=replace(flash, **changes)), times
 
 
 #: Scales of drives are whole multiples of it, so that an erase block of 64 flash pages has a whole number of them; and at least so many of

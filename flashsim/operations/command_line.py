@@ -40,6 +40,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "import-diskspecs": "face.devices:import_diskspecs",
         "bench": "face.bench:bench",
         "calibrate": "face.calibrate:calibrate",
+        "identify": "face.identify:identify",
         "serve": "commands.serve:serve_device",
     },
     "trace": {"info": "face.trace:trace", "convert": "face.trace:convert", "replay": "face.replay:replay"},

@@ -59,7 +59,8 @@ class Precondition:
     workload
         For ``steady``, the writes that confirm it; uniform ones, if not given.
     longest
-        For ``steady``, how often all usable pages may be programmed until the write amplification is steady.
+        For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an
+        `occupancy` unconfirmed.
     erases, erases_spread
         Mean and standard deviation of the erases that the blocks in use have seen, drawn from a normal distribution; None leaves them as
         they are.  A block beyond its endurance is retired, and a spare block has taken the erases since.
@@ -84,7 +85,13 @@ class Precondition:
     def __post_init__(self) -> None:
         if self.fill not in FILLS:
             raise UnknownNameError("precondition", self.fill, FILLS)
-        bounds = {"share": (0, 1), "longest": (1, None), "erases": (0, _MOST_ERASES), "erases_spread": (0, _MOST_ERASES), "seed": (0, None)}
+        bounds = {
+            "share": (0, 1),
+            "longest": (int(self.occupancy is None), None),
+            "erases": (0, _MOST_ERASES),
+            "erases_spread": (0, _MOST_ERASES),
+            "seed": (0, None),
+        }
         for name, (least, most) in bounds.items():
             value = getattr(self, name) or 0
             if most is None and value < least:
@@ -131,7 +138,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         _age(state, how.erases, how)
     if how.occupancy is not None:
         lay_out(state, how.occupancy, generator(how.seed, "steady state"))
-        return _confirm(state, how, progress)
+        return _confirm(state, how, progress) if how.longest else Preconditioned(how.fill, 0, math.nan)
     recover(state)
     pages = _pages_to_fill(state.parameters.logical_pages, how)
     programs = 0

@@ -84,13 +84,7 @@ class NewDrive:
 
     def document(self) -> dict[str, Any]:
         """The preset as a TOML file has it."""
-        preset = self.preset
-        document: dict[str, Any] = {"name": preset.name, "kind": preset.kind, "title": preset.title}
-        sections = (("parameters", preset.parameters, preset.sources), ("cited", preset.cited, preset.cited_sources))
-        for title, values, sources in (*sections, ("energy", preset.energy, preset.energy_sources)):
-            section = {name: {"value": _text(values, name), "source": source} for name, source in sources.items()}
-            document |= {title: section} if section else {}
-        return document
+        return document_of(self.preset)
 
     def text(self) -> str:
         """The preset as the text of a file."""
@@ -101,6 +95,17 @@ class NewDrive:
             if not row["met"]
         ]
         return as_toml(self.document(), comments)
+
+
+def document_of(preset: Preset) -> dict[str, Any]:
+    """A preset as a TOML file has it: of its values those that have a source."""
+    document: dict[str, Any] = {"name": preset.name, "kind": preset.kind, "title": preset.title}
+    sections = (("parameters", preset.parameters, preset.sources), ("cited", preset.cited, preset.cited_sources))
+    for title, values, sources in (*sections, ("energy", preset.energy, preset.energy_sources)):
+        names = [field.name for field in fields(values) if field.name in sources] if values else []
+        section = {name: {"value": _text(values, name), "source": sources[name]} for name in names}
+        document |= {title: section} if section else {}
+    return document
 
 
 def _text(values: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from flashsim.core.units import MB, format_duration
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import CellTimes, Floats
+from flashsim.studies.calibration.cells import Floats
 
 #: Times of all cells (ns) for some parameters.
 Model = Callable[[Floats], Floats]
@@ -17,14 +17,14 @@ Model = Callable[[Floats], Floats]
 #: An interval that reaches this far, as a factor, says that the measurements do not determine the parameter.
 UNKNOWN = 10.0
 #: A step of the numerical derivatives, in logarithms: larger than what whole nanoseconds and drawn places make uneven.
-_STEP = 0.02
+STEP = 0.02
 #: Residuals (logarithms) beyond which a cell counts less: cells that the model cannot show must not spoil the others.
 _OUTLIER = 0.5
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fitted parameter: its value and the 95 % interval, in ns or bytes a second."""
+    """A fitted parameter: its value and the 95 % interval, in ns or bytes a second, a share or a number."""
 
     name: str
     value: float
@@ -32,15 +32,24 @@ class Estimate:
     high: float
 
     @property
+    def unknown(self) -> bool:
+        """True where what was measured does not determine the parameter."""
+        return self.high >= self.value * UNKNOWN * 0.99
+
+    @property
     def relative(self) -> float:
         return (self.high - self.low) / (2 * self.value) if self.value else 0.0
 
     def __str__(self) -> str:
-        if "rate" in self.name:
-            value, low, high = (f"{value / MB:.4g} MB/s" for value in (self.value, self.low, self.high))
-        else:
-            value, low, high = (format_duration(round(value)) for value in (self.value, self.low, self.high))
+        value, low, high = map(self._show, (self.value, self.low, self.high))
         return f"{self.name} {value}, 95 % interval {low} to {high}"
+
+    def _show(self, value: float) -> str:
+        if "rate" in self.name:
+            return f"{value / MB:.4g} MB/s"
+        if "pages" in self.name:
+            return f"{value:.3g}"
+        return f"{value:.3%}" if "share" in self.name else format_duration(round(value))
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,9 @@ def cost(residuals: Floats) -> float:
     return float(np.mean(2 * _OUTLIER**2 * (np.sqrt(1 + (residuals / _OUTLIER) ** 2) - 1)))
 
 
-def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: Floats, high: Floats, steps: int) -> Solution:
+def solve(
+    model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: Floats, high: Floats, steps: int, step: Floats | float = STEP
+) -> Solution:
     """Find the positive parameters whose model times (ns, one a cell) are nearest to the measured ones, by their logarithms.
 
     Parameters
@@ -81,6 +92,8 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
         Starting points, of which the best of each group is taken, and the bounds.
     steps
         The most steps.
+    step
+        Step of the numerical derivatives, in logarithms, of each parameter.
     """
     bounds = (np.log(low), np.log(high))
 
@@ -94,7 +107,7 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
             np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6),
             bounds=bounds,
             x_scale=1.0,
-            diff_step=_STEP / np.maximum(1e-3, np.abs(start)),
+            diff_step=step / np.maximum(1e-3, np.abs(start)),
             loss="soft_l1",
             f_scale=_OUTLIER,
             max_nfev=steps,
@@ -105,20 +118,26 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
     return min((search(start) for start in begins), key=lambda one: one.cost)
 
 
-def estimates(names: Sequence[str], model: Model, solution: Solution, cells: Sequence[CellTimes], seed: int) -> list[Estimate]:
+def estimates(
+    names: Sequence[str], model: Model, solution: Solution, times: Floats, draws: Floats, step: Floats | float = STEP
+) -> list[Estimate]:
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
-    Noise: the cells' times are drawn anew (`CellTimes.resampled`) and one step of Gauss and Newton follows each draw.  What the model
-    cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNKNOWN` each way.
+    Noise: one step of Gauss and Newton follows each draw.  What the model cannot show: the residuals, as in linear regression.  No
+    interval is wider than a factor of `UNKNOWN` each way.
+
+    Parameters
+    ----------
+    times, draws
+        What was measured, shape (n,), and logarithms of how far it is off when drawn anew, shape (n, draws).
     """
-    times = np.array([cell.time for cell in cells])
-    steps = solution.values * np.exp(_STEP * np.eye(len(names)))  # one parameter a row
-    jacobian = np.stack([(np.log(model(values) / times) - solution.residuals) / _STEP for values in steps], axis=1)
+    steps = np.broadcast_to(step, len(names))
+    points = solution.values * np.exp(np.diag(steps))  # one parameter a row
+    jacobian = np.stack([np.log(model(values) / times) - solution.residuals for values in points], axis=1) / steps
     sensitivity = np.linalg.norm(jacobian, axis=0)
-    draws = np.stack([np.log(cell.resampled(seed) / cell.time) for cell in cells])
     inverse = np.linalg.pinv(jacobian, rcond=1e-3)
     noise = (inverse @ draws).var(axis=1)
-    freedom = max(1, len(cells) - len(names))
+    freedom = max(1, len(times) - len(names))
     misfit = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
     width = 1.96 * np.sqrt(noise + misfit)
     width = np.where(sensitivity < 1e-3, np.log(UNKNOWN), np.minimum(width, np.log(UNKNOWN)))

@@ -1,6 +1,5 @@
 """A calibration: the device is measured, its kind decided, a preset fitted and simulated in the same cells, and the result reported."""
 
-import dataclasses
 import datetime
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ from flashsim.device.presets import Preset
 from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
 from flashsim.studies.calibration.cells import CellTimes, Floats, cells, measure
-from flashsim.studies.calibration.fitting import UNKNOWN, Estimate
+from flashsim.studies.calibration.data_sheet import document_of
+from flashsim.studies.calibration.fitting import Estimate
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.presentation import plots, tables
 from flashsim.studies.presentation.report import Report
@@ -29,8 +29,6 @@ from flashsim.studies.presentation.section import Section
 _SHOWN = 4096
 #: The share of the time that looks inside a rotating device take.
 _INSIDE = 0.6
-#: The unit that a parameter's value is written with, by the function that reads it.
-_UNITS = {"parse_duration": "ns", "parse_size": "B", "_parse_rate": "B/s"}
 _NOTE = (
     "x N: N requests submitted at once and all waited for; the time is that of all of them, of x 1 of one request (the mean of the "
     "lower half of the samples, warm-up left out)."
@@ -88,13 +86,7 @@ class Calibration:
             f"and by {np.median(held_out_errors):.1%} (median of {len(held_out_errors)}) where the fit did not see them. "
             f"Noise between visits: {self.noise:.1%}.",
         )
-        preset, parameters = self.preset, {}
-        for field in dataclasses.fields(preset.parameters):
-            if field.name in preset.sources:
-                value, parse = getattr(preset.parameters, field.name), field.metadata["parse"]
-                number = f"{value}{_UNITS[parse.__name__]}" if parse else value
-                parameters[field.name] = {"value": number, "source": preset.sources[field.name]}
-        return as_toml({"name": preset.name, "kind": preset.kind, "title": preset.title, "parameters": parameters}, comments)
+        return as_toml(document_of(self.preset), comments)
 
     def as_dict(self) -> dict[str, Any]:
         absolute = {name: np.abs(self.errors(held_out)) for name, held_out in (("fitted", False), ("held_out", True))}
@@ -193,7 +185,7 @@ def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed
     day = f" on {target.name}, {datetime.datetime.now(datetime.UTC).date().isoformat()}"
     sources = {key: text + day if text.startswith("measured") else text for key, text in fit.sources.items()}
     preset = Preset(name, "hdd" if spinning.period else "ssd", f"{target.name}, calibrated", fit.parameters, sources)
-    unknown = [one.name for one in fit.estimates if one.high >= one.value * UNKNOWN * 0.99]
+    unknown = [one.name for one in fit.estimates if one.unknown]
     findings = [spinning.finding, *fit.findings, *([f"the measurements do not tell: {', '.join(unknown)}"] if unknown else [])]
     return Calibration(target.name, target.size, preset, _simulate_cells(times, preset, seed), fit.estimates, findings)
 

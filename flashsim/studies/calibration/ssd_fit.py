@@ -148,12 +148,12 @@ def fit(cells: Sequence[CellTimes], capacity: int, seed: int, progress: Progress
     pages, steps = _FINE
     model = _model(structure, simulator(reads, _AREA, seed, pages))
     best = solve(model, _times(reads), [[start]], *_BOUNDS, steps)
-    parameters = estimates(("read overhead", "read die time", "link read rate"), model, best, reads, seed)
+    parameters = estimates(("read overhead", "read die time", "link read rate"), model, best, *_times_and_draws(reads, seed))
     write_values = best.values
     if writes:
         model = _model(structure, simulator(writes, _AREA, seed, pages), best.values)
         solution = solve(model, _times(writes), _starts(writes, structure.dies), *_BOUNDS, steps)
-        parameters += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
+        parameters += estimates(("write overhead", "write die time", "link write rate"), model, solution, *_times_and_draws(writes, seed))
         write_values = solution.values
     findings = [f"{structure.dies} dies side by side, {structure.queue_depth} commands at once"]
     if as_well.keys() - {structure}:
@@ -170,6 +170,11 @@ def fit(cells: Sequence[CellTimes], capacity: int, seed: int, progress: Progress
 
 def _times(cells: Sequence[CellTimes]) -> Floats:
     return np.array([one.time for one in cells])
+
+
+def _times_and_draws(cells: Sequence[CellTimes], seed: int) -> tuple[Floats, Floats]:
+    """Times of cells, and logarithms of how far they are off when visits are drawn anew."""
+    return _times(cells), np.stack([np.log(one.resampled(seed) / one.time) for one in cells])
 
 
 def _model(structure: Structure, times: Callable[[Device], Floats], reads: Floats | None = None) -> Model:

@@ -23,16 +23,15 @@ from flashsim.core.units import GB, GIB, KIB, MICROSECONDS, MILLISECONDS, SECOND
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.device.scaling import slice_of
 from flashsim.ssd.precondition import Preconditioned
 from flashsim.studies.judging.cells import number
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
 from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs.jobs import Job, Results, Settings, make
 
-#: Mapping units of a simulated part at scale 1, its planes at least, and its blocks a plane outside the reserve.
-UNITS, PLANES, BLOCKS = 1_500_000, 16, 80
-#: Parts of what is spare that word lines left half empty, and a plane's block for moved data, take at most.
-_PADDING, _HELD_BACK = 0.25, 0.33
+#: Mapping units of a simulated part at scale 1.
+UNITS = 1_500_000
 #: Least requests of which a percentile is taken.
 _LEAST_TAIL = 20_000
 #: Blocks of a plane, bytes of a write and windows of a drive that is filled; words of its columns.
@@ -41,36 +40,11 @@ _ORDINALS, _MEAN = ("first", "second", "third"), "mean"
 _CLAIMS = Path(__file__).with_name("published.toml")
 
 
-def part(preset: Preset, units: int, planes: int = PLANES, blocks: int = BLOCKS) -> tuple[Preset, int]:
-    """A part of a drive with about so many mapping units, and how many times as fast the whole is.
-
-    It has some of the channels, and as much less of the write buffer; the link and the controller are the whole's.  A plane has fewer and
-    shorter blocks: many blocks rather than long ones, since with few of them planes differ in how full they are.
-    """
-    flash = preset.flash
-    assert flash is not None
-    times = max(1, flash.pools // planes)
-    while flash.channels % times:
-        times -= 1
-    buffer = max(flash.group, flash.buffer_pages // times) * flash.unit_size
-    changes: dict[str, Any] = {"channels": flash.channels // times, "capacity": flash.capacity // times, "write_buffer": buffer}
-    line, reserve = flash.group // flash.units, flash.gc_reserve + flash.spare_blocks
-    good = flash.blocks_per_plane - reserve
-    usable = good * flash.pages_per_block * min(1.0, units * times / flash.logical_pages)
-    lines, fewest = (math.ceil(1 / (most * flash.effective_overprovisioning)) for most in (_PADDING, _HELD_BACK))
-    pages = min(flash.pages_per_block, max(lines, round(usable / blocks / line)) * line)
-    fewer = max(fewest, round(usable / pages))
-    capacity = changes["capacity"] * fewer * pages // (good * flash.pages_per_block)
-    changes |= {"pages_per_block": pages, "blocks_per_plane": fewer + reserve, "capacity": capacity // flash.unit_size * flash.unit_size}
-    changes["slc_cache"] = flash.slc_cache * changes["capacity"] // flash.capacity
-    return replace(preset, parameters=replace(flash, **changes)), times
-
-
 def first(name: str, units: int, seed: int) -> dict[str, float]:
     """Random writes on a part that was filled in order, while free blocks last: thousands a second of the whole, over the last half."""
     whole = presets.load(name)
     assert whole.flash is not None
-    preset, times = part(whole, units, whole.flash.pools, 1)
+    preset, times = slice_of(whole, units, whole.flash.pools, 1)
     flash = preset.flash
     assert flash is not None
     device, _ = _device(preset, "sequential", seed)
@@ -92,7 +66,7 @@ def steady(name: str, units: int, seed: int, used: float = math.inf) -> dict[str
     whole = presets.load(name)
     assert whole.flash is not None
     capacity = int(min(whole.capacity, used * GIB)) // whole.flash.unit_size * whole.flash.unit_size
-    preset, times = part(replace(whole, parameters=replace(whole.flash, capacity=capacity)), units)
+    preset, times = slice_of(replace(whole, parameters=replace(whole.flash, capacity=capacity)), units)
     flash = preset.flash
     assert flash is not None
     device, reached = _device(preset, "steady", seed)
@@ -114,7 +88,7 @@ def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, An
         Parameters of the drive that are others.
     """
     whole = presets.load(name)
-    preset, times = part(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units)
+    preset, times = slice_of(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units)
     device, _ = _device(preset, "steady", seed)
     count = max(units // 4, _LEAST_TAIL)
     gaps = generator(seed, "arrivals").exponential(times * SECONDS / rate, 2 * count)
@@ -127,7 +101,7 @@ def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, An
 def filling(name: str, units: int, seed: int, changes: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
     """Writes in order from the first byte of an empty part to its last: GB/s of the whole in each of equal windows, and its GB."""
     whole = presets.load(name)
-    preset, times = part(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units, blocks=_CACHE_BLOCKS)
+    preset, times = slice_of(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units, blocks=_CACHE_BLOCKS)
     device, _ = _device(preset, "empty", seed)
     count = device.capacity // _COMMAND
     ends = np.sort(device.serve(make_requests(WRITE, np.arange(count) * _COMMAND, _COMMAND), settle=False)["completed"])

@@ -56,6 +56,7 @@ COMMANDS = (
     "device bench",
     "device serve",
     "device calibrate",
+    "device identify",
     "device import-diskspecs",
     "device new",
     "trace",
@@ -91,6 +92,10 @@ COMMANDS = (
 )
 
 
+#: Figures of a drive.
+FIGURES = "operation,depth,figure,value\n" + "".join(
+    f"read,{each}\n" for each in ("1,iops,9000", "2,iops,17800", "4,iops,35000", "8,iops,62000", "16,iops,80000", "1,p50,110us")
+)
 #: A program that replaces a file as one should.
 CAREFUL = """
 import os
@@ -144,6 +149,8 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         Path("edges.csv").write_text("r,s,weight\n1,a,3\n1,b,1\n1,c,1\n2,a,1\n2,c,5\n", encoding="utf-8")
     if command.startswith("cache"):
         Path("pages.txt").write_text("\n".join(map(str, [*range(50), *range(20)] * 20)), encoding="utf-8")
+    if command == "device identify":
+        Path("figures.csv").write_text(FIGURES)
     if command == "device import-diskspecs":
         named = write_drive(here).read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK")
         Path("drive.parv").write_text(named, encoding="utf-8")

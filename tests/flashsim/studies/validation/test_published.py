@@ -10,6 +10,7 @@ import pytest
 
 from flashsim.core.units import KIB
 from flashsim.device import presets
+from flashsim.device.scaling import slice_of
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 from flashsim.studies.validation import published
@@ -23,7 +24,7 @@ DRIVES = sorted({drive for claim in published.claims() for drive in claim.publis
 @pytest.mark.parametrize("units", [published.UNITS // 10, published.UNITS])
 def test_a_part_has_the_flash_beyond_its_capacity_that_the_whole_has(drive: str, units: int) -> None:
     whole = presets.load(drive)
-    part, times = published.part(whole, units)
+    part, times = slice_of(whole, units)
     assert part.flash and whole.flash
     assert part.flash.effective_overprovisioning == pytest.approx(whole.flash.effective_overprovisioning, abs=0.001)
     assert part.flash.pools * times == whole.flash.pools and part.flash.write_buffer * times == whole.flash.write_buffer
@@ -55,7 +56,7 @@ def test_write_amplification_of_a_part_is_between_two_theories() -> None:
     """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it."""
     whole = presets.load("micron-7450-max-800gb")
     assert whole.flash
-    part, _ = published.part(replace(whole, parameters=replace(whole.flash, capacity=745 << 30)), published.UNITS // 10)
+    part, _ = slice_of(replace(whole, parameters=replace(whole.flash, capacity=745 << 30)), published.UNITS // 10)
     assert part.flash
     alpha, blocks = 1 + part.flash.effective_overprovisioning, part.flash.good_blocks - part.flash.gc_reserve
     lost = (1 - 1 / blocks) * (1 - part.flash.group / 2 / part.flash.slots_per_block)

@@ -1,0 +1,293 @@
+"""A fit of a flash drive to figures: counts of its dies by trial, and times, rates and spare flash by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.protocols import Progress
+from flashsim.core.request import READ, WRITE
+from flashsim.core.units import GB, KIB, MB, MIB, SECONDS
+from flashsim.device.presets import Preset
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.studies.calibration.cells import Floats
+from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
+from flashsim.studies.calibration.figure_runs import shown
+from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, estimates, solve
+
+#: Parameters that are fitted, by the figures that tell them, and their bounds; parameters of a preset that rest on each.
+_BOUNDS = {
+    "read overhead": (50.0, 1e9),
+    "read die time": (500.0, 1e9),
+    "link read rate": (0.1 * MB, 200.0 * GB),
+    "channel rate": (1.0 * MB, 20.0 * GB),
+    "write overhead": (50.0, 1e9),
+    "write die time": (500.0, 1e9),
+    "link write rate": (0.1 * MB, 200.0 * GB),
+    "erase": (10_000.0, 1e9),
+    "spare share": (0.02, 5.0),
+    "block pages": (8.0, 8192.0),
+}
+_READS = ("read overhead", "read die time", "link read rate", "channel rate")
+_WRITES = ("write overhead", "write die time", "link write rate")
+_STEADY = ("erase", "spare share", "block pages")
+RESTS_ON = {
+    "read overhead": "read_latency", "read die time": "read", "link read rate": "link_read_rate", "channel rate": "channel_rate",
+    "write overhead": "write_latency", "write die time": "program", "link write rate": "link_write_rate", "erase": "erase",
+    "spare share": "blocks_per_plane", "block pages": "pages_per_block",
+}  # fmt: skip
+#: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
+_LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3}
+#: Numbers of channels that are tried, and then multiples of the best one.
+_CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.38, 1.5, 1.75)
+#: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on.
+_AS_WELL, _EXACT, _TRIED = 2.5, 3e-4, 3
+#: Shares of spare flash to start from.
+_SPARE = (0.1, 0.18, 0.32)
+#: Requests of a load and steps of the fit: of the structure, and of all parameters together.
+_COARSE, _FINE = (600, 4), (3000, 4)
+#: Weight of a latency's logarithm, beside one of a rate: tails are less even.
+_LATENCY_WEIGHT = 0.5
+#: Runs with other seeds that tell how uneven figures are.
+_REPETITIONS = 3
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class DriveStructure:
+    """Counts of a drive: channels, dies of a package, and bytes of the write buffer."""
+
+    channels: int
+    dies: int
+    buffer: int
+
+
+def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *, exact: bool = False) -> SsdParameters:
+    """A drive like another one with these values.
+
+    Its spare flash is as told by a smaller or larger capacity; with `exact`, by blocks and their pages, and the capacity stays.
+    """
+    rates: dict[str, Any] = {
+        name.replace(" ", "_"): max(1, round(values[name])) for name in ("link read rate", "link write rate", "channel rate")
+    }
+    transfer = base.unit_size * SECONDS // rates["channel_rate"] + 1
+    read, program = (max(1, round(values[f"{kind} die time"]) - transfer) for kind in ("read", "write"))
+    times: dict[str, Any] = {"read": read, "program": program, "erase": round(values["erase"])}
+    times["read_latency"] = read + transfer + max(1, round(values["read overhead"]))
+    times["write_latency"] = program + transfer + max(1, round(values["write overhead"]))
+    pools = structure.channels * base.packages_per_channel * structure.dies * base.planes_per_die
+    line, reserve, capacity = base.group // base.units, base.gc_reserve + base.spare_blocks + base.own_slc_blocks, base.capacity
+    needed = base.logical_pages * (1 + values["spare share"])
+    pages = max(2, line, round(values["block pages"] / line) * line)
+    if exact:
+        choices = np.arange(max(line, int(0.93 * pages) // line * line), int(1.08 * pages) + 1, line)
+        units = pools * base.units * choices
+        misses = np.abs(np.maximum(2, np.round(needed / units)) * units / needed - 1)
+        near = np.abs(np.log(choices / pages)) / 100  # of choices that are about as good, one with blocks as they were
+        pages = int(choices[np.argmin(misses + near)])
+    blocks = max(2, round(needed / (pools * pages * base.units)))
+    if not exact:
+        capacity = int(pools * blocks * pages * base.units / (1 + values["spare share"])) * base.unit_size
+    return replace(
+        base, **rates, **times, channels=structure.channels, dies_per_package=structure.dies, write_buffer=structure.buffer,
+        power_protected=base.power_protected and structure.buffer > 0, pages_per_block=pages, blocks_per_plane=blocks + reserve,
+        capacity=capacity,
+    )  # fmt: skip
+
+
+def values_of(flash: SsdParameters) -> dict[str, float]:
+    """Values of a drive that `drive_with` changes."""
+    transfer = flash.unit_size * SECONDS // flash.channel_rate + 1
+    return {
+        "read overhead": flash.read_latency - flash.read - transfer, "read die time": flash.read + transfer,
+        "link read rate": flash.link_read_rate, "channel rate": flash.channel_rate,
+        "write overhead": flash.write_latency - flash.program - transfer, "write die time": flash.program + transfer,
+        "link write rate": flash.link_write_rate, "erase": flash.erase, "spare share": flash.effective_overprovisioning,
+        "block pages": flash.pages_per_block,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A structure with the values that show figures best, and how badly they do."""
+
+    structure: DriveStructure
+    values: Mapping[str, float]
+    cost: float
+
+
+class DriveFit:
+    """Parameters by figures: those of reads first, then writes, then the steady state, then all together."""
+
+    def __init__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, progress: Progress | None) -> None:
+        self.flash, self.seed, self.progress = flash, seed, progress
+        self.figures = figures
+        self.steady = [each for each in figures if each.load.state == "steady"]
+        self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
+        self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        self.steps = 0
+
+    def run(self) -> tuple[Candidate, list[Estimate]]:
+        """The best candidate, and the estimates of what figures could tell."""
+        structure = DriveStructure(self.flash.channels, self.flash.dies_per_package, self.flash.write_buffer)
+        candidates = [Candidate(structure, values_of(self.flash), 0.0)]
+        for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
+            candidates = _spread(step(candidates)) if figures else candidates
+        best = min(candidates, key=lambda one: one.cost)
+        others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
+        for names, figures in ((_READS, self.reads), (others, [*self.writes, *self.steady])):
+            if figures:
+                self._tell("longer runs")
+                best = self._solved(replace(best, cost=0.0), names, figures, [[best.values]], _FINE)[0]
+        names = [*(_READS if self.reads else ()), *others]
+        point, targets, steps = np.array([best.values[name] for name in names]), _targets(self.figures), _steps(names)
+        self._tell("intervals")
+        model, *again = (self._model(best, names, self.figures, _FINE[0], self.seed + more) for more in range(1 + _REPETITIONS))
+        shown_here = model(point)
+        draws = np.log(np.stack([other(point) for other in again], axis=1) / shown_here[:, None])
+        solution = Solution(point, np.log(shown_here / targets))
+        return best, [
+            _widened(one, [each.values[one.name] for each in candidates])
+            for one in estimates(names, model, solution, targets, draws, steps)
+        ]
+
+    def _tell(self, message: str) -> None:
+        self.steps += 1
+        if self.progress:
+            self.progress(self.steps, 0, message)
+
+    def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Structures with what reads tell."""
+        (first,) = candidates
+        every = dict[DriveStructure, Candidate]()
+
+        def attempt(channels: int, dies: int, near: Candidate | None = None) -> None:
+            structure = replace(first.structure, channels=channels, dies=dies)
+            if structure not in every and min(channels, dies) >= 1:
+                self._tell(f"{channels} channels of {dies} dies")
+                one = replace(near or first, structure=structure, cost=0.0)
+                starts = [[near.values]] if near else self._starts("read", self.reads, one)
+                every[structure] = min(self._solved(one, _READS, self.reads, starts), key=lambda each: each.cost)
+
+        def top() -> Candidate:
+            return min(every.values(), key=lambda one: one.cost)
+
+        for channels in _CHANNELS:
+            attempt(channels, first.structure.dies)
+        best = top()
+        for factor in _NEIGHBOURS:
+            attempt(round(best.structure.channels * factor), best.structure.dies, best)
+        best = top()
+        for dies, factors in ((best.structure.dies // 2, (1, 2)), (2 * best.structure.dies, (0.5, 1))):
+            for factor in factors:
+                attempt(round(best.structure.channels * factor), dies, best)
+        return list(every.values())
+
+    def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates, with the buffer that fits the best of them and what writes tell: one with a slow link, and one with slow dies."""
+        best = min(candidates, key=lambda one: one.cost)
+
+        def attempts(one: Candidate, buffer: int) -> list[Candidate]:
+            self._tell(f"writes with {one.structure.channels} channels")
+            one = replace(one, structure=replace(one.structure, buffer=buffer))
+            return self._solved(one, _WRITES, self.writes, self._starts("write", self.writes, one))
+
+        every = [
+            each for buffer in {self.flash.write_buffer} | ({0, MIB} if self.flash.group == 1 else set()) for each in attempts(best, buffer)
+        ]
+        buffer = min(every, key=lambda one: one.cost).structure.buffer
+        return every + [each for one in candidates if one is not best for each in attempts(one, buffer)]
+
+    def _with_steady(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with what a steady state tells; behind a write buffer it alone tells how long a program takes."""
+        names, every = [*_STEADY, *(("write die time",) if self.writes else _WRITES)], list[Candidate]()
+        for one in candidates:
+            self._tell(f"steady state with {one.structure.channels} channels")
+            starts = [[{**one.values, "spare share": share} for share in _SPARE]]
+            every += self._solved(one, names, self.steady, starts)
+        return every
+
+    def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate) -> list[list[Values]]:
+        """Starting points: as if the link had the best bandwidth, and as if the dies together had it and the link more."""
+        counts = [(each.value / (each.load.size if each.name == "bandwidth" else 1), each.load) for each in figures if each.name in RATES]
+        if not counts:
+            return [[one.values]]
+        flash, structure = self.flash, one.structure
+        best = max(count * load.size for count, load in counts)
+        single, shortest = min(SECONDS * load.depth / count for count, load in counts), min(SECONDS / count for count, _ in counts)
+        planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
+        at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
+        busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best
+        buffered = kind == "write" and structure.buffer > 0
+        alone = busy if buffered else max(single - shortest - 4 * KIB * SECONDS / best, single / 10)
+        die = busy if buffered else min(0.95 * single, busy)
+        names = (f"{kind} overhead", f"{kind} die time", f"link {kind} rate")
+        groups = (
+            [(over, alone, best) for over in (shortest, shortest / 2, single / 50)],
+            [(over, die, 2 * best) for over in (shortest, shortest / 2, max(50.0, single - die))],
+        )
+        return [[{**one.values, **dict(zip(names, point, strict=True))} for point in group] for group in groups]
+
+    def _solved(
+        self,
+        one: Candidate,
+        names: Sequence[str],
+        figures: Sequence[DriveFigure],
+        starts: Sequence[Sequence[Values]],
+        effort: tuple[int, int] = _COARSE,
+    ) -> list[Candidate]:
+        """The candidate with some of its values fitted to figures, from the best of each group of starts."""
+        model, every = self._model(one, names, figures, effort[0], self.seed), list[Candidate]()
+        for group in starts:
+            points = [np.array([point[name] for name in names]) for point in group]
+            solution = solve(model, _targets(figures), [points], *_bounds(names), effort[1], _steps(names))
+            values = {**one.values, **dict(zip(names, solution.values.tolist(), strict=True))}
+            every.append(Candidate(one.structure, values, one.cost + solution.cost))
+        return every
+
+    def _model(self, one: Candidate, names: Sequence[str], figures: Sequence[DriveFigure], requests: int, seed: int) -> Model:
+        """The figures as a drive shows them over some of its values, each to the power of its weight."""
+        weights = _weights(figures)
+
+        def model(point: Floats) -> Floats:
+            drive = drive_with(self.flash, one.structure, {**one.values, **dict(zip(names, point.tolist(), strict=True))})
+            result: Floats = shown(Preset("fit", "ssd", "", drive, {}), figures, seed, requests) ** weights
+            return result
+
+        return model
+
+
+def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
+    """An estimate whose interval holds the values of other structures that show the figures about as well."""
+    bounds = one.value / UNKNOWN, one.value * UNKNOWN
+    return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))
+
+
+def _targets(figures: Sequence[DriveFigure]) -> Floats:
+    result: Floats = np.array([each.value for each in figures]) ** _weights(figures)
+    return result
+
+
+def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidate, and some of those that cost little more, from a slow link for writes to a fast one, and from few dies to many."""
+    best = min(candidates, key=lambda one: one.cost)
+    near = [one for one in candidates if one.cost <= _AS_WELL * best.cost + _EXACT]
+    near.sort(key=lambda one: (one.values["link write rate"], one.structure.channels * one.structure.dies))
+    places = np.linspace(0, len(near) - 1, min(_TRIED, len(near))).round().astype(int)
+    return list({id(one): one for one in (best, *(near[place] for place in places))}.values())
+
+
+def _weights(figures: Sequence[DriveFigure]) -> Floats:
+    return np.array([1.0 if each.name in (*RATES, "write_amplification") else _LATENCY_WEIGHT for each in figures])
+
+
+def _bounds(names: Sequence[str]) -> tuple[Floats, Floats]:
+    low, high = zip(*(_BOUNDS[name] for name in names), strict=True)
+    return np.array(low), np.array(high)
+
+
+def _steps(names: Sequence[str]) -> Floats:
+    return np.array([_LONG_STEPS.get(name, STEP) for name in names])

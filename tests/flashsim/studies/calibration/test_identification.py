@@ -1,0 +1,112 @@
+"""Drives that nothing is known of are found again by their figures: those that were kept back come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flashsim.core.parameters import build
+from flashsim.core.request import READ, WRITE
+from flashsim.core.rng import generator
+from flashsim.core.units import GB, KIB, MB, MIB
+from flashsim.device.presets import Preset
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.studies.calibration import identification
+from flashsim.studies.calibration.drive_figures import DriveFigure, DriveLoad
+from flashsim.studies.calibration.figure_runs import results_of
+
+#: Largest errors of figures that were kept back.
+LIMITS = {"rate": 0.05, "write_amplification": 0.03, "latency": 0.15}
+DRIVES = 20
+#: The preset that the fit begins with: no drawn drive has its values.
+BASE = {
+    "capacity": "64MiB", "page_size": "4KiB", "pages_per_block": 64, "blocks_per_plane": 21, "planes_per_die": 1, "dies_per_package": 2,
+    "packages_per_channel": 1, "channels": 8, "read": "50us", "program": "400us", "erase": "3ms", "channel_rate": "400MB/s",
+    "link_read_rate": "1GB/s", "link_write_rate": "1GB/s", "read_latency": "65us", "write_latency": "415us",
+    "queue_depth": 256, "gc_reserve": 3,
+}  # fmt: skip
+
+
+def drawn(seed: int) -> Preset:
+    """A small drive with drawn counts, times, rates, spare flash, buffer and policy."""
+    draw = generator(seed, "drawn drive")
+
+    def between(low: float, high: float) -> int:
+        return int(np.exp(draw.uniform(np.log(low), np.log(high))))
+
+    channels, dies, pages = int(draw.integers(2, 9)), int(draw.choice([1, 2])), int(draw.integers(24, 65))
+    capacity, share = 64 * MIB, draw.uniform(0.08, 0.4)
+    read, program, rate = between(15_000, 90_000), between(100_000, 900_000), between(150 * MB, 1.2 * GB)
+    transfer = 4 * KIB * 10**9 // rate + 1
+    return Preset(
+        f"drawn-{seed}", "ssd", "",
+        build(SsdParameters, BASE | {
+            "capacity": capacity, "channels": channels, "dies_per_package": dies, "pages_per_block": pages, "read": read,
+            "program": program,
+            "blocks_per_plane": round(capacity / 4096 * (1 + share) / (channels * dies * pages)) + 3, "erase": between(1e6, 6e6),
+            "channel_rate": rate, "link_read_rate": between(200 * MB, 3 * GB), "link_write_rate": between(200 * MB, 3 * GB),
+            "read_latency": read + transfer + between(1e3, 1e4), "write_latency": program + transfer + between(1e3, 1e4),
+            "write_buffer": int(draw.choice([0, MIB])), "gc": str(draw.choice(["greedy", "d-choices"])),
+        }), {},
+    )  # fmt: skip
+
+
+def published(preset: Preset, seed: int) -> list[DriveFigure]:
+    """Figures of a drive as a review has them."""
+    figures = list[DriveFigure]()
+
+    def add(load: DriveLoad, *names: str) -> float:
+        (results,) = results_of(preset, [load], seed, 60_000 if load.state == "steady" else 20_000).values()
+        figures.extend(DriveFigure(load, name, results[name]) for name in names)
+        return results["iops"]
+
+    for depth in (1, 2, 4, 8, 16, 32, 64):
+        fastest = add(DriveLoad(READ, depth=depth), "iops")
+    for size, depth in ((16 * KIB, 1), (16 * KIB, 16), (64 * KIB, 4), (128 * KIB, 8)):
+        add(DriveLoad(READ, size, depth=depth), "iops")
+    add(DriveLoad(READ, 128 * KIB, random=False, depth=4), "bandwidth")
+    for share in (0.2, 0.5, 0.7):
+        add(DriveLoad(READ, rate=share * fastest), "p50", "p99")
+    for depth in (1, 4, 16, 64):
+        add(DriveLoad(WRITE, depth=depth, state="empty"), "iops")
+    for size, depth in ((16 * KIB, 4), (64 * KIB, 8)):
+        add(DriveLoad(WRITE, size, depth=depth, state="empty"), "iops")
+    add(DriveLoad(WRITE, 128 * KIB, random=False, depth=4, state="empty"), "bandwidth")
+    for used in (1.0, 0.9, 0.8, 0.7):
+        steady = add(DriveLoad(WRITE, depth=32, state="steady", used=used), "iops", "write_amplification")
+    for depth in (4, 16, 64):
+        steady = add(DriveLoad(WRITE, depth=depth, state="steady"), "iops")
+    for share in (0.3, 0.5):
+        add(DriveLoad(WRITE, state="steady", rate=share * steady), "p50", "p99")
+    return figures
+
+
+def errors(seed: int, monkeypatch: pytest.MonkeyPatch, which: Callable[[DriveFigure], bool] = lambda figure: True) -> pd.DataFrame:
+    """Figures of a drawn drive, and how far those of the drive that was identified from two thirds of them are off."""
+    whole = drawn(seed)
+    assert whole.flash is not None
+    base = Preset("base", "ssd", "", build(SsdParameters, BASE | {"gc": whole.flash.gc}), {})
+    monkeypatch.setattr(identification.presets, "load", lambda name: base)
+    figures = [each for each in published(whole, 1000 + seed) if which(each)]
+    return pd.DataFrame(identification.identify("base", "found", "", figures, None, seed).rows()).assign(drive=seed)
+
+
+def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = errors(1, monkeypatch, lambda figure: figure.load.operation == READ)
+    kept = rows[rows["kept"]]
+    assert len(kept) == 6 and set(kept["kind"]) == {"read rate", "read latency"}
+    for kind, limit in LIMITS.items():
+        assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_figures_of_drawn_drives_that_were_kept_back_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pd.concat([errors(seed, monkeypatch) for seed in range(DRIVES)])
+    kept = rows[rows["kept"]].assign(off=rows["difference"].abs())
+    table = kept.groupby("kind")["off"].describe(percentiles=[0.5, 0.9])
+    for kind, limit in LIMITS.items():
+        assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "off"] <= limit).all(), table.to_string()
