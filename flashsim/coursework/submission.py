@@ -20,8 +20,8 @@ from flashsim.coursework import worker
 SECONDS, MEMORY = 10, 512 << 20
 #: A submission that sleeps, or a machine that is busy, is waited for so many times as long.
 _PATIENCE = 3
-#: The longest answer, bytes.
-_LONGEST = 1 << 20
+#: The longest answer, bytes, and the longest number in it.
+_LONGEST, _DIGITS = 1 << 20, 18
 
 
 class SubmissionError(FlashsimError):
@@ -47,6 +47,12 @@ def source_of(path: Path) -> list[str]:
         return ["".join(each["source"]) for each in cells if each["metadata"].get("nbgrader", {}).get("solution")]
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise FlashsimError(f"{path} is no notebook: {type(problem).__name__}") from problem
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise SubmissionError(f"its answer has a number of {len(digits)} digits")
+    return int(digits)
 
 
 class Submission:
@@ -106,7 +112,7 @@ class Submission:
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):  # what it said last tells why
             self.process.stdin.flush()
-        message = json.loads(self._line())
+        message = json.loads(self._line(), parse_int=_whole)
         if "breach" in message:
             raise SubmissionError(f"stopped: it reached for {message['breach']} ({message['what']})")
         if "error" in message:

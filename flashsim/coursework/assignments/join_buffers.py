@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.coursework.grading import Exercise, answers
-from flashsim.coursework.submission import Submission
+from flashsim.coursework.submission import Submission, SubmissionError
 from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation
 from models.haas import counts
 from models.join_costs.base import Sizes
@@ -89,32 +89,33 @@ def match(build: list[int | None], probe: list[int | None]) -> list[list[int]]:
 
 
 def requests_of(submission: Submission, instance: Division) -> list[Any]:
-    """The requests of a submission's plan."""
-    answer = submission.ask("plan", *instance)
-    return answer if isinstance(answer, list) else [answer]
-
-
-def plan_fault(submission: Submission, instance: Division) -> str:
-    """A request that breaks a rule, or pages that never meet."""
+    """The requests of a submission's plan; refuse one that breaks a rule, and pages that never meet."""
     r, s, memory, inner = instance
+    answer, called = submission.ask("plan", *instance), f"plan{instance}"
+    requests = answer if isinstance(answer, list) else [answer]
     most, ends, held, meets = {"R": memory - inner, "S": inner}, {"R": r, "S": s}, {"R": slice(0), "S": slice(0)}, np.zeros((r, s), bool)
-    for number, request in enumerate(requests_of(submission, instance), start=1):
+    for number, request in enumerate(requests, start=1):
         match request:
             case ["R" | "S" as relation, int(first), int(count)] if 0 <= first < first + count <= ends[relation]:
                 if count > most[relation]:
-                    return f"plan{instance}: request {number}, {request}, is of more than {most[relation]} pages"
+                    raise SubmissionError(f"{called}: request {number}, {request}, is of more than {most[relation]} pages")
                 held[relation] = slice(first, first + count)
                 meets[held["R"], held["S"]] = True
             case _:
-                return f"plan{instance}: request {number}, {str(request)[:60]}, asks for no pages that there are"
-    apart = np.argwhere(~meets)
-    return f"plan{instance}: page {apart[0][0]} of R and page {apart[0][1]} of S never meet" if len(apart) else ""
+                raise SubmissionError(f"{called}: request {number}, {str(request)[:60]}, asks for no pages that there are")
+    if len(apart := np.argwhere(~meets)):
+        raise SubmissionError(f"{called}: page {apart[0][0]} of R and page {apart[0][1]} of S never meet")
+    return requests
+
+
+def plan_fault(submission: Submission, instance: Division) -> str:
+    """A plan that breaks a rule."""
+    requests_of(submission, instance)
+    return ""
 
 
 def pages_fault(submission: Submission, instance: Division) -> str:
     """More requests or pages than S to and fro takes (W. Kim, "A New Way to Compute the Product and Join of Relations", SIGMOD 1980)."""
-    if fault := plan_fault(submission, instance):
-        return fault
     r, s, memory, inner = instance
     plan, chunks = requests_of(submission, instance), -(-r // (memory - inner))
     last = s % inner or inner

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashsim.coursework.assignments.replacement import Optimum, References, misses
 from flashsim.coursework.grading import Exercise, answers
-from flashsim.coursework.submission import Submission
+from flashsim.coursework.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
 
 TITLE = "page fetching: a lower bound, segments of a page graph, and a contest against the bound"
@@ -76,35 +76,43 @@ def fetches_in_order(pairs: Pairs, frames: int) -> int:
     return misses(Optimum(pages), References(pages, frames))
 
 
-def plan_fault(submission: Submission, instance: tuple[Pairs, int]) -> str:
-    """A fetch that breaks a rule, or a pair that never meets."""
+def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
+    """A submission's plan; refuse a fetch that breaks a rule, and a pair that never meets."""
     pairs, frames = instance
     plan, held, left = submission.ask("plan", *instance), set[int](), {tuple(pair) for pair in pairs}
-    for number, fetch in enumerate(plan if isinstance(plan, list) else [plan], start=1):
+    plan = plan if isinstance(plan, list) else [plan]
+    for number, fetch in enumerate(plan, start=1):
         where = f"plan of {len(pairs)} pairs in {frames} frames: fetch {number}, {str(fetch)[:40]}"
         match fetch:
             case [int(page), int() | None as leaves]:
                 if page in held or (leaves is not None and leaves not in held):
-                    return f"{where}: {f'{page} is in memory' if page in held else f'{leaves} is not in memory'}"
+                    raise SubmissionError(f"{where}: {f'{page} is in memory' if page in held else f'{leaves} is not in memory'}")
                 held = held - {leaves} | {page}
                 if len(held) > frames:
-                    return f"{where}: now {len(held)} pages are in memory"
+                    raise SubmissionError(f"{where}: now {len(held)} pages are in memory")
                 left -= {pair for pair in left if held.issuperset(pair)}
             case _:
-                return f"{where}: a page and the page that leaves, or None, are needed"
-    return f"plan({pairs}, {frames}): pages {min(left)} never meet" if left else ""
+                raise SubmissionError(f"{where}: a page and the page that leaves, or None, are needed")
+    if left:
+        raise SubmissionError(f"plan({str(pairs)[:600]}, {frames}): pages {min(left)} never meet")
+    return plan
+
+
+def plan_fault(submission: Submission, instance: tuple[Pairs, int]) -> str:
+    """A plan that breaks a rule."""
+    plan_of(submission, instance)
+    return ""
 
 
 def gain(submission: Submission, instance: tuple[Pairs, int]) -> float:
     """The share of avoidable fetches that the plan avoids: 0 as in their order with optimal replacement, 1 as the bound."""
     usual, least = fetches_in_order(*instance), lower_bound(*instance)
-    plan: Any = submission.ask("plan", *instance)
-    return (usual - len(plan)) / (usual - least)
+    return (usual - len(plan_of(submission, instance))) / (usual - least)
 
 
 EXERCISES = {
     "lower_bound": Exercise(20, draw_bound, answers("lower_bound", lower_bound)),
     "nearest": Exercise(20, draw_held, answers("nearest", nearest)),
     "plan": Exercise(30, draw_join, plan_fault),
-    "plan: few fetches": Exercise(30, draw_join, plan_fault, gain, {0.2: 0.25, 0.28: 0.5, 0.35: 1.0}),
+    "plan: few fetches": Exercise(30, draw_join, lambda submission, instance: "", gain, {0.2: 0.25, 0.28: 0.5, 0.35: 1.0}),
 }

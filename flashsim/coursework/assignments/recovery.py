@@ -87,17 +87,25 @@ class Clients:
         return next((writes[page] for writes in self.writes.values() if page in writes), self.committed[page])
 
 
+def writes_of(answer: Any, where: str) -> list[Any]:
+    """What a method returns, if it is a list."""
+    if not isinstance(answer, list):
+        raise SubmissionError(f"{where}: {str(answer)[:60]} is no list of writes")
+    return answer
+
+
 def crash_points(database: Remote, calls: list[Call], disk: Disk) -> Iterator[tuple[str, list[list[int]]]]:
     """Make the calls, and stop after each write and each call: what was last, and the pages that may be there after a crash."""
     clients = Clients([*disk.pages])
     for number, (name, *arguments) in enumerate(calls, start=1):
         where = " ".join(f"{each[0]}{each[1:]}".replace(",)", ")") for each in calls[max(0, number - 8) : number])
-        before, operations = clients.committed, database.ask(name, *arguments)
+        before, operations = clients.committed, writes_of(database.ask(name, *arguments), where)
         clients.call(name, *arguments)
         writable = range(arguments[0], arguments[0] + 1) if name == "evict" else range(0)
-        for operation in operations if isinstance(operations, list) else [operations]:
+        for left, operation in zip(range(len(operations) - 1, -1, -1), operations, strict=True):
             disk.carry_out(operation, where, writable)
-            yield where, [before, clients.committed]
+            if left:
+                yield where, [before, clients.committed]
         page = arguments[name == "write"] if name in ("write", "evict") else number % _PAGES
         if database.ask("read", page) != clients.value(page) or (name == "evict" and disk.pages[page] != clients.value(page)):
             raise SubmissionError(f"{where}: page {page} has the value {clients.value(page)} now, and is read or evicted with another")
@@ -107,8 +115,7 @@ def crash_points(database: Remote, calls: list[Call], disk: Disk) -> Iterator[tu
 def recover(submission: Submission, disk: Disk, where: str, outcomes: list[list[int]], depth: int = 0) -> tuple[Remote, Disk]:
     """Recover a disk by a new database, which is crashed before each write if there is depth; refuse other pages than the outcomes."""
     database, left = submission.new("Database", _PAGES), disk.copy()
-    operations: Any = database.ask("recover", disk.log, disk.pages)
-    for number, operation in enumerate(operations if isinstance(operations, list) else [operations]):
+    for number, operation in enumerate(writes_of(database.ask("recover", disk.log, disk.pages), where)):
         if depth:
             recover(submission, left, f"{where}; crash after {number} writes of recovery", outcomes, depth - 1)
         left.carry_out(operation, f"{where}; recovery")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,8 @@ def aggregated(batches: list[list[Row]]) -> list[list[Any]]:
     schema = pa.schema([("key", pa.int64()), ("value", pa.int64())])
     functions = [Aggregate(each, "value", each) for each in ("count", "sum", "avg")]
     operator = start(schema, keys=["key"], aggregates=functions)
-    tables = (pa.RecordBatch.from_pylist([{"key": key, "value": value} for key, value in batch], schema) for batch in batches)
-    parts = list(through([operator], tables))
+    table = pa.RecordBatch.from_pylist([{"key": key, "value": value} for key, value in chain(*batches)], schema)
+    parts = list(through([operator], [table]))
     whole = whole_of(operator)
     assert whole is not None
     groups = [row for batch in through([whole], parts) for row in batch.to_pylist()]

@@ -21,6 +21,7 @@ _FEWEST = "victim = min(others, key=lambda block: self.pages - self.owners[block
 
 _MISSING = "len(segments[page] - set(held))"
 _CENTER = "min(centers, key=lambda page: len(({page} | partners[page]) - held))"
+_TWICE = "    vars(plan)['calls'] = 1 - vars(plan).get('calls', 0)\n    return fetches if plan.calls else []\n"
 _LEFT = "while centers := [page for page in partners if partners[page]]:"
 _PLAN, _FEW = "plan, plan: few fetches", "plan: few fetches"
 
@@ -91,6 +92,7 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("page-fetching", "one page too many"): ("if len(held) == frames:", "if len(held) > frames:", _PLAN, 0),
     ("page-fetching", "pages are fetched again"): ("        if page in held:\n            return\n", "", _PLAN, 0),
     ("page-fetching", "pairs are given up"): (_LEFT, "for centers in [list(partners)] * 9:", _PLAN, 0),
+    ("page-fetching", "another plan when it is called again"): ("    return fetches\n", _TWICE, _PLAN, 0),
     ("page-fetching", "the page with most pairs left leaves"): ("leaves = min(", "leaves = max(", _FEW, 0),
     ("write-amplification", "valid pages are thrown away"): ("where[each] == (block, slot)]", "None]", "programs", 0),
     ("write-amplification", "what moved is not found again"): (_MOVED, "", "programs", 0),
@@ -172,5 +174,6 @@ MALICIOUS: dict[str, tuple[str, str]] = {
     "patches the checker": ("import gc\n[each.clear() for each in gc.get_objects() if isinstance(each, dict)]", "reached for the checker"),
     "raises its limits": ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "reached for its own limits"),
     "ends the process": ("import os\nos._exit(0)", "its process ended"),
+    "answers a number without end": ("return 10 ** 400", "a number of 401 digits"),
     "answers for ever": ("return list(range(10**6))", "answer is longer"),
 }
