@@ -40,13 +40,14 @@ def distributions(section: str, option: str) -> set[str]:
 
 
 def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
-    main, test, first_result = commands("README.md")
+    main, test, first_result, *own = commands("README.md")
     for command in (main, test):
         assert re.match(r"python3 -m venv \.venv && \.venv/bin/pip install .+ && \.venv/bin/", command)
     assert main.endswith("flashsim reproduce do2009 --scale 0.1")
     assert test.endswith("python -m tests")
     assert "[test]" in test
     assert first_result.startswith(".venv/bin/flashsim join ")
+    assert [line.split()[:2] for line in own] == [[".venv/bin/flashsim", name] for name in ("record", "advise", "crash")]
 
 
 @pytest.mark.parametrize("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
