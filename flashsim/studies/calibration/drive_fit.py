@@ -18,39 +18,36 @@ from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
 from flashsim.studies.calibration.figure_runs import shown
 from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, estimates, solve
 
-#: Parameters that are fitted, by the figures that tell them, and their bounds; parameters of a preset that rest on each.
-_BOUNDS = {
-    "read overhead": (50.0, 1e9),
-    "read die time": (500.0, 1e9),
-    "link read rate": (0.1 * MB, 200.0 * GB),
-    "channel rate": (1.0 * MB, 20.0 * GB),
-    "write overhead": (50.0, 1e9),
-    "write die time": (500.0, 1e9),
-    "link write rate": (0.1 * MB, 200.0 * GB),
-    "erase": (10_000.0, 1e9),
-    "spare share": (0.02, 5.0),
-    "block pages": (8.0, 8192.0),
+#: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
+PARAMETERS = {
+    "read overhead": ("read_latency", 50.0, 1e9),
+    "read die time": ("read", 500.0, 1e9),
+    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB),
+    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB),
+    "write overhead": ("write_latency", 50.0, 1e9),
+    "write die time": ("program", 500.0, 1e9),
+    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB),
+    "erase": ("erase", 10_000.0, 1e9),
+    "spare share": ("blocks_per_plane", 0.02, 5.0),
+    "block pages": ("pages_per_block", 8.0, 8192.0),
 }
 _READS = ("read overhead", "read die time", "link read rate", "channel rate")
 _WRITES = ("write overhead", "write die time", "link write rate")
 _STEADY = ("erase", "spare share", "block pages")
-RESTS_ON = {
-    "read overhead": "read_latency", "read die time": "read", "link read rate": "link_read_rate", "channel rate": "channel_rate",
-    "write overhead": "write_latency", "write die time": "program", "link write rate": "link_write_rate", "erase": "erase",
-    "spare share": "blocks_per_plane", "block pages": "pages_per_block",
-}  # fmt: skip
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
 _LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3}
 #: Numbers of channels that are tried, and then multiples of the best one.
-_CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.38, 1.5, 1.75)
-#: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on.
-_AS_WELL, _EXACT, _TRIED = 2.5, 3e-4, 3
+_CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.5, 1.75)
+#: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on. So many of them show
+#: reads in longer runs.
+_AS_WELL, _EXACT, _TRIED, _REPEATED = 2.5, 1e-4, 3, 5
 #: Shares of spare flash to start from.
 _SPARE = (0.1, 0.18, 0.32)
 #: Requests of a load and steps of the fit: of the structure, and of all parameters together.
 _COARSE, _FINE = (600, 4), (3000, 4)
-#: Weight of a latency's logarithm, beside one of a rate: tails are less even.
-_LATENCY_WEIGHT = 0.5
+#: Weights of logarithms beside that of a rate: tails are less even, write amplification is more so; and of a parameter beside that of the
+#: base, so that what no figure tells stays near it.
+_LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.5, 2.0, 0.01
 #: Runs with other seeds that tell how uneven figures are.
 _REPETITIONS = 3
 Values = Mapping[str, float]
@@ -83,10 +80,10 @@ def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *
     needed = base.logical_pages * (1 + values["spare share"])
     pages = max(2, line, round(values["block pages"] / line) * line)
     if exact:
-        choices = np.arange(max(line, int(0.93 * pages) // line * line), int(1.08 * pages) + 1, line)
+        choices = np.arange(max(line, int(0.8 * pages) // line * line), int(1.25 * pages) + 1, line)
         units = pools * base.units * choices
         misses = np.abs(np.maximum(2, np.round(needed / units)) * units / needed - 1)
-        near = np.abs(np.log(choices / pages)) / 100  # of choices that are about as good, one with blocks as they were
+        near = np.abs(np.log(choices / pages)) / 50  # of choices that are about as good, one with blocks as they were
         pages = int(choices[np.argmin(misses + near)])
     blocks = max(2, round(needed / (pools * pages * base.units)))
     if not exact:
@@ -138,12 +135,12 @@ class DriveFit:
             candidates = _spread(step(candidates)) if figures else candidates
         best = min(candidates, key=lambda one: one.cost)
         others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
-        for names, figures in ((_READS, self.reads), (others, [*self.writes, *self.steady])):
-            if figures:
-                self._tell("longer runs")
-                best = self._solved(replace(best, cost=0.0), names, figures, [[best.values]], _FINE)[0]
+        if others:
+            self._tell("longer runs of writes")
+            (best,) = self._solved(replace(best, cost=0.0), others, [*self.writes, *self.steady], [[best.values]], _FINE)
         names = [*(_READS if self.reads else ()), *others]
-        point, targets, steps = np.array([best.values[name] for name in names]), _targets(self.figures), _steps(names)
+        point, steps = np.array([best.values[name] for name in names]), _steps(names)
+        targets = _targets(self.figures)
         self._tell("intervals")
         model, *again = (self._model(best, names, self.figures, _FINE[0], self.seed + more) for more in range(1 + _REPETITIONS))
         shown_here = model(point)
@@ -184,7 +181,9 @@ class DriveFit:
         for dies, factors in ((best.structure.dies // 2, (1, 2)), (2 * best.structure.dies, (0.5, 1))):
             for factor in factors:
                 attempt(round(best.structure.channels * factor), dies, best)
-        return list(every.values())
+        best_few = sorted(every.values(), key=lambda one: one.cost)[:_REPEATED]
+        self._tell("longer runs of reads")
+        return [each for one in best_few for each in self._solved(replace(one, cost=0.0), _READS, self.reads, [[one.values]], _FINE)]
 
     def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates, with the buffer that fits the best of them and what writes tell: one with a slow link, and one with slow dies."""
@@ -203,8 +202,9 @@ class DriveFit:
 
     def _with_steady(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates with what a steady state tells; behind a write buffer it alone tells how long a program takes."""
-        names, every = [*_STEADY, *(("write die time",) if self.writes else _WRITES)], list[Candidate]()
+        every = list[Candidate]()
         for one in candidates:
+            names = [*_STEADY, *(("write die time",) if self.writes and not one.structure.buffer else _WRITES)]
             self._tell(f"steady state with {one.structure.channels} channels")
             starts = [[{**one.values, "spare share": share} for share in _SPARE]]
             every += self._solved(one, names, self.steady, starts)
@@ -221,10 +221,11 @@ class DriveFit:
         planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
         at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
         busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best
-        buffered = kind == "write" and structure.buffer > 0
-        alone = busy if buffered else max(single - shortest - 4 * KIB * SECONDS / best, single / 10)
-        die = busy if buffered else min(0.95 * single, busy)
+        alone = max(single - shortest - 4 * KIB * SECONDS / best, single / 10)
+        die = min(0.95 * single, busy)
         names = (f"{kind} overhead", f"{kind} die time", f"link {kind} rate")
+        if kind == "write" and structure.buffer:  # what is programmed limits writes, and hides all else
+            return [[{**one.values, names[1]: busy}]]
         groups = (
             [(over, alone, best) for over in (shortest, shortest / 2, single / 50)],
             [(over, die, 2 * best) for over in (shortest, shortest / 2, max(50.0, single - die))],
@@ -240,10 +241,18 @@ class DriveFit:
         effort: tuple[int, int] = _COARSE,
     ) -> list[Candidate]:
         """The candidate with some of its values fitted to figures, from the best of each group of starts."""
-        model, every = self._model(one, names, figures, effort[0], self.seed), list[Candidate]()
+        model, every, bases = self._model(one, names, figures, effort[0], self.seed), list[Candidate](), values_of(self.flash)
+        targets = np.concatenate([_targets(figures), np.array([bases[name] for name in names]) ** _BASE_WEIGHT])
         for group in starts:
             points = [np.array([point[name] for name in names]) for point in group]
-            solution = solve(model, _targets(figures), [points], *_bounds(names), effort[1], _steps(names))
+            solution = solve(
+                lambda point: np.concatenate([model(point), point**_BASE_WEIGHT]),
+                targets,
+                [points],
+                *_bounds(names),
+                effort[1],
+                _steps(names),
+            )
             values = {**one.values, **dict(zip(names, solution.values.tolist(), strict=True))}
             every.append(Candidate(one.structure, values, one.cost + solution.cost))
         return every
@@ -260,15 +269,15 @@ class DriveFit:
         return model
 
 
+def _targets(figures: Sequence[DriveFigure]) -> Floats:
+    result: Floats = np.array([each.value for each in figures]) ** _weights(figures)
+    return result
+
+
 def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
     """An estimate whose interval holds the values of other structures that show the figures about as well."""
     bounds = one.value / UNKNOWN, one.value * UNKNOWN
     return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))
-
-
-def _targets(figures: Sequence[DriveFigure]) -> Floats:
-    result: Floats = np.array([each.value for each in figures]) ** _weights(figures)
-    return result
 
 
 def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -281,11 +290,12 @@ def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _weights(figures: Sequence[DriveFigure]) -> Floats:
-    return np.array([1.0 if each.name in (*RATES, "write_amplification") else _LATENCY_WEIGHT for each in figures])
+    weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
+    return np.array([weights.get(each.name, _LATENCY_WEIGHT) for each in figures])
 
 
 def _bounds(names: Sequence[str]) -> tuple[Floats, Floats]:
-    low, high = zip(*(_BOUNDS[name] for name in names), strict=True)
+    _, low, high = zip(*(PARAMETERS[name] for name in names), strict=True)
     return np.array(low), np.array(high)
 
 

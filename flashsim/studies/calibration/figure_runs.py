@@ -94,7 +94,8 @@ def _results(
 
 def _serve(device: Device, load: DriveLoad, count: int, depth: int, times: int, random: np.random.Generator) -> Completions:
     """Serve requests of a load: so many strands of one after the other, or at drawn times."""
-    area = min(device.capacity, _AREA if load.state != "steady" or load.operation == READ else device.capacity) // load.size
+    most = device.capacity if load.state == "steady" and load.operation == WRITE else _AREA
+    area = max(1, min(device.capacity, most) // load.size)
     places = random.integers(0, area, count) if load.random else np.arange(count) % area
     requests: Requests = make_requests(load.operation, places * load.size, load.size)
     if load.rate:

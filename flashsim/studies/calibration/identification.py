@@ -16,7 +16,7 @@ from flashsim.device import presets
 from flashsim.device.presets import Preset
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.calibration.drive_figures import DriveFigure
-from flashsim.studies.calibration.drive_fit import RESTS_ON, DriveFit, drive_with
+from flashsim.studies.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
 from flashsim.studies.calibration.figure_runs import shown
 from flashsim.studies.calibration.fitting import Estimate
 
@@ -66,9 +66,8 @@ class Identification:
     @property
     def unknown(self) -> list[str]:
         """Parameters that the figures cannot tell."""
-        return [one.name for one in self.estimates if one.unknown] + [
-            name for name in RESTS_ON if name not in {e.name for e in self.estimates}
-        ]
+        identified = {one.name for one in self.estimates if not one.unknown}
+        return [name for name in PARAMETERS if name not in identified]
 
     def as_dict(self) -> dict[str, Any]:
         parameters = [vars(one) | {"unknown": one.unknown} for one in self.estimates]
@@ -127,13 +126,12 @@ def identify(
     fit = DriveFit(flash, [each for each, away in zip(figures, kept, strict=True) if not away], seed, progress)
     best, parameters = fit.run()
     drive = drive_with(flash, best.structure, best.values, exact=True)
-    told = {
-        RESTS_ON[one.name]: "identified" + (f" ({one})" if not one.unknown else ": but the figures do not tell it") for one in parameters
+    origins = {
+        PARAMETERS[one.name][0]: "a guess: the figures do not tell it" if one.unknown else f"identified ({one})" for one in parameters
     }
-    told |= {"capacity": "as given"} if capacity else {}
-    told |= dict.fromkeys(("channels", "dies_per_package"), "identified: best fit of figures over depth") if fit.reads else {}
-    told |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
-    names = dict.fromkeys((*source.sources, *told))
-    sources = {each: told.get(each) or f"as {source.name}: the figures do not tell it" for each in names}
+    origins |= {"capacity": "as given"} if capacity else {}
+    origins |= dict.fromkeys(("channels", "dies_per_package"), "identified: best fit of figures over depth") if fit.reads else {}
+    origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
+    sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
     return Identification(preset, source.name, figures, kept, shown(preset, figures, seed + 1, _FINAL).tolist(), parameters)

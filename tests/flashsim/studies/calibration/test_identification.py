@@ -103,10 +103,10 @@ def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_figures_of_drawn_drives_that_were_kept_back_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pd.concat([errors(seed, monkeypatch) for seed in range(DRIVES)])
-    kept = rows[rows["kept"]].assign(off=rows["difference"].abs())
-    table = kept.groupby("kind")["off"].describe(percentiles=[0.5, 0.9])
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(DRIVES))
+def test_figures_of_a_drawn_drive_that_were_kept_back_come_out(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = errors(seed, monkeypatch)
+    kept = rows[rows["kept"]]
     for kind, limit in LIMITS.items():
-        assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "off"] <= limit).all(), table.to_string()
+        assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept.to_string()
