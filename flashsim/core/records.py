@@ -22,6 +22,8 @@ REQUESTS, COMMANDS, COMPLETIONS = (typeof(np.empty(0, dtype)) for dtype in (REQU
 
 #: A table, or one of its rows.
 RecordArray = Any
+#: Bytes of a line of the processor's caches.
+LINE = 64
 
 
 def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
@@ -36,9 +38,20 @@ def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
     return np.dtype([*others, *((name, kind) for kind, fields in names.items() for name in fields.split())], align=True)
 
 
+def whole_lines(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
+    """The type of a row whose length is filled up to whole lines of the processor's caches."""
+    fields: Any = dtype.fields
+    row: Any = {"names": dtype.names, "formats": [fields[name][0] for name in dtype.names or ()]}
+    row["offsets"], row["itemsize"] = [fields[name][1] for name in dtype.names or ()], -(-dtype.itemsize // LINE) * LINE
+    return np.dtype(row)
+
+
 def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> RecordArray:
-    """A table of zeros."""
-    return as_table(np.zeros(rows, dtype))
+    """A table of zeros, which begins with a line of the processor's caches."""
+    size = int(np.prod(rows)) * dtype.itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    begin = -memory.ctypes.data % LINE
+    return as_table(memory[begin : begin + size].view(dtype).reshape(rows))
 
 
 def as_table(rows: np.ndarray[Any, np.dtype[np.void]]) -> RecordArray:

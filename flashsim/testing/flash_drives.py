@@ -238,6 +238,7 @@ def check_invariants(model: Model) -> None:
     assert len(np.unique(mapped)) == len(mapped)  # injective
     owners = np.flatnonzero(state.mapping)
     assert np.array_equal(state.pages[mapped].owner - 1, owners)
+    assert np.count_nonzero(state.pages.owner) == len(owners)
     assert np.array_equal(state.pages[mapped].spare_owner - 1, owners)  # what the spare area says
     assert (state.spare[mapped] > 0).all()
     blocks = state.blocks

@@ -13,6 +13,7 @@ What a command goes on from is the one admitted last, whether that has ended or 
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
+from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR, RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
@@ -20,9 +21,13 @@ from flashsim.ssd.engine import buffering, dies, tables
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import FLASH, Flash
-from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
-from flashsim.ssd.state.pools import choose_stream, next_write_id
+from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup
+from flashsim.ssd.state.geometry import block_of, pool_of_block
+from flashsim.ssd.state.pools import choose_stream, collector_of, next_write_id
 from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, sector_mask
+
+# How many commands ahead of its admission memory is asked for a page's place in the map, what a write finds there, and the block's peers.
+_MAP_AHEAD, _PAGE_AHEAD, _PEERS_AHEAD = 12, 7, 3
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
@@ -219,6 +224,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         operation, offset, length = host.commands[row].operation, host.commands[row].offset, host.commands[row].length
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
+        look_ahead(host, flow, flash, row)
         command = take_command_row(host, flow, queue, times.timing, operation)
         choose_stream(flash.control, queue)
         flags = host.commands[row].request_flags
@@ -244,6 +250,28 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         if length > 0 and not admit(flow, flash, times, policies, command, operation, offset, length):
             return POLICY_FAILED
         enter_controller(flow, flash.control, command, host.scalars.now)
+
+
+@inlined_kernel
+def look_ahead(host: Host, flow: Flow, flash: Flash, row: int) -> None:
+    """Ask memory for what the commands after a row of the host's table will touch at random: the map, then what it leads to."""
+    size, last = flash.control.page_sectors * SECTOR, host.scalars.command_rows - 1
+    prefetch(flash.mapping, host.commands[min(row + _MAP_AHEAD, last)].offset // size)
+    for ahead in (_PAGE_AHEAD, _PEERS_AHEAD):
+        coming = host.commands[min(row + ahead, last)]
+        if coming.operation != WRITE or coming.request_flags > FORCE_UNIT_ACCESS:
+            continue
+        flash_page = max(0, lookup(flash.mapping, coming.offset // size))
+        block = block_of(flash.control, flash_page)
+        if ahead == _PAGE_AHEAD:
+            prefetch(flash.pages, flash_page)
+            prefetch(flash.blocks, block)
+            prefetch(flow.gates, block)
+        else:
+            of_block = flash.blocks[block]
+            collector = collector_of(flash.control, pool_of_block(flash.control, block))
+            for peer in (of_block.peer_after, of_block.peer_before, flash.by_valid[collector, max(0, of_block.valid - 1)]):
+                prefetch(flash.blocks, peer)
 
 
 @inlined_kernel

@@ -1,10 +1,10 @@
 """Order of the work of a die of the engine: its queue, the next start, operations that work together, and interruptions by reads."""
 
 from flashsim.core.draws import mixed
-from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.records import RecordArray
-from flashsim.ssd.engine import tables
+from flashsim.ssd.engine import agenda, tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
@@ -27,7 +27,9 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     flow.operations[row].phase = phase
     flow.operations[row].due = time
-    flow.engine.events = heap_push(flow.heap, flow.engine.events, time, (flow.operations[row].id << tables.ROW_BITS) | row)
+    kind = flow.operations[row].kind
+    lane = agenda.lane_of(phase, kind == ERASE_BLOCK, kind == MOVE_PAGE, IN_CELLS, ON_CHANNEL)
+    agenda.put(flow.agenda, lane, time, (flow.operations[row].id << tables.ROW_BITS) | row)
 
 
 @inlined_kernel
@@ -227,6 +229,7 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
         tables.dequeue(flow, queue, IN_DIE)
         flow.operations[last].next[IN_DIE] = row
         last = row
+    prefetch(flow.operations, flow.queues[queue].head)
     return first
 
 
@@ -283,6 +286,8 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
         ask_channel(flow, flash.control, times, row, now)
         return
     duration = timing.erase if kind == ERASE_BLOCK else timing.read
+    if kind == MOVE_PAGE:
+        prefetch(flash.spare, flow.operations[row].source)  # its write id is copied in the end
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
         duration = group_time(flow, flash, times, row)
     schedule(flow, row, IN_CELLS, now + duration)

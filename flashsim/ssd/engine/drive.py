@@ -7,15 +7,16 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import CapacityError, RefusedError
-from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
+from flashsim.core.host import HOST_TABLES, arrive, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
+from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
-from flashsim.ssd.engine import admission, tables
+from flashsim.ssd.engine import admission, agenda, tables
 from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.events import happen
 from flashsim.ssd.engine.folding import fold, folds_at
@@ -35,15 +36,18 @@ _STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
 _state_of = state_of(_STATE)
 
 
-@lean_kernel
-def next_event(flow: Flow) -> int:
-    """The time of the next event, NEVER if none is due; events of steps that were interrupted meanwhile are dropped."""
-    while flow.engine.events > 0:
-        row = flow.heap[0, 1] & tables.ROW_MASK
-        if flow.operations[row].id == flow.heap[0, 1] >> tables.ROW_BITS and flow.operations[row].due == flow.heap[0, 0]:
-            return flow.heap[0, 0]
-        flow.engine.events = heap_pop(flow.heap, flow.engine.events)
-    return NEVER
+@inlined_kernel
+def next_event(flow: Flow) -> tuple[int, int]:
+    """The time of the next event, NEVER if none is due, and its lane; events of steps that were interrupted meanwhile are dropped."""
+    while True:
+        lane = agenda.earliest(flow.agenda)
+        time, key = flow.agenda.fronts[lane, 0], flow.agenda.fronts[lane, 1]
+        if time == NEVER:
+            return time, lane
+        operation = flow.operations[key & tables.ROW_MASK]
+        if operation.id == key >> tables.ROW_BITS and operation.due == time:
+            return time, lane
+        agenda.take(flow.agenda, lane)
 
 
 @kernel_of(ADVANCE)
@@ -61,7 +65,7 @@ def advance(table: State, until: int, wait: int) -> int:
         if flow.engine.recording and flow.engine.spans + flash.control.dies + 4 > flow.log.shape[0]:
             return admission.LOG_FULL
         arrival, _ = next_arrival(host)
-        event = next_event(flow)
+        event, lane = next_event(flow)
         folds = folds_at(flow, flash, times, host.scalars.now) if times.timing.slc_idle else NEVER
         due = min(arrival, event, folds)
         if host.scalars.finished >= wait:
@@ -78,8 +82,9 @@ def advance(table: State, until: int, wait: int) -> int:
         elif arrival <= event:
             arrive(host)
         else:
-            row = flow.heap[0, 1] & tables.ROW_MASK
-            flow.engine.events = heap_pop(flow.heap, flow.engine.events)
+            row = flow.agenda.fronts[lane, 1] & tables.ROW_MASK
+            agenda.take(flow.agenda, lane)
+            prefetch(flow.operations, flow.agenda.fronts[lane, 1] & tables.ROW_MASK)
             flow.engine.happened += 1
             host.scalars.now = event
             happen(host, flow, flash, times, row)
@@ -118,13 +123,13 @@ class SsdEngine(FlashModel, CompiledEngine):
         """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
         engine = self._flow.engine
-        event = int(self._flow.heap[0, 0]) if engine["events"] else NEVER
+        event = int(self._flow.agenda.fronts[:, 0].min())
         folds = int(engine["idle_since"]) + self.parameters.slc_idle if engine["idle_since"] >= 0 else NEVER
         return max(self.now, min(event, folds, self.host.next_arrival))
 
     @property
     def events(self) -> int:
-        """Events that happened since power came: each is one entry of the heap, put in and taken out."""
+        """Events that happened since power came: each is put into the agenda once, and taken out."""
         return int(self._flow.engine.happened)
 
     @property

@@ -7,38 +7,41 @@ from numba import types
 
 from flashsim.core import records, spans
 from flashsim.core.kernel import inlined_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.records import MATRIX, RecordArray
 from flashsim.core.request import Integers
+from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING
 
-# A row of the operation table begins with the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
+# A row of the operation table has the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
 # its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
 # the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
 # `interrupted` how often it was.  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged
 # when its bytes have come.  A command's operations are chained by `next_part`.
-_OPERATION = "id due left_over request sectors "
-_PLACES = "waits die command interrupted next_part "
-_MARKS = "phase is_part is_behind "
+_FIRST_FIELDS = records.record_dtype(int64="id due", int32="waits die command")
+_TIMES, _PLACES = "request left_over", "next_part sectors interrupted"
+_MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
 # where the last one ended, `through` that what it writes is acknowledged when it is programmed, `internal` that it comes from inside.
-_COMMAND = "overhead host_command flush_mark pending "
-_PARTS = "first_part last_part "
-_COMMAND_MARKS = "on_its_way continues through internal "
+_COMMAND = "overhead host_command flush_mark "
+_PARTS = "pending first_part last_part "
+_COMMAND_MARKS = "on_its_way continues through internal"
 # Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its `entry` there, the transfer `before` it of the same page (-1:
 # none), whether it takes room, and the store that took the page away before it came (-1: none).
 _BUFFER_PAGE = "entry before destaged_by "
 # Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
-_STORE = "arrived_id"
+_STORE = "arrived_id "
 # The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
 # and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
 # queue, and unused rows.  `first` is where the first two chains of an operation start.
 FOLLOWER, READER, IN_DIE, QUEUED = range(4)
 _CHAINS = np.dtype([("first", np.int32, 2), ("next", np.int32, 4)])
-OPERATION = records.record_dtype(
-    PLAN, _CHAINS, int64=_OPERATION + _COMMAND + _STORE, int32=_PLACES + _PARTS + _BUFFER_PAGE, int8=_MARKS + _COMMAND_MARKS + "needs_room"
-)
+# What every operation needs stands in the first two lines of the caches, and what is looked at long after it was written in the first.
+_HOT = records.record_dtype(_FIRST_FIELDS, PLAN, _CHAINS, int64=_TIMES, int32=_PLACES, int8=_MARKS)
+_COLD = records.record_dtype(int64=_COMMAND, int32=_PARTS + _STORE + _BUFFER_PAGE, int8=_COMMAND_MARKS)
+OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: A row of the server table: one a die, then a channel, then the link, the controller, and the memory's bus.  `busy` is whether the part is
 #: at work; of a die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a
 #: read interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
@@ -57,7 +60,7 @@ GATE = records.record_dtype(int64="holders last_erase pending")
 #: `write_end` are where the last read and write ended, and `pages_behind` the controller's pages of writes that go on there.
 #: `idle_since` is when the drive became idle with an SLC cache to fold (-1: it is not), `folds_on` whether it has folded since a command.
 ENGINE = records.record_dtype(
-    int64="events next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end pages_behind "
+    int64="next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end pages_behind "
     "idle_since folds_on spans recording"
 )
 
@@ -78,8 +81,8 @@ class Flow(NamedTuple):
 
     #: ENGINE.
     engine: RecordArray
-    #: Pending events in a heap, a row with time and key for each.
-    heap: Integers
+    #: Pending events.
+    agenda: Agenda
     #: Work of the parts, `flashsim.core.spans.SPAN`.
     log: RecordArray
     #: OPERATION.
@@ -107,7 +110,7 @@ class Timings(NamedTuple):
 
 
 FLOW = types.NamedTuple(
-    (records.record_of_type(ENGINE), MATRIX, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
+    (records.record_of_type(ENGINE), AGENDA, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
 )
 TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
 
@@ -122,9 +125,9 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     engine.room, queues.head, gates.last_erase = parameters.buffer_pages, -1, -1
     # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; interrupted ones leave
     # events that are dropped in time.
-    heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 3, 2), np.int64)
+    agenda = empty_agenda(parameters.dies * (2 + parameters.suspend_limit) + 3)
     operations = records.empty_table(_FIRST_ROWS, OPERATION)
-    return Flow(engine, heap, log, operations, records.empty_table(servers, SERVER), queues, gates)
+    return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates)
 
 
 @inlined_kernel
@@ -133,6 +136,7 @@ def take_row(flow: Flow, kind: int) -> int:
     row = flow.engine.unused
     if row >= 0:
         flow.engine.unused = flow.operations[row].next[QUEUED]
+        prefetch(flow.operations, flow.engine.unused)
     else:
         row = flow.engine.watermark
         flow.engine.watermark += 1

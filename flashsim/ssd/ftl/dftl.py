@@ -199,7 +199,9 @@ def clear_map_blocks(state: DriveState) -> None:
     """
     per_block, blocks, host_pages = state.parameters.pages_per_block, state.blocks, state.parameters.logical_pages
     of_map = (state.spare > 0) & (state.pages.spare_owner > host_pages)
-    state.mapping[host_pages:] = 0
+    mapped = state.mapping[host_pages:]
+    state.pages.owner[mapped[mapped > 0] - 1] = 0
+    mapped[:] = 0
     is_torn = (blocks.written > 0) & (state.spare <= 0).reshape(-1, per_block).all(axis=1)
     for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1) | is_torn).tolist():
         pool = pool_of_block(state.control, block)

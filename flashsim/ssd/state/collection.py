@@ -24,37 +24,37 @@ from flashsim.ssd.state.flash_array import (
     lookup,
     plan_row,
 )
-from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_page, pool_of_block
-from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block
+from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_block, pool_of_block
+from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block, invalidate
 from flashsim.ssd.wear.base import levels_of
 
+#: How many flash pages ahead of a move the map's places are asked for: memory finds several at a time, but not a block's.
+MOVES_AHEAD = 12
 
-@lean_kernel
+
+@inlined_kernel
 def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page: int, cause: int) -> int:
     """Plan to copy the valid page at `flash_page` into the stream for moved pages of a pool; the number of rows.
 
     Within a die that is one operation, between dies a fetch and a store.
     """
     page = int(flash.pages[flash_page].owner) - 1
-    block = drop_page(flash, page)
+    block = invalidate(flash, flash_page)
     target = pools.place_page(flash, policies, pool, flash.control.streams - 1, page)
-    if die_of_page(flash.control, target) == die_of_page(flash.control, flash_page):
+    if die_of_block(flash.control, block) == pool // flash.control.planes:
         return plan_row(flash.plan, row, MOVE_PAGE, target, flash_page, page, 0, -1, cause, -1)
     row = plan_row(flash.plan, row, FETCH_PAGE, flash_page, -1, page, 0, -1, cause, -1)
     return plan_row(flash.plan, row, STORE_PAGE, target, flash_page, page, 0, block, cause, row - 1)
 
 
-@lean_kernel
+@inlined_kernel
 def next_valid(flash: Flash, flash_page: int) -> int:
     """The first valid page of a block at `flash_page` or after it, or -1."""
     block = block_of(flash.control, flash_page)
     end = block * flash.control.pages_per_block + flash.blocks[block].written
-    while flash_page < end:
-        page = int(flash.pages[flash_page].owner) - 1
-        if page >= 0 and lookup(flash.mapping, page) == flash_page:
-            return flash_page
+    while flash_page < end and flash.pages[flash_page].owner == 0:
         flash_page += 1
-    return -1
+    return flash_page if flash_page < end else -1
 
 
 @inlined_kernel
@@ -97,16 +97,22 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
     return BAD_VICTIM
 
 
+@inlined_kernel
+def ask_for_places(flash: Flash, first: int, end: int) -> None:
+    """Ask memory for the places in the map, all over which they lie, of the logical pages that flash pages up to `end` hold."""
+    for flash_page in range(first, end):
+        prefetch(flash.mapping, int(flash.pages[flash_page].owner) - 1)
+
+
 @lean_kernel
 def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
-    """Make a closed block the one that is being emptied; where its pages are mapped, which is all over the map, will be looked up soon."""
+    """Make a closed block the one that is being emptied."""
     pools.withdraw_block(flash, block)
     first = block * flash.control.pages_per_block
     flash.pools[collector].victim = block
     flash.pools[collector].victim_page = first
     flash.pools[collector].victim_cause = cause
-    for flash_page in range(first, first + flash.blocks[block].written):
-        prefetch(flash.mapping, int(flash.pages[flash_page].owner) - 1)
+    ask_for_places(flash, first, first + min(MOVES_AHEAD, flash.blocks[block].written))
 
 
 @lean_kernel
@@ -125,10 +131,13 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
     block, cause = flash.pools[collector].victim, flash.pools[collector].victim_cause
     if flash.control.shared and not pools.takes_writes(flash, pool):  # victims before used up its free blocks
         pool = pools.next_pool(flash, 0)
+    end = block * flash.control.pages_per_block + flash.blocks[block].written
     for _ in range(pace(flash, collector)):
-        flash_page = next_valid(flash, flash.pools[collector].victim_page)
+        begin_page = flash.pools[collector].victim_page
+        flash_page = next_valid(flash, begin_page)
         if flash_page < 0:
             break
+        ask_for_places(flash, min(begin_page + MOVES_AHEAD, end), min(flash_page + 1 + MOVES_AHEAD, end))
         row = move_page(flash, policies, row, pool, flash_page, cause)
         flash.pools[collector].victim_page = flash_page + 1
     if flash.control.group > 1:
@@ -264,7 +273,7 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int, partial: int, needs: int) -> int:
     """Plan to program a page that the host writes in a pool for which room was made; the number of rows (see `pools.plan_program`)."""
     if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks

@@ -35,7 +35,7 @@ class PlannedOperation(NamedTuple):
     needs: int
 
 
-PLAN = record_dtype(int64=" ".join(PlannedOperation._fields))
+PLAN = record_dtype(int32=" ".join(PlannedOperation._fields))
 
 
 # A pool's free and spare blocks: how many, and the first of their rings; the pool of its number in the order of allocation; the operations
@@ -54,7 +54,7 @@ POOL = record_dtype(int64=_FREE + _CACHE + _COLLECTED)
 #: `peer_before` in that of its count; `changed` is the number of the write up to which pages were placed in or lost from the closed block;
 #: `slc` says that its flash holds one bit a cell.
 BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit slc")
-#: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
+#: One more than the logical page, 0 for none: the one that is mapped there, and the one that the page's spare area names.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
 #: whether writes are acknowledged only when they are programmed; whether only parts of pages come there.

@@ -256,8 +256,9 @@ def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: i
         flash.active[pool, stream] = block = choose_free(flash, policies, pool)
         claim_block(flash, block)
     flash_page = block * flash.control.pages_per_block + flash.blocks[block].written
-    map_page(flash, flash_page, page)
-    flash.pools[collector_of(flash.control, pool)].free_pages -= 1
+    collector = collector_of(flash.control, pool)
+    fill_page(flash, collector, block, flash_page, page)
+    flash.pools[collector].free_pages -= 1
     if flash.blocks[block].written == flash.control.pages_per_block:
         flash.active[pool, stream] = -1
         close_block(flash, block, flash.control.sequence)
@@ -293,9 +294,15 @@ def fill_cache_block(flash: Flash, pool: int, block: int) -> None:
 def map_page(flash: Flash, flash_page: int, page: int) -> None:
     """Map a logical page to a flash page, which becomes the last one written of its block (not a closed one)."""
     block = block_of(flash.control, flash_page)
+    fill_page(flash, collector_of(flash.control, pool_of_block(flash.control, block)), block, flash_page, page)
+
+
+@inlined_kernel
+def fill_page(flash: Flash, collector: int, block: int, flash_page: int, page: int) -> None:
+    """Map a logical page to a flash page whose block is at hand, and the column that counts it (see `map_page`)."""
     flash.blocks[block].written = flash_page - block * flash.control.pages_per_block + 1
     flash.blocks[block].valid += 1
-    flash.pools[collector_of(flash.control, pool_of_block(flash.control, block))].pool_valid += 1
+    flash.pools[collector].pool_valid += 1
     flash.pages[flash_page].owner = page + 1
     flash.mapping[page] = flash_page + 1
 
@@ -306,6 +313,13 @@ def drop_page(flash: Flash, page: int) -> int:
     flash_page = lookup(flash.mapping, page)
     if flash_page < 0:
         return -1
+    flash.mapping[page] = 0
+    return invalidate(flash, flash_page)
+
+
+@inlined_kernel
+def invalidate(flash: Flash, flash_page: int) -> int:
+    """Take a flash page from the logical page that is mapped there, which is unmapped or mapped anew; return its block."""
     block = block_of(flash.control, flash_page)
     at = collector_of(flash.control, pool_of_block(flash.control, block))
     valid = flash.blocks[block].valid - 1
@@ -316,11 +330,11 @@ def drop_page(flash: Flash, page: int) -> int:
         flash.blocks[block].changed = flash.control.sequence
     flash.blocks[block].valid = valid
     flash.pools[at].pool_valid -= 1
-    flash.mapping[page] = 0
+    flash.pages[flash_page].owner = 0
     return block
 
 
-@lean_kernel
+@inlined_kernel
 def plan_read(flash: Flash, row: int, page: int, needs: int) -> int:
     """Plan to read a page, after the row that it needs (-1: none), or zeros where nothing is mapped; the number of rows."""
     here = lookup(flash.mapping, page)
@@ -329,7 +343,7 @@ def plan_read(flash: Flash, row: int, page: int, needs: int) -> int:
     return plan_row(flash.plan, row, flash_array.READ_PAGE, here, -1, page, 0, -1, HOST, needs)
 
 
-@lean_kernel
+@inlined_kernel
 def read_or_trim(flash: Flash, operation: int, page: int) -> int:
     """Plan to read a page, or unmap it, where the whole map is in memory; the number of rows."""
     if operation == READ:
@@ -338,7 +352,7 @@ def read_or_trim(flash: Flash, operation: int, page: int) -> int:
     return 0
 
 
-@lean_kernel
+@inlined_kernel
 def plan_program(flash: Flash, row: int, page: int, partial: int, needs: int) -> int:
     """Plan to program a page that the host writes, after its fetch if it is partial; the number of rows.
 

@@ -46,13 +46,16 @@ def recover(state: DriveState) -> None:
 def _map_newest(flash: Flash) -> None:
     """Map every logical page to the newest copy of it that is whole."""
     for flash_page in range(len(flash.spare)):
-        flash.pages[flash_page].owner = flash.pages[flash_page].spare_owner
+        flash.pages[flash_page].owner = 0
         write_id, page = flash.spare[flash_page], int(flash.pages[flash_page].spare_owner) - 1
         if write_id <= 0 or (page < len(flash.trimmed) and write_id <= flash.trimmed[page]):
             continue
         other = lookup(flash.mapping, page)
         if other < 0 or write_id >= flash.spare[other]:
+            if other >= 0:
+                flash.pages[other].owner = 0
             flash.mapping[page] = flash_page + 1
+            flash.pages[flash_page].owner = page + 1
 
 
 def count_blocks(state: DriveState) -> None:
@@ -153,7 +156,7 @@ def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
     per_block, pages = state.parameters.slots_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page].owner) - 1
-        if page >= 0 and lookup(state.mapping, page) == flash_page:
+        if page >= 0:
             pages.append((page, int(state.spare[flash_page])))
             drop_page(state.flash, page)
     flash_array.erased(state.flash, block)
