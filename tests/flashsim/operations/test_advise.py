@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
-from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS
+from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
 from flashsim.studies.advice import session
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
 from flashsim.studies.advice.session import Bound
+from flashsim.studies.programs import recorder
 from flashsim.studies.replaying.comparison import ALL, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.preconditioning import bring_into
@@ -27,8 +30,10 @@ from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from models.write_amplification import greedy
+from tests import postgresql_server
 from tests.flashsim.conftest import Run
 from traces.calls.schema import Recording, table_of
+from traces.format.base import read_trace
 
 PAGE, PAGES, ERASES = 4096, 2 * 90 * 32, 3000
 DRIVE = {
@@ -83,6 +88,67 @@ def test_numbers_are_those_of_a_replay_alone_and_the_load_is_confirmed(small: st
     hits = result.hits()
     alone_in_memory = fs.cache(trace, policy="lru", size="1024pages").summary()["hit_ratio"].iloc[0]
     assert hits[hits.memory == 1024 * PAGE].served.iloc[0] == pytest.approx(alone_in_memory)
+
+
+@pytest.fixture(scope="module")
+def pgbench(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The recording of pgbench, run by a server."""
+    if not shutil.which("strace") or not postgresql_server.programs():
+        pytest.skip("strace or PostgreSQL's programs are not installed")
+    with postgresql_server.cluster() as cluster:
+        cluster.run("pgbench", "-q", "-h", str(cluster.folder), "-U", "postgres", "-i", "postgres")
+        cluster.stop()
+        server = f"{postgresql_server.programs()}/postgres -D data -c listen_addresses= -c unix_socket_directories=$PWD & "
+        load = "until $0/pg_isready -q -h $PWD; do sleep 0.1; done; $0/pgbench -h $PWD -U postgres -c 2 -t 100 postgres; kill -INT $!; wait"
+        words = [*cluster.as_owner, "sh", "-c", server + load, str(postgresql_server.programs())]
+        recording = recorder.record(words, folder=cluster.folder)
+    path = tmp_path_factory.mktemp("recordings") / "pgbench.parquet"
+    recording.write(path, {})
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def tpcc(test_data: Path) -> pd.DataFrame:
+    """A published trace, of which addresses go around every 8 GiB, so that small drives take it too."""
+    batches = [batch.to_pandas() for batch in read_trace(str(test_data / "mqsim" / "tpcc-small.trace"), "mqsim")]
+    trace = pd.concat(batches)[["operation", "offset", "length", "arrival"]]
+    return trace.assign(offset=trace.offset % (8 * GIB), operation=trace.operation.map(dict(enumerate(OPERATIONS))))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("load", ["pgbench", "tpcc"])
+@pytest.mark.parametrize("device", [name for name in presets.names() if presets.load(name).kind == "ssd"])
+def test_numbers_of_each_preset_are_those_of_runs_alone(
+    load: str, device: str, here: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "place", lambda kind, name: here / "cache" / kind / name)
+    monkeypatch.setattr(session, "free_memory", lambda: 3 * GIB)
+    trace, state, preset = request.getfixturevalue(load), "sequential:0.02", presets.load(device)
+    result = fs.advise(trace, device=device, bound="p99=5ms", state=state, repeats=1, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    if "problem" in row:
+        pytest.skip(f"{device}: {row['problem']}")
+    alone = fs.replay(trace, device, precondition=state, requests=False)
+    assert {name: row[f"{name}_us"] for name in ("mean", "p50", "p99", "p99.9", "max")} == {
+        name: value / MICROSECONDS for name, value in latencies(alone).items()
+    }
+    report = result.as_dict()["runs"][device]["report"]
+    assert report == {name: value for name, value in alone.as_dict().items() if name in report}
+    run, flash = alone.runs[0], preset.flash
+    assert flash and run.statistics
+    programmed, written = run.statistics["flash_programs"] * flash.unit_size, run.statistics["host_write_bytes"]
+    assert row["write_amplification"] == pytest.approx(programmed / written)
+    blocks = programmed / flash.unit_size / flash.slots_per_block
+    years = preset.lifetime_erases / blocks * run.report.duration / SECONDS / (365.25 * 24 * 3600)
+    assert (row["years"] or 0) == pytest.approx(years)
+    if greatest := row["greatest_load"]:
+        p99 = {
+            share: latencies(fs.replay(trace, device, precondition=state, speed=share * greatest, requests=False))["p99"]
+            for share in (0.95, 1.05)
+        }
+        print(f"{device}: {greatest:.3g} times, p99 {p99}")
+        assert p99[0.95] <= 5 * MILLISECONDS < p99[1.05]
 
 
 def test_life_and_latency_by_arithmetic(small: str) -> None:
