@@ -174,12 +174,16 @@ class LoggedPages:
 
 
 def draw_log(random: np.random.Generator) -> tuple[list[Any], list[int]]:
-    """A log and the pages beside it; of the last abort or commit the end is missing, or not."""
-    database = LoggedPages()
-    for call in draw_history(random):
-        database.call(*call)
-    log = database.disk.log
-    return log[: -1 if log[-1][0] != "update" and random.random() < 0.5 else None], database.disk.pages
+    """A log and the pages beside it, which are not right without the updates of aborts; of the last one the end is missing, or not."""
+    while True:
+        database = LoggedPages()
+        for call in draw_history(random):
+            database.call(*call)
+        log, pages = database.disk.log, database.disk.pages
+        log = log[: -1 if log[-1][0] != "update" and random.random() < 0.5 else None]
+        aborted = [record[1] for record in log if record[0] == "abort"]
+        if recovered(log, pages) != recovered([record for record in log if record[1] not in aborted], pages):
+            return log, pages
 
 
 def unfinished(log: list[Any]) -> list[int]:
