@@ -29,7 +29,8 @@ class Exercise:
     draw
         An instance.
     fault
-        What is wrong with an answer to an instance, in words; empty if nothing is. Whatever decides is computed here, on the spot.
+        What is wrong with an answer to an instance, in words, or raised as a `SubmissionError`; empty if nothing is. Whatever decides is
+        computed here, on the spot.
     score
         In a contest: how good a right answer is, 1 the best possible.
     steps

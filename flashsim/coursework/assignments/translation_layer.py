@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise
+from flashsim.coursework.grading import Exercise, answers
 from flashsim.coursework.submission import Submission, SubmissionError
 
 TITLE = "a flash translation layer: greedy and cost-benefit collection, write amplification, and a page map"
@@ -76,18 +76,15 @@ def chooses(name: str, reference: Callable[[Blocks], int]) -> Callable[[Submissi
     return fault
 
 
-def draw_victims(random: np.random.Generator) -> Blocks:
-    """Valid pages of victims; their ages say nothing here."""
+def draw_victims(random: np.random.Generator) -> tuple[list[int], int]:
+    """Valid pages of victims, and pages of a block."""
     pages = int(random.choice([8, 64, 256]))
-    return Blocks(random.integers(1, pages - 1, 20).tolist(), [], pages)
+    return random.integers(1, pages - 1, 20).tolist(), pages
 
 
-def amplification_fault(submission: Submission, blocks: Blocks) -> str:
+def amplification(valid: list[int], pages: int) -> float:
     """All that was programmed over what the host wrote: each victim makes room for its invalid pages."""
-    told: Any = submission.ask("amplification", blocks.valid, blocks.pages)
-    right = len(blocks.valid) * blocks.pages / sum(blocks.pages - valid for valid in blocks.valid)
-    is_right = isinstance(told, (int, float)) and abs(told - right) < 1e-6 * right
-    return "" if is_right else f"amplification({blocks.valid}, {blocks.pages}) is {str(told)[:40]}, but {right:.6f} is right"
+    return len(valid) * pages / sum(pages - each for each in valid)
 
 
 @dataclass(frozen=True)
@@ -195,10 +192,7 @@ def least_programs(drive: Drive) -> int:
 
 def map_fault(submission: Submission, drive: Drive) -> str:
     """What breaks a rule of flash, loses a page or reads the wrong place."""
-    try:
-        run(submission, drive)
-    except SubmissionError as problem:
-        return str(problem)
+    run(submission, drive)
     return ""
 
 
@@ -212,7 +206,7 @@ def moves_fault(submission: Submission, drive: Drive) -> str:
 EXERCISES = {
     "greedy": Exercise(15, draw_blocks, chooses("greedy", greedy)),
     "cost_benefit": Exercise(15, draw_blocks, chooses("cost_benefit", cost_benefit)),
-    "amplification": Exercise(10, draw_victims, amplification_fault),
+    "amplification": Exercise(10, draw_victims, answers("amplification", amplification, 1e-6)),
     "Ftl": Exercise(40, draw_drive, map_fault),
     "Ftl: few moves": Exercise(20, draw_drive, moves_fault),
 }
