@@ -130,15 +130,15 @@ def test_a_server_without_fsync_is_found(server: Any) -> None:
 @pytest.mark.parametrize(("mode", "synchronous", "rows"), [("delete", "extra", 33), ("wal", "full", 33)])
 def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> None:
     report = sqlite(here, mode, synchronous, rows, outcomes=8).result
-    print(report)
-    assert not report.failed_images and report.images >= MANY and not report.missed
+    assert not report.failed_images and report.images >= MANY
+    # The index of the write-ahead log is shared memory, which SQLite makes anew after a crash.
+    assert all(line.endswith("bank.db-shm") for line in report.missed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_server_survives(server: Any) -> None:
     report = server(20, outcomes=8).result
-    print(report)
     assert not report.failed_images and report.images >= MANY and not report.missed
 
 
