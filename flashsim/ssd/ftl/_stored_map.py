@@ -83,7 +83,7 @@ def chain_field(own: Integers, map_page: int, field: int) -> int:
 @lean_kernel
 def bucket_of(own: Integers, page: int) -> int:
     """Start of the chain of entries in which a page is sought."""
-    return own[BUCKETS] + ((page * _HASH >> 12) & own[BUCKET_MASK])
+    return own[BUCKETS] + ((int(page) * _HASH >> 12) & own[BUCKET_MASK])
 
 
 @lean_kernel
