@@ -239,10 +239,10 @@ def small_drive(name: str) -> Preset:
         raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
     parts = most_parts(preset)
     while parts > 1:
-        part = part_of(preset, parts)
         try:
+            part = part_of(preset, parts)
             engines.check_policies(part)
-        except InvalidParameterError:  # a translation layer that merges blocks needs more of them
+        except InvalidParameterError:  # what is left of so few blocks is too little, or a layer that merges them needs more
             parts //= 2
         else:
             return part
