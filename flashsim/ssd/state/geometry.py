@@ -106,10 +106,5 @@ def die_of_block(control: RecordArray, block: int) -> int:
 
 
 @lean_kernel
-def die_of_page(control: RecordArray, flash_page: int) -> int:
-    return die_of_block(control, block_of(control, flash_page))
-
-
-@lean_kernel
 def channel_of(control: RecordArray, die: int) -> int:
     return die % control.channels
