@@ -79,7 +79,7 @@ def settle(home: Path) -> str | None:
 
 
 def _clash(spec: ModuleSpec | None, known: ModuleType | None, name: str, own: Path) -> str | None:
-    """Why a sibling cannot share its name with what was found under it; None where it can."""
+    """Reason why a sibling cannot share its name with what was found under it; None where it can."""
     if spec is None and known is None:
         return f"package '{name}' of flashsim is missing: {own / '__init__.py'} cannot be found on Python's path"
     advice = "rename that, or take its folder off Python's path"
@@ -115,6 +115,6 @@ def foreign_system() -> str | None:
 
 
 def started_as_command() -> bool:
-    """Whether this process is the command ``flashsim`` or ``python -m flashsim``."""
+    """True if this process is the command ``flashsim`` or ``python -m flashsim``."""
     script = Path(sys.argv[0]).stem if sys.argv else ""
     return script == "flashsim" or sys.orig_argv[1:3] == ["-m", "flashsim"]

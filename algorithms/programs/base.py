@@ -112,7 +112,7 @@ def whole_of(operator: Operator) -> Operator | None:
 
 
 def handed_on(operator: Operator, rows: Any) -> pa.RecordBatch | None:
-    """What a program hands on, if it has the columns that the program has said."""
+    """Rows that a program hands on, if they have the columns that the program has said."""
     if rows is not None and not (isinstance(rows, pa.RecordBatch) and rows.schema.equals(operator.schema)):
         raise FlashsimError(f"query program: {operator.program}: it must hand on batches of its schema, or None")
     return rows

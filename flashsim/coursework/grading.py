@@ -20,7 +20,7 @@ INSTANCES = 20
 
 @dataclass(frozen=True)
 class Exercise:
-    """What a student writes, and how it is judged.
+    """An exercise: what a student writes, and how it is judged.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class Submission:
         self.folder.cleanup()
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """What a function of the submission returns; arguments and answers are numbers, texts, lists and dictionaries."""
+        """Result of a function of the submission; arguments and answers are numbers, texts, lists and dictionaries."""
         self._send({"name": name, "arguments": arguments, "asked": True})
         return self._answer()
 
@@ -146,6 +146,6 @@ class Remote:
         self.submission._send({"object": self.number, "name": name, "arguments": arguments, "asked": False})
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """What a method returns."""
+        """Result of a method."""
         self.submission._send({"object": self.number, "name": name, "arguments": arguments, "asked": True})
         return self.submission._answer()

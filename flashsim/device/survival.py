@@ -1,4 +1,4 @@
-"""What a power cut leaves on a drive: the law that every simulated drive keeps, and what the drive itself then holds.
+"""Content of a drive after a power cut: the law that every simulated drive keeps, and what the drive itself then holds.
 
 Durable are writes that were acknowledged with forced unit access, or before the arrival of a flush that completed, and all that were
 acknowledged by a drive that writes through.  Tests of drives hold what is left against the law; crashes of databases make pages of it.

@@ -158,7 +158,7 @@ def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
 
 
 def beside_null(judgement: Judgement) -> list[str]:
-    """What the null model has inside, of the published numbers, and the skill beyond it."""
+    """Published numbers that the null model has inside, and the skill beyond it."""
     if judgement.skill is None:
         return ["-", "-"]
     passes = "passes" if judgement.null["passes"] else "fails"

@@ -25,7 +25,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class PropertyVerdict:
-    """Whether a member has a property.
+    """Verdict on a property of a member.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _verdict(title: str, test: Any) -> PropertyVerdict:
 
 
 def _reason(problem: BaseException) -> str:
-    """What a failure says in one line; of an assertion without words its condition."""
+    """A failure in one line; of an assertion without words its condition."""
     if isinstance(problem, AssertionError) and not str(problem):
         return shortened(str(traceback.extract_tb(problem.__traceback__)[-1].line), _LONGEST)
     words = str(problem) if isinstance(problem, (FlashsimError, AssertionError, pytest.fail.Exception)) else in_one_line(problem)

@@ -1,4 +1,4 @@
-"""What the contracts of all families share: the member under test, and settings of Hypothesis."""
+"""Common parts of the contracts of all families: the member under test, and settings of Hypothesis."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completi
 
 
 def check_invariants(model: Model) -> None:
-    """What must hold of an idle drive's map and blocks."""
+    """Check the invariants of an idle drive's map and blocks."""
     state, per_block, group = model.state, model.parameters.slots_per_block, model.parameters.group
     mapped = state.mapping[state.mapping > 0] - 1
     assert len(np.unique(mapped)) == len(mapped)  # injective

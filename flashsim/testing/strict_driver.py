@@ -62,7 +62,7 @@ def relation_file(
 
 @dataclass
 class AlgorithmRun:
-    """What an algorithm asked for: extents in order, rows, and work by kind."""
+    """Requests of an algorithm: extents in order, rows, and work by kind."""
 
     pairs: Integers
     extents: list[tuple[str, str, int, int]] = field(default_factory=list)

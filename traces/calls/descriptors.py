@@ -87,7 +87,7 @@ class Namespace:
             self.sizes[file] = max(self.sizes[file], end)
 
     def place(self, opened: OpenFile, is_write: bool) -> int | None:
-        """Where the next read or write of an open file begins; None where that is not known."""
+        """Offset at which the next read or write of an open file begins; None where that is not known."""
         if is_write and opened.flags & APPEND:
             return self.sizes.get(opened.file)
         return opened.position

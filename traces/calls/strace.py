@@ -1,4 +1,4 @@
-"""What ``strace`` writes of a program, as rows of `traces.calls.schema.SCHEMA`.
+"""Lines that ``strace`` writes of a program, as rows of `traces.calls.schema.SCHEMA`.
 
 Every string has to be in hexadecimal (``-xx``), so that no byte of a path or a content can be taken for something else, and descriptors
 with their paths (``-y``).  The descriptors of a process are followed through opens, copies, forks and positions, as calls such as ``read``
@@ -138,7 +138,7 @@ class Reader:
         return self._threads[thread]
 
     def _opened(self, process: Process, descriptor: Descriptor) -> OpenFile:
-        """What a descriptor stands for; one that nothing was seen to open has a position that is not known."""
+        """Open file of a descriptor; one that nothing was seen to open has a position that is not known."""
         opened = process.descriptors.get(descriptor.number)
         is_file = kind_of(descriptor.path) == "file"
         if opened is None:

@@ -1,4 +1,4 @@
-"""How ``strace`` writes arguments: descriptors with their paths, strings in hexadecimal, structures, and numbers."""
+"""Arguments as ``strace`` writes them: descriptors with their paths, strings in hexadecimal, structures, and numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def path_of(text: str) -> str:
 
 
 def kind_of(path: str) -> str:
-    """What a path as ``strace -y`` tells it stands for: file, pipe, socket, ...
+    """Kind of what a path as ``strace -y`` tells it stands for: file, pipe, socket, ...
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where the bytes of files lie on a volume: a journal and other metadata first, then files, in the order in which they are first used."""
+"""Layout of files on a volume: a journal and other metadata first, then files, in the order in which they are first used."""
 
 from __future__ import annotations
 

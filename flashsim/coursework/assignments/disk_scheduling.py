@@ -34,7 +34,7 @@ def draw_queue(random: np.random.Generator) -> Queue:
 
 
 def sstf(waiting: list[int], head: int, direction: int) -> int:
-    """Of equally near requests the one that came first."""
+    """The first to come of equally near requests."""
     return min(range(len(waiting)), key=lambda index: abs(waiting[index] - head))
 
 

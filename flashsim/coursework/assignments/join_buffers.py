@@ -38,7 +38,7 @@ def draw_buckets(random: np.random.Generator) -> Division:
 
 
 def draw_latency(random: np.random.Generator) -> tuple[int, int, int, float]:
-    """What a request costs beside a page: little on flash, much on a disk."""
+    """Cost of a request beside a page: little on flash, much on a disk."""
     return *draw_sizes(random), float(random.choice([0.05, 0.5, 4, 25]))
 
 

@@ -46,7 +46,7 @@ def draw_history(random: np.random.Generator, first: int = 1) -> list[Call]:
 
 @dataclass
 class Disk:
-    """What survives a crash: the log, and the pages."""
+    """State that survives a crash: the log, and the pages."""
 
     log: list[Any] = field(default_factory=list)
     pages: list[int] = field(default_factory=lambda: [0] * _PAGES)
@@ -88,7 +88,7 @@ class Clients:
 
 
 def writes_of(answer: Any, where: str) -> list[Any]:
-    """What a method returns, if it is a list."""
+    """Result of a method, if it is a list."""
     if not isinstance(answer, list):
         raise SubmissionError(f"{where}: {str(answer)[:60]} is no list of writes")
     return answer
@@ -126,7 +126,7 @@ def recover(submission: Submission, disk: Disk, where: str, outcomes: list[list[
 
 
 def crash_fault(submission: Submission, calls: list[Call]) -> str:
-    """What one crash loses or leaves behind, after any write."""
+    """Losses and leftovers of one crash, after any write."""
     disk = Disk()
     for where, outcomes in crash_points(submission.new("Database", _PAGES), calls, disk):
         recover(submission, disk, where, outcomes)
@@ -139,7 +139,7 @@ def draw_histories(random: np.random.Generator) -> tuple[list[Call], list[Call],
 
 
 def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], list[int]]) -> str:
-    """What crashes of recovery lose, and a crash of what goes on after it."""
+    """Losses of crashes of recovery, and of a crash of what goes on after it."""
     calls, later, chosen = instance
     disk = Disk()
     for number, (where, outcomes) in enumerate(crash_points(submission.new("Database", _PAGES), calls, disk)):

@@ -57,7 +57,7 @@ class DurableWrites:
         self._media.apply(write)
 
     def crash(self, draw: np.random.Generator | None) -> Durable:
-        """What survives a crash now; without `draw` none of the outstanding writes does."""
+        """State that survives a crash now; without `draw` none of the outstanding writes does."""
         return self._media.crash([*self._buffered, *self.outstanding.values()], draw)
 
     def truncate(self, first: int) -> None:

@@ -23,7 +23,7 @@ _FLUSHER = (1 << 40) + 1
 
 
 class Hardening(NamedTuple):
-    """What has to be durable: a record of the log, 0 for none, and a write of the sector that has a frame's entry, by its number."""
+    """Writes that must be durable: a record of the log, 0 for none, and a write of the sector that has a frame's entry, by its number."""
 
     lsn: int = 0
     frame: int = 0

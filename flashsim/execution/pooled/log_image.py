@@ -1,4 +1,4 @@
-"""What of a compiled system with a log would survive a crash, and how one goes on after a restart; contents of pages are left out."""
+"""State of a compiled system with a log that would survive a crash, and how one goes on after a restart; contents of pages are left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from flashsim.storage.pool.reference import refer
 
 
 class _Rows(dict[int, Any]):
-    """What survives by number, made from arrays when it is read; what is set since is kept."""
+    """Surviving entries by number, made from arrays when it is read; what is set since is kept."""
 
     def __init__(self, made: Callable[[int], Any], since: dict[int, Any] | None = None) -> None:
         super().__init__(since or {})
@@ -53,7 +53,7 @@ class _Rows(dict[int, Any]):
 
 
 class DurableImage(Durable):
-    """What survives, over arrays.
+    """Surviving state, over arrays.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ Send = Callable[[Write, int, int, Callable[[], None]], object]
 
 
 class Waits:
-    """What waits until records or entries of the frame table are durable, first come, first served."""
+    """Work that waits until records or entries of the frame table are durable, first come, first served."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Callable[[], bool], Callable[[], object]]] = []

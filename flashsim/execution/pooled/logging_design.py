@@ -1,4 +1,4 @@
-"""What a log and a restart design add to a system of pools, and what clients know of their transactions."""
+"""Parts that a log and a restart design add to a system of pools, and what clients know of their transactions."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Logging:
 
     @property
     def images(self) -> bool:
-        """Whether records carry images of pages."""
+        """True if records carry images of pages."""
         return self.tears and self.has("page-images")
 
     def write_flags(self, purposes: Iterable[int]) -> list[int]:
@@ -96,7 +96,7 @@ class RunningTransaction:
 
 @dataclass
 class History:
-    """What clients know.
+    """Knowledge of clients about their transactions.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class PoolRun:
         return self.log is not None and bool(self.log.scalars.last == DOWN)
 
     def image(self) -> tuple[DurableImage, list[Write]]:
-        """What would survive a crash now, of a run with a log, and the writes that devices have not completed."""
+        """State that would survive a crash now, of a run with a log, and the writes that devices have not completed."""
         assert self.log is not None, "there is a log"
         return image_of(self.tables, self.log)
 

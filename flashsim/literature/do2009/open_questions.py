@@ -1,4 +1,4 @@
-"""What the paper left open: the rule of hybrid hash, the best buffers on every device, and its lessons on other disks and flash drives.
+"""Open questions of the paper: the rule of hybrid hash, the best buffers on every device, and its lessons on other disks and flash drives.
 
 The rule that is printed for hybrid hash, I = O = 1.1 sqrt(B), has lost a factor: 1.118 sqrt(B y) follows from the quadratic before it,
 where y is the latency in page transfers (docs/explanation/optimal_allocations.md).  It, the derived one and the formula's best are each

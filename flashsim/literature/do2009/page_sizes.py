@@ -55,7 +55,7 @@ class _Figure2(_Figure):
         return [setup.job(settings) for setup in [*_grid(page_io=True), *_grid(page_io=False)]]
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        """How far total times spread over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
+        """Spread of total times over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
         runs, limit, cells = Runs(results), claim.limits["spread"], list[Cell]()
         for page_io, words in ((False, "below"), (True, "above")):
             for machine in DEVICES:

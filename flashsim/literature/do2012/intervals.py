@@ -1,4 +1,4 @@
-"""What checkpoints cost: figure 3.10, long intervals and short ones, and the kinds of chapter 3, sharp and fuzzy."""
+"""Costs of checkpoints: figure 3.10, long intervals and short ones, and the kinds of chapter 3, sharp and fuzzy."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -240,7 +240,7 @@ class _Own(_Table):
 
 
 class _LogDisk(Exhibit):
-    """How much hangs on the rate of the log's disk, which the thesis does not tell."""
+    """Influence of the rate of the log's disk, which the thesis does not tell."""
 
     TITLE = "Rate of the log's disk"
 

@@ -92,7 +92,7 @@ def _of_k(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _crossing(claim: Claim, runs: _Runs, method: str) -> Cell:
-    """Where a strategy crosses sort-merge."""
+    """Abscissa at which a strategy crosses sort-merge."""
     name, (published,) = next(iter(claim.published.items()))
     place = crossing(list(zip(_EVERY, runs.lines(panel([method], "selectivity", _EVERY), _Runs.over_basic)[method], strict=True)))
     return number(name, published, place, claim.limits["crossover"], points=True, equal=(NONE,))
@@ -160,7 +160,7 @@ def _of_skew(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_speeds(claim: Claim, runs: _Runs) -> list[Cell]:
-    """What each strategy saves, which rises with the factor, and the strategies at the greatest factor, which come together."""
+    """Savings of each strategy, which rise with the factor, and the strategies at the greatest factor, which come together."""
     every, limit = list[Cell](), claim.limits["points"]
     for figure in (14, 15):
         saved, name = runs.saved(_POINTS[figure], _Runs.priced), f"strategies save, lambda = 3, figure {figure}, %"

@@ -64,7 +64,7 @@ class AdviseOutcome(Outcome):
         return self.memory.frame()
 
     def verdict(self) -> str:
-        """What decides, in a sentence."""
+        """Sentence that says what decides."""
         sentence: str = self.result.verdict()
         return sentence
 

@@ -35,7 +35,7 @@ class FleetOutcome(Outcome):
         return frame
 
     def printout(self) -> Iterator[Part]:
-        """How many drives fail, and percentiles over drives."""
+        """Failures, and percentiles over drives."""
         yield from (self.title, "", Explanation(self.result.verdict()), "", self.result.table())
 
     def _draw(self) -> Figure:

@@ -22,7 +22,7 @@ def has_filled_blocks(flash: Flash) -> bool:
 
 @inlined_kernel
 def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
-    """When the next blocks are folded if no command comes: `slc_idle` after the last, then one after the other; NEVER if none will be."""
+    """Time of the next fold if no command comes: `slc_idle` after the last, then one after the other; NEVER if none will be."""
     if flow.engine.live > 0 or flash.control.read_only or not has_filled_blocks(flash):
         flow.engine.idle_since = -1
         return NEVER

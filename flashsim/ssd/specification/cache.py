@@ -21,7 +21,7 @@ class SpecifiedCache:
         self.folding: Command | None = None
 
     def folds_at(self) -> int:
-        """When the next blocks are folded if no command comes: `slc_idle` after the last, then one after the other; NEVER if none are."""
+        """Time of the next fold if no command comes: `slc_idle` after the last, then one after the other; NEVER if none are."""
         drive, state, idle = self.drive, self.drive.state, self.drive.parameters.slc_idle
         if not idle:
             return NEVER

@@ -1,4 +1,4 @@
-"""What of a database survives a crash: copies of pages on disk and SSD, the frame table's file, the log, and the boot page.
+"""State of a database that survives a crash: copies of pages on disk and SSD, the frame table's file, the log, and the boot page.
 
 Writes reach it when devices complete them, in any order; one that was outstanding at a crash has been done, or not, or in part.
 """
@@ -37,7 +37,7 @@ class Read(NamedTuple):
 
 @dataclass
 class Durable:
-    """What survives.
+    """State that survives a crash.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Durable:
         self.first = max(self.first, first)
 
     def crash(self, outstanding: list[Write], draw: np.random.Generator | None = None) -> Durable:
-        """What is left where some writes were outstanding: without `draw` none was done.
+        """State that is left where some writes were outstanding: without `draw` none was done.
 
         Of several pages or records each may have been written, of records only the first ones.  A frame may be torn in the midst, behind
         its old header or its new one, and so may a page on a disk that tears.  A sector of the frame table and the boot page are written

@@ -24,7 +24,7 @@ STATES = ("free", "clean", "dirty")
 
 
 class Entry(NamedTuple):
-    """What the frame table says of a frame of the SSD (FC).
+    """Entry of the frame table for a frame of the SSD (FC).
 
     Parameters
     ----------

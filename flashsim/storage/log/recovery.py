@@ -37,7 +37,7 @@ IN_TABLE, IN_LOG, IN_LOG_AT_ONCE = range(3)
 
 @dataclass(frozen=True)
 class RestartDesign:
-    """What a restart design hardens, and its part in recovery; see `algorithms.restart.base`.
+    """A restart design: what it hardens, and its part in recovery; see `algorithms.restart.base`.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class RestartDesign:
 
     @property
     def logs_at_once(self) -> bool:
-        """Whether frames wait for records of the log before they are overwritten."""
+        """True if frames wait for records of the log before they are overwritten."""
         return IN_LOG_AT_ONCE in self.hardens.values()
 
     @property
     def logs_table(self) -> bool:
-        """Whether checkpoints write the frame table into the log."""
+        """True if checkpoints write the frame table into the log."""
         return self.logs_at_once and not self.flushes
 
     @property
@@ -381,7 +381,7 @@ class Recovery:
         yield from self._force()
 
     def newest(self, page: int) -> Version:
-        """What a reader of a page gets: memory's copy, the SSD's, or the disk's."""
+        """Copy that a reader of a page gets: memory's, the SSD's, or the disk's."""
         if page in self.pages:
             return self.pages[page]
         frame = self.frame_of.get(page)

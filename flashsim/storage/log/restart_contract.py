@@ -1,4 +1,4 @@
-"""What recovery demands of a restart design: `load` yields reads and writes, neither step fails, and both leave entries that can be."""
+"""Demands of recovery on a restart design: `load` yields reads and writes, neither step fails, and both leave entries that can be."""
 
 from __future__ import annotations
 

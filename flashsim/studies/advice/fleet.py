@@ -86,7 +86,7 @@ class Fleet:
         return Table.of(rows, columns | {"write amplification": "write_amplification", "years": "years"}, title="percentiles")
 
     def verdict(self) -> str:
-        """How many drives fail, in a sentence."""
+        """Sentence that says how many drives fail."""
         known = [row["years"] for row in self.rows() if row["years"] is not None]
         if not known:
             return "How long the drives live is not known: their rated erases are not, or nothing is written."

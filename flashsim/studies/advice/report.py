@@ -1,4 +1,4 @@
-"""What drives do under a load as a table, pictures and a page: latency over load, wear over years, and hits over memory."""
+"""Drives under a load as a table, pictures and a page: latency over load, wear over years, and hits over memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MemoryCurve:
         return pd.DataFrame({"memory": sizes * self.page_size, "served": 1 - self.curve.ratio(sizes)})
 
     def sentence(self) -> str:
-        """How much memory is worth it."""
+        """Memory that is worth its price."""
         frames = self.curve.quantile(_WORTH)
         if not frames:
             return "No page is referenced twice: more memory saves nothing."

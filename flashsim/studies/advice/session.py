@@ -70,7 +70,7 @@ class AdviceStudy(LoadStudy):
 
 @dataclass(frozen=True)
 class DriveAdvice:
-    """What runs of one drive say.
+    """Results of one drive's runs.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class DriveAdvice:
 
     @property
     def decides(self) -> str:
-        """What keeps the drive from more: its latency, its life, or nothing that was looked at."""
+        """Limit of the drive's load: its latency, its life, or nothing that was looked at."""
         if self.problem:
             return ""
         if self.greatest < 1:
@@ -163,7 +163,7 @@ class Advice:
         return {"study": asked, "verdict": self.verdict(), "drives": self.rows(), "runs": runs}
 
     def verdict(self) -> str:
-        """What decides, in a sentence."""
+        """Sentence that says what decides."""
         study, able = self.study, [each for each in self.drives if not each.problem]
         if not able:
             return f"None of {len(self.drives)} drives takes the trace: {self.drives[0].problem}."

@@ -160,7 +160,7 @@ class PowerCuts:
 
 
 class _Survivors:
-    """What recovery finds on the drives, from the writes that their sectors hold."""
+    """State that recovery finds on the drives, from the writes that their sectors hold."""
 
     def __init__(self, system: DrivenSpecification, drives: Mapping[int, LostPower]) -> None:
         self.system, self.sectors = system, {purpose: each.sectors for purpose, each in drives.items()}
@@ -209,7 +209,7 @@ class _Survivors:
 
 
 def disagreements(system: DrivenSpecification, survived: Durable) -> list[str]:
-    """Where drives hold something else than the database takes for durable, but for writes that were outstanding."""
+    """Places where drives hold something else than the database takes for durable, but for writes that were outstanding."""
     allowed: dict[tuple[int, int], list[Any]] = {}
     for write in system.writes.outstanding.values():
         for key, value in write.items:

@@ -1,4 +1,4 @@
-"""What guards of restart designs prevent, by drawn histories that are crashed or shut down without them."""
+"""Violations that guards of restart designs prevent, by drawn histories that are crashed or shut down without them."""
 
 from __future__ import annotations
 

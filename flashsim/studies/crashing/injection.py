@@ -58,7 +58,7 @@ class Violation:
 
 @dataclass
 class CrashReport:
-    """What crash injection saw.
+    """Results of crash injection.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class CrashReport:
 
 
 def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
-    """What is wrong with a recovered database, by what its clients know.
+    """Violations in a recovered database, by what its clients know.
 
     Every committed update must be there and no other; what counts as on disk must be there as well.
     """
@@ -104,7 +104,7 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
 
 
 def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable]]:
-    """What may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
+    """States that may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
     outstanding = list(system.writes.outstanding.values())
     for number in range(outcomes if outstanding else 1):
         words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
@@ -201,7 +201,7 @@ class Injection:
 
 
 def _prefixes(before: Durable, write: Write) -> Iterator[Durable]:
-    """What survives a crash in a write of recovery: of records the first ones, and all of it."""
+    """States that survive a crash in a write of recovery: with the first of its records, and with all of it."""
     for items in [write.items[:count] for count in range(len(write.items))] if write.target == survives.LOG else []:
         left = before.copy()
         left.apply(Write(write.target, items))

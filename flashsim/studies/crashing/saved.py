@@ -1,4 +1,4 @@
-"""What survived a crash as a file, to be recovered later, elsewhere, or without a guard."""
+"""A state that survived a crash as a file, to be recovered later, elsewhere, or without a guard."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class PhaseComparison:
 
 
 def why(algorithm: str, whole: PhaseComparison) -> str:
-    """Why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
+    """Reasons why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
     omission = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
     return f"{WHY} {WHY_LATE}{omission}" if JOINS.load(algorithm).FETCHES else WHY + omission
 

@@ -185,7 +185,7 @@ def falling(margin: float) -> Callable[..., bool]:
 
 
 def changes(cells: Sequence[Cell]) -> tuple[int, int]:
-    """How many published numbers differ from the one before in their row by more than `CHANGE`, and how many values change as they do.
+    """Number of published numbers that differ from the one before in their row by more than `CHANGE`, and of values that change as they do.
 
     Examples
     --------

@@ -220,7 +220,7 @@ class Judgement:
 
     @cached_property
     def beyond_null(self) -> dict[str, Any] | None:
-        """What a constant cannot get: changes from one published number to the next (`cells.changes`) and what is left (`cells.residual`).
+        """Gains over a constant: changes from one published number to the next (`cells.changes`) and what is left (`cells.residual`).
 
         None where a row has no two numbers that differ.
         """

@@ -34,7 +34,7 @@ _SEARCHES = 15
 
 
 class Drive(NamedTuple):
-    """What a drive does with what it has acknowledged.
+    """Rules of a drive for writes that it has acknowledged.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Failure:
 
 @dataclass
 class CutReport:
-    """What power cuts of a program showed.
+    """Results of power cuts of a program.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def _some_patches(remains: Remains, page: tuple[int, int], count: int, fails: Ca
 
 
 def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Remains]:
-    """What a cut may leave: all, nothing, all but one effect, one alone, some that are drawn, and a torn page."""
+    """Effects that a cut may leave: all, none, all but one effect, one alone, some that are drawn, and a torn page."""
     pages, changes = files.pages(), len(files.changes)
     everything = files.everything()
     yield everything

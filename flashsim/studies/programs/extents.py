@@ -1,4 +1,4 @@
-"""Where files lie on their device, as the file system tells (FIEMAP)."""
+"""Extents of files on their device, as the file system tells (FIEMAP)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Patch(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a call does to names or sizes: create, rename, link, unlink, truncate or grow; paths of folders end in a slash."""
+    """Effect of a call on names or sizes: create, rename, link, unlink, truncate or grow; paths of folders end in a slash."""
 
     call: int
     kind: str
@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 
 class Remains(NamedTuple):
-    """What of the pending effects is on the drive after a cut.
+    """Pending effects that are on the drive after a cut.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ IDLE, HOST_BYTE = 235.0, 82.6e-9
 
 
 def of_drives(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], seconds: float) -> list[dict[str, Any]]:
-    """Of each drive with pages shares of the time in which bus and cores were busy, and energy, J; of drives without powers nothing.
+    """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; nothing of drives without powers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where operators run: every placement's time by formula, from a sample of the table's pages, and the one with the least.
+"""Placement of operators: every placement's time by formula, from a sample of the table's pages, and the one with the least.
 
 A placement is either the host, or the drive with so many stages behind the scan.  Work is extrapolated from two samples in proportion to
 pages, and bytes of groups by a power of them.
@@ -28,7 +28,7 @@ _FEW = 32
 
 
 class Placement(NamedTuple):
-    """Where a plan runs, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
+    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
 
     Attributes
     ----------

@@ -337,7 +337,7 @@ def _selection(conditions: list[Expression]) -> Stage:
 
 
 def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
-    """What ORDER BY or GROUP BY names: a column of the result by its place or name, or an expression."""
+    """Expression that ORDER BY or GROUP BY names: a column of the result by its place or name, or an expression."""
     if not node.find(exp.Column, *_AGGREGATES):
         if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
             raise unsupported(node)

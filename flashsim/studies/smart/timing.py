@@ -101,7 +101,7 @@ def _times(part: DrivePart, prices: Mapping[str, float]) -> Integers:
 
 
 def on_cores(ready: Integers, work: Integers, cores: int) -> int:
-    """When the last of some pieces of work ends, each of which begins once it is ready and a core is free, in order of readiness."""
+    """End of the last of some pieces of work, each of which begins once it is ready and a core is free, in order of readiness."""
     free = [0] * cores
     for row in np.argsort(ready, kind="stable").tolist():
         heapq.heapreplace(free, max(free[0], int(ready[row])) + int(work[row]))

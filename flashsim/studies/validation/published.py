@@ -185,7 +185,7 @@ class Validation:
         return {"reference": reference(), "scale": scale, "claims": claims, "numbers": self.rows()}
 
     def title(self) -> str:
-        """How many predicted and fitted numbers are inside their limits."""
+        """Numbers inside their limits, predicted and fitted."""
         cells = [cell for each in self.judgements for cell in each.cells if not cell.variant]
         parts = []
         for word, fitted in (("predicted", False), ("fitted", True)):
@@ -206,7 +206,7 @@ def reference() -> str:
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """What was published, in order."""
+    """Published numbers, in order."""
     parameters = {name: Parameter(name, entry["how"], entry["from"]) for name, entry in _document()["parameters"].items()}
     parts = ("id", "title", "source", "tolerance", "null", "limits", "published")
     return tuple(
