@@ -22,6 +22,7 @@ from typing import Any
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.device import engines
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
@@ -61,11 +62,17 @@ def part_of(preset: Preset, parts: int) -> Preset:
 
 
 def most_parts(preset: Preset) -> int:
-    """Parts that a drive may be cut into at most; a translation layer may need more blocks than such a part has."""
-    if preset.flash is not None:
-        flash = preset.flash
-        return (flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks) // LEAST_BLOCKS
-    return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+    """Parts that a drive may be cut into at most, so that each has the erase blocks a plane that its translation layer needs."""
+    if (flash := preset.flash) is None:
+        return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+    whole = flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks
+    for blocks in range(LEAST_BLOCKS, whole):
+        try:
+            engines.check_policies(part_of(preset, whole // blocks))
+        except InvalidParameterError:
+            continue
+        return whole // blocks
+    return 1
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:

@@ -237,13 +237,4 @@ def small_drive(name: str) -> Preset:
     preset = presets.load(name)
     if preset.array is not None:
         raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
-    parts = most_parts(preset)
-    while parts > 1:
-        try:
-            part = part_of(preset, parts)
-            engines.check_policies(part)
-        except InvalidParameterError:  # what is left of so few blocks is too little, or a layer that merges them needs more
-            parts //= 2
-        else:
-            return part
-    return preset
+    return part_of(preset, most_parts(preset))
