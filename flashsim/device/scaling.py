@@ -86,7 +86,8 @@ def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any
         sizes["map_cache"] = max(1, round(flash.map_cache / parts / flash.page_size)) * flash.page_size
     if flash.gc_stop:
         sizes["gc_stop"] = flash.gc_reserve + round((flash.gc_stop - flash.gc_reserve) / parts)
-    capacity = flash.capacity * used // whole // flash.page_size * flash.page_size
+    grain = flash.zone_size or flash.page_size
+    capacity = flash.capacity * used // whole // grain * grain
     if flash.slc_cache:
         sizes["slc_cache"] = max(1, round(flash.slc_cache / parts))
     return sizes | {"blocks_per_plane": used + reserve, "capacity": capacity}
