@@ -34,6 +34,8 @@ from flashsim.studies.crashing.single import events_of
 
 #: Bytes of a page, and how many times longer a history's pauses are than on its stations.
 PAGE, SLOWER = 8192, 10_000
+#: Flash pages of an erase block at most: whole word lines of any number of bits.
+LONGEST = 96
 #: Power cuts of a history.
 CUTS = 16
 
@@ -227,7 +229,7 @@ def disagreements(system: DrivenSpecification, survived: Durable) -> list[str]:
 
 
 def small_drive(name: str) -> Preset:
-    """A small part of a preset, by its name or file, which is fast to make anew.
+    """A small part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones.
 
     Raises
     ------
@@ -237,4 +239,8 @@ def small_drive(name: str) -> Preset:
     preset = presets.load(name)
     if preset.array is not None:
         raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
+    if (flash := preset.flash) is not None and flash.pages_per_block > LONGEST:
+        sizes = {name: getattr(flash, name) * LONGEST // flash.pages_per_block for name in ("capacity", "slc_cache")}
+        sizes["capacity"] -= sizes["capacity"] % flash.page_size
+        preset = replace(preset, parameters=replace(flash, pages_per_block=LONGEST, **sizes))
     return part_of(preset, most_parts(preset))

@@ -138,7 +138,7 @@ def rewrite(here: Path, body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("seed", [1, 4, 8])
 def test_a_log_too_small_is_refused_with_the_least_that_does(seed: int) -> None:
-    with pytest.raises(InvalidParameterError, match="log_size: 1024 B, but records that recovery may need take up to") as refused:
+    with pytest.raises(InvalidParameterError, match="log-size: 1024 B, but records that recovery may need take up to") as refused:
         fs.crash(seed=seed, log_size="1KiB")
     match = re.search(r"a log of (\d+)B would do", str(refused.value))
     assert match
