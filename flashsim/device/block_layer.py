@@ -62,17 +62,16 @@ def split(requests: Requests, maximum: int = MAXIMUM_COMMAND, zone: int = 0) -> 
     if zone:
         first, last = requests["offset"] // zone, (requests["offset"] + np.maximum(requests["length"], 1) - 1) // zone
         of = np.repeat(np.arange(len(requests)), last - first + 1)
-        numbers = first[of] + np.arange(len(of)) - np.searchsorted(of, of)
-        parts = requests[of]
-        ends = np.minimum(parts["offset"] + parts["length"], (numbers + 1) * zone)
-        parts["offset"] = np.maximum(parts["offset"], numbers * zone)
-        parts["length"] = ends - parts["offset"]
-        commands = split(parts, maximum)
-        commands["request"] = of[commands["request"]]
-        return commands
+        begins = (first[of] + np.arange(len(of)) - np.searchsorted(of, of)) * zone
+        requests = requests[of]
+        ends = np.minimum(requests["offset"] + requests["length"], begins + zone)
+        requests["offset"] = np.maximum(requests["offset"], begins)
+        requests["length"] = ends - requests["offset"]
     pieces = command_counts(requests["length"], maximum)
     commands = np.empty(int(pieces.sum()), COMMAND)
     _fill(commands, np.ascontiguousarray(requests), pieces, maximum)
+    if zone:
+        commands["request"] = of[commands["request"]]
     return commands
 
 
