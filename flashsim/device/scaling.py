@@ -20,9 +20,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.units import MILLISECONDS, SECONDS
-from flashsim.device import engines
+from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
+from flashsim.core.units import MILLISECONDS, SECONDS, format_size
+from flashsim.device import engines, presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
@@ -31,6 +31,8 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Erase blocks outside the reserve that a plane keeps at least; cylinders that each zone of a disk does.
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
+#: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
+SHORT = 96
 #: Planes of a slice at least, and its blocks a plane outside the reserve.
 PLANES, BLOCKS = 16, 80
 #: Parts of what is spare that word lines left half empty, and a plane's block for moved data, take at most.
@@ -73,6 +75,29 @@ def most_parts(preset: Preset) -> int:
             continue
         return whole // blocks
     return 1
+
+
+def small_drive(name: str, size: int = 1) -> Preset:
+    """A part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones, that hold `size` bytes.
+
+    Raises
+    ------
+    InvalidParameterError, CapacityError
+        The preset is an array, or smaller than that.
+    """
+    whole = presets.load(name)
+    if whole.array is not None:
+        raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
+    if whole.capacity < size:
+        raise CapacityError(f"device: {format_size(size)} are needed, and {whole.name} holds {format_size(whole.capacity)}")
+    if (flash := whole.flash) is not None and flash.pages_per_block > SHORT and whole.capacity * SHORT // flash.pages_per_block >= 2 * size:
+        sizes = {each: getattr(flash, each) * SHORT // flash.pages_per_block for each in ("capacity", "slc_cache")}
+        sizes["capacity"] -= sizes["capacity"] % flash.page_size
+        whole = replace(whole, parameters=replace(flash, pages_per_block=SHORT, **sizes))
+    parts = max(1, min(most_parts(whole), whole.capacity // size))
+    while parts > 1 and part_of(whole, parts).capacity < size:
+        parts -= 1
+    return part_of(whole, parts)
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:

@@ -12,15 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import PowerCut
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import COMPLETION, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.device import engines, presets
+from flashsim.device import engines
 from flashsim.device.presets import Preset
-from flashsim.device.scaling import most_parts, part_of
 from flashsim.device.survival import durable_writes, vanished_writes, written_sectors
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.system import DISK, LOG, PURPOSES, SSD
@@ -34,8 +32,6 @@ from flashsim.studies.crashing.single import events_of
 
 #: Bytes of a page, and how many times longer a history's pauses are than on its stations.
 PAGE, SLOWER = 8192, 10_000
-#: Flash pages of an erase block at most: whole word lines of any number of bits.
-LONGEST = 96
 #: Power cuts of a history.
 CUTS = 16
 
@@ -226,21 +222,3 @@ def disagreements(system: DrivenSpecification, survived: Durable) -> list[str]:
     if survived.boot != system.durable.boot and survived.boot not in allowed.get((survives.BOOT, 0), []):
         wrong.append(f"boot page: {survived.boot}, not {system.durable.boot}")
     return wrong
-
-
-def small_drive(name: str) -> Preset:
-    """A small part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is an array.
-    """
-    preset = presets.load(name)
-    if preset.array is not None:
-        raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
-    if (flash := preset.flash) is not None and flash.pages_per_block > LONGEST:
-        sizes = {name: getattr(flash, name) * LONGEST // flash.pages_per_block for name in ("capacity", "slc_cache")}
-        sizes["capacity"] -= sizes["capacity"] % flash.page_size
-        preset = replace(preset, parameters=replace(flash, pages_per_block=LONGEST, **sizes))
-    return part_of(preset, most_parts(preset))
