@@ -20,8 +20,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
+from flashsim.core.units import MILLISECONDS, SECONDS, format_size
+from flashsim.device import engines, presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
@@ -66,6 +67,33 @@ def most_parts(preset: Preset) -> int:
         flash = preset.flash
         return (flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks) // LEAST_BLOCKS
     return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+
+
+def small_drive(name: str, size: int = 1) -> Preset:
+    """A small part of a preset, by its name or file, that holds so many bytes, which is fast to make anew.
+
+    Raises
+    ------
+    InvalidParameterError, CapacityError
+        It is an array; it is too small.
+    """
+    preset = presets.load(name)
+    if preset.array is not None:
+        raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
+    if preset.capacity < size:
+        raise CapacityError(f"device: {format_size(size)} are used, and {preset.name} holds {format_size(preset.capacity)}")
+    parts = min(most_parts(preset), preset.capacity // size)
+    while parts > 1:
+        try:
+            part = part_of(preset, parts)
+            engines.check_policies(part)
+        except InvalidParameterError:  # what is left of so few blocks is too little, or a layer that merges them needs more
+            parts //= 2
+        else:
+            if part.capacity >= size:
+                return part
+            parts -= 1
+    return preset
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:

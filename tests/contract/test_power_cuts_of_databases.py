@@ -8,8 +8,9 @@ import pytest
 
 from algorithms.restart.base import RESTARTS
 from flashsim.device import presets
+from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
-from flashsim.studies.crashing.drives import PowerCuts, small_drive
+from flashsim.studies.crashing.drives import PowerCuts
 from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import CrashReport, exhaustive
 

@@ -11,13 +11,14 @@ import pandas as pd
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.replacement import FIRST_PAGE
+from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.crashing import injection, single
-from flashsim.studies.crashing.drives import PowerCuts, small_drive
+from flashsim.studies.crashing.drives import PowerCuts
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
 from flashsim.studies.crashing.saved import load
 from flashsim.studies.presentation.terminal import Explanation, Part

@@ -12,15 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import PowerCut
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import COMPLETION, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.device import engines, presets
+from flashsim.device import engines
 from flashsim.device.presets import Preset
-from flashsim.device.scaling import most_parts, part_of
 from flashsim.device.survival import durable_writes, vanished_writes, written_sectors
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.system import DISK, LOG, PURPOSES, SSD
@@ -224,26 +222,3 @@ def disagreements(system: DrivenSpecification, survived: Durable) -> list[str]:
     if survived.boot != system.durable.boot and survived.boot not in allowed.get((survives.BOOT, 0), []):
         wrong.append(f"boot page: {survived.boot}, not {system.durable.boot}")
     return wrong
-
-
-def small_drive(name: str) -> Preset:
-    """A small part of a preset, by its name or file, which is fast to make anew.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is an array.
-    """
-    preset = presets.load(name)
-    if preset.array is not None:
-        raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
-    parts = most_parts(preset)
-    while parts > 1:
-        try:
-            part = part_of(preset, parts)
-            engines.check_policies(part)
-        except InvalidParameterError:  # what is left of so few blocks is too little, or a layer that merges them needs more
-            parts //= 2
-        else:
-            return part
-    return preset
