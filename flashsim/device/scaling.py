@@ -97,7 +97,7 @@ def small_drive(name: str, size: int = 1) -> Preset:
     parts = max(1, min(most_parts(whole), whole.capacity // size))
     while parts > 1 and part_of(whole, parts).capacity < size:
         parts -= 1
-    return part_of(whole, parts)
+    return part_of(whole, parts) if parts > 1 else whole
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:

@@ -23,24 +23,50 @@ if _missing:
 import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
 
 if TYPE_CHECKING:
+    from flashsim.testing.contracts.extensions import ExtensionContract
     from flashsim.testing.contracts.fetching import FetchContract
     from flashsim.testing.contracts.ftl import FtlContract
     from flashsim.testing.contracts.gc import GcContract
     from flashsim.testing.contracts.joins import JoinContract
+    from flashsim.testing.contracts.partitioning import PartitionContract
+    from flashsim.testing.contracts.planners import PlannerContract
+    from flashsim.testing.contracts.programs import ProgramContract
     from flashsim.testing.contracts.replacement import ReplacementContract
+    from flashsim.testing.contracts.restart import RestartContract
     from flashsim.testing.contracts.scheduler import SchedulerContract
+    from flashsim.testing.contracts.wear import WearContract
 
 #: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
 CONTRACTS = {
+    "extensions": "ExtensionContract",
     "fetching": "FetchContract",
     "ftl": "FtlContract",
     "gc": "GcContract",
     "joins": "JoinContract",
+    "partitioning": "PartitionContract",
+    "planners": "PlannerContract",
+    "programs": "ProgramContract",
     "replacement": "ReplacementContract",
+    "restart": "RestartContract",
     "scheduler": "SchedulerContract",
+    "wear": "WearContract",
 }
 
-__all__ = ["CONTRACTS", "FetchContract", "FtlContract", "GcContract", "JoinContract", "ReplacementContract", "SchedulerContract"]
+__all__ = [
+    "CONTRACTS",
+    "ExtensionContract",
+    "FetchContract",
+    "FtlContract",
+    "GcContract",
+    "JoinContract",
+    "PartitionContract",
+    "PlannerContract",
+    "ProgramContract",
+    "ReplacementContract",
+    "RestartContract",
+    "SchedulerContract",
+    "WearContract",
+]
 
 
 def __getattr__(name: str) -> Any:

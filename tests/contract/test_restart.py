@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, Phase, find, settings
 
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
-from flashsim.storage.log.durable import PAGES, Durable, Write
+from flashsim.storage.log.durable import Durable
 from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import drawn_history
-from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest, without_ssd
+from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, shortest
+from flashsim.testing.contracts.restart import RestartContract
 from flashsim.testing.strategies import crash_histories
 
 NAMES = RESTARTS.names()
@@ -33,45 +34,19 @@ def guards(name: str) -> list[str]:
     return [*COMMON_GUARDS, *restart_design(name).guards]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_crash_loses_or_resurrects_data(name: str) -> None:
-    """A history of each extension and kind of checkpoints: thousands of crash points, many of them in recovery or after restarts."""
-    report = exhaustive(name, 6)
-    assert not report.violations
-    assert report.points > 2000 and report.in_recovery > 500
-    assert (report.kept > 0) == (name != "none")
+@pytest.fixture(scope="class", params=NAMES)
+def each_member(request: pytest.FixtureRequest) -> None:
+    request.cls.member = request.param
+
+
+@pytest.mark.usefixtures("each_member")
+class TestRestarts(RestartContract):
+    """Every member."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_crash_loses_data_on_a_disk_that_tears_pages(name: str) -> None:
-    """The first record of a change since a page's last write began has an image of the page."""
-    report = exhaustive(name, 2, tears=True)
-    assert not report.violations
-    assert report.points > 500 and report.in_recovery > 200
-
-
-@pytest.mark.parametrize(("seed", "extension"), [(7, "dw"), (49, "lc"), (3014, "dw")])
-@pytest.mark.parametrize("name", NAMES)
-def test_histories_that_found_mutants_have_no_violation(name: str, seed: int, extension: str) -> None:
-    """Mutants that the first histories let pass, such as checkpoints that forget pages newer on the SSD after a restart."""
-    assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy").violations
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_recovery_writes_no_page_before_the_records_that_changed_it(name: str) -> None:
-    """Write-ahead holds of compensations too, with pages that leave memory in the midst of undo."""
-    pages = compensations = 0
-    for seed in range(6):
-        injection = Injection(drawn_history(seed, name), CrashReport(name, ()))
-        for _, _, durable in injection.points(injection.history.build()):
-            before = durable.end
-            for step in injection.recovery(durable).run():
-                if isinstance(step, Write):
-                    newest = max((version.lsn for _, version in step.items), default=0) if step.target == PAGES else 0
-                    assert newest < durable.end, (seed, str(step))
-                    durable.apply(step)
-                    pages, compensations = pages + (newest > 0), compensations + (newest >= before)
-    assert pages > 100 and compensations > 10
+def test_frames_are_used_again_after_a_crash(name: str) -> None:
+    assert (exhaustive(name, 3).kept > 0) == (name != "none")
 
 
 @pytest.mark.slow
@@ -81,13 +56,6 @@ def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, p
     report = exhaustive(name, 50, seed=1000 * (part + 1), tears=part == 3)
     assert not report.violations
     assert report.points > 6_250
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_loss_of_the_ssd_loses_no_data(name: str) -> None:
-    """Checkpoints keep the log of what the disk lacks, so that every page may be discarded from the SSD (property 4.2)."""
-    report = exhaustive(name, 4, inject=without_ssd)
-    assert not report.violations and report.points > 500
 
 
 def test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds() -> None:

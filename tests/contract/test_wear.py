@@ -14,9 +14,9 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import CLOSED_BLOCK
-from flashsim.ssd.wear.base import FAMILY, LEVELS, OPENS
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, ring, served
+from flashsim.ssd.wear.base import FAMILY
+from flashsim.testing.contracts.wear import WearContract
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
@@ -38,6 +38,16 @@ def levels(flash, collector):
 GAP = 8
 
 
+@pytest.fixture(scope="class", params=FAMILY.names())
+def each_member(request: pytest.FixtureRequest) -> None:
+    request.cls.member = request.param
+
+
+@pytest.mark.usefixtures("each_member")
+class TestWear(WearContract):
+    """Every member."""
+
+
 def overwritten(name: str, *, shared: bool = False, blocks: int = 32, rounds: int = 60, **changes: Any) -> SsdEngine:
     """A full drive of which a tenth of the pages takes all writes, `rounds` times the drive's pages of them."""
     parameters = drive(
@@ -54,33 +64,6 @@ def overwrite(engine: SsdEngine, rounds: int) -> None:
     """Write a tenth of the pages at random, `rounds` times the drive's pages of them."""
     logical = engine.parameters.logical_pages
     engine.state.write_pages(generator(1, "hot").integers(0, logical // 10, rounds * logical, np.int32))
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_opens_names_a_free_block_and_levels_a_closed_one(name: str, shared: bool) -> None:
-    """On a drive at work, on every plane; only the hand and the count of steps may change."""
-    parameters = drive(wear=name, wear_gap=1, gc_pool="shared" if shared else "die", capacity=36 * PAGE)
-    engine, random = SsdEngine(parameters), generator(1, "overwrites")
-    named = []
-    for _ in range(40):
-        served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages // 2, 25) * PAGE, PAGE), engine.now)
-        state = engine.state
-        pools, blocks = state.pools.copy(), state.blocks.copy()
-        for pool in range(parameters.pools):
-            if state.pools.free[pool] == 0:  # another plane has the free blocks that all share
-                assert shared
-                continue
-            assert OPENS.function(name)(state.flash, pool) in ring(pools.first_free[pool], blocks.after, blocks.before)
-        for collector in range(1 if shared else parameters.pools):
-            per_pool = len(blocks) if shared else parameters.blocks_per_plane
-            named.append(int(LEVELS.function(name)(state.flash, collector)))
-            assert named[-1] == -1 or blocks.state[named[-1]] == CLOSED_BLOCK
-            assert named[-1] == -1 or named[-1] // per_pool == collector
-        pools.wear_hand = state.pools.wear_hand
-        assert np.array_equal(state.pools, pools) and np.array_equal(state.blocks, blocks)
-    assert (max(named) >= 0) == (name == "static")
-    check_invariants(engine)
 
 
 def spread(engine: SsdEngine) -> int:
@@ -131,15 +114,6 @@ def test_steps_do_not_grow_with_the_drive(name: str) -> None:
         overwrite(engine, 3)
         steps.append((engine.statistics()["victim_steps"] - before) / (engine.state.blocks.cycles.sum() - erased))
     assert steps[1] <= 1.05 * steps[0]
-
-
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_a_drive_works_with_it(name: str) -> None:
-    parameters = drive(wear=name, wear_gap=1)
-    requests, at = random_workload(7, parameters, 150)
-    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
-    check_invariants(engine)
 
 
 def test_spare_and_bad_blocks_do_not_count_in_the_spread() -> None:

@@ -80,6 +80,7 @@ class DeviceRequests:
         self._woken = 0
         self._by_path: dict[str, int] = {}
         self._links: dict[int, int] = {}
+        self._forgotten: list[int] = []
 
     def _first_pass(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
         """Sizes of files before the first call, as far as reads tell; their most; and the last call that uses each.
@@ -123,8 +124,8 @@ class DeviceRequests:
 
     def take(self, number: int, call: Call) -> None:
         """Take the next call."""
-        self.requests.call = number
         self._wake(call.time)
+        self.requests.call = number
         strand, name, file = self._strands[call.thread], call.call, call.file
         if name in schema.READS or name in schema.WRITES:
             if file >= 0 and call.offset is not None and (call.result or 0) > 0:
@@ -280,9 +281,12 @@ class DeviceRequests:
             self._forget(file)
 
     def _forget(self, file: int) -> None:
-        """A file is no more: what is dirty of it is never written."""
+        """A file is no more: what is dirty of it is never written, and its place is free when the journal says so."""
         self.cache.drop(file)
-        self.volume.release(file)
+        if self.settings.journal:
+            self._forgotten.append(file)
+        else:
+            self.volume.release(file)
         self._mapped.pop(file, None)
 
     def _resize(self, file: int, size: int, strand: Strand, time: int) -> None:
@@ -369,6 +373,8 @@ class DeviceRequests:
     def _commit(self, strand: Strand, time: int) -> int:
         """Commit the journal; its metadata blocks are dirty from then on."""
         last, blocks = self.journal.commit(strand, time)
+        while self._forgotten:
+            self.volume.release(self._forgotten.pop())
         for block in blocks:
             self.cache.add((_METADATA, block))
             self._soil(_METADATA, block, strand, time)

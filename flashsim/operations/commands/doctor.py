@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +18,16 @@ from flashsim.operations.fields import Flag
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing
 
-#: Libraries whose versions matter, and extras with what they are for.
+#: Libraries whose versions matter.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy", "joblib", "typer")
-_EXTRAS = {"distributed": "reproduce --cluster", "duckdb": "the tests' other opinion on joins", "playwright": "screenshots of reports"}
+#: Extras by name, what each installs, and what for.
+_EXTRAS = {
+    "cluster": (("distributed",), "runs on several machines, with --cluster"),
+    "labs": (("nbgrader",), "makes labs for students, and collects their work"),
+    "notebook": (("ipykernel", "jupyterlab", "nbclient", "nbformat"), "opens and runs the notebooks"),
+    "testing": (("hypothesis", "pytest"), "holds parts of your own against the contracts of their families"),
+    "tpch": (("tpchgen-cli",), "generates TPC-H's tables"),
+}
 #: Programs that flashsim works with, and what for.
 _PROGRAMS = {
     "strace": "records programs, whose power is cut then",
@@ -28,7 +35,6 @@ _PROGRAMS = {
     "blkparse": "turns blktrace's binary captures into text",
     "nbdcopy": "copies to and from a served drive",
     "nbdfuse": "shows a served drive as a file",
-    "jupyter": "opens the notebooks",
 }
 
 
@@ -55,8 +61,10 @@ def doctor(
     where = "" if cache["writable"] else "; nothing can be written there, so every process compiles anew"
     age = f", from {cache['oldest']} to {cache['newest']}" if cache["files"] else ""
     rows = [[name, each["version"] or ("missing" if not each["found"] else "found"), each["for"]] for name, each in facts["others"].items()]
+    memory = "" if system["memory"] is None else f", {format_size(system['memory'])} of memory free"
     parts: list[Any] = [
-        f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n",
+        f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores{memory}",
+        f"real files and devices: {system['real devices']}\n",
         Table(["library", "version"], list(facts["libraries"].items())),
         "",
         Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in facts["engines"].items()]),
@@ -64,17 +72,26 @@ def doctor(
     ]
     if any(counts["compiled"] < counts["of"] for counts in facts["engines"].values()):
         parts.append("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
-    return Listing([*parts, "", Table(["beside it", "found", "for"], rows)], [{"name": row[0], "found": row[1]} for row in rows], facts)
+    advice: list[str] = []
+    if missing := [name for name in _EXTRAS if not facts["others"].get(f"flashsim[{name}]", {"found": True})["found"]]:
+        advice = ["", f"what is missing of flashsim itself is installed by: pip install 'flashsim[{','.join(missing)}]'"]
+    return Listing(
+        [*parts, "", Table(["beside it", "found", "for"], rows), *advice], [{"name": row[0], "found": row[1]} for row in rows], facts
+    )
 
 
 def _facts() -> dict[str, Any]:
     """The installation, JSON-ready."""
     from flashsim.core.compiling import can_write
     from flashsim.core.kernel import compiled, kernels_folder
-    from flashsim.core.processes import cores
+    from flashsim.core.processes import cores, free_memory
     from flashsim.device.engines import all_parts
 
-    others = {name: {"found": find_spec(name) is not None, "version": _version(name), "for": use} for name, use in _EXTRAS.items()}
+    extras = {
+        f"flashsim[{name}]": {"found": None not in versions, "version": versions[0] if len(versions) == 1 else None, "for": use}
+        for name, (wanted, use) in _EXTRAS.items()
+        if (versions := [_version(each) for each in wanted])
+    }
     programs = {name: {"found": shutil.which(name) is not None, "version": _answer(name), "for": use} for name, use in _PROGRAMS.items()}
     return {
         "system": {
@@ -83,13 +100,25 @@ def _facts() -> dict[str, Any]:
             "executable": sys.executable,
             "machine": f"{platform.system()} {platform.machine()}",
             "cores": cores(),
+            "memory": free_memory(),
+            "real devices": _real_devices(),
         },
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "compiled": compiled(),
         "engines": {name: {"compiled": sum(part.is_kept() for part in parts), "of": len(parts)} for name, parts in all_parts().items()},
         "cache": _cache(kernels_folder()) | {"writable": can_write()},
-        "others": programs | others,
+        "others": programs | extras,
     }
+
+
+def _real_devices() -> str:
+    """How requests reach real files and devices on this system."""
+    from flashsim.device.aio import open_queue
+
+    if not hasattr(os, "O_DIRECT"):
+        return "none, since they are read and written on Linux alone"
+    with closing(open_queue(1)) as queue:
+        return f"by O_DIRECT, many requests at once by {queue.TITLE}"
 
 
 def _version(name: str) -> str | None:

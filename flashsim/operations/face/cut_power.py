@@ -63,6 +63,9 @@ class PowerCutOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         """The verdict, and the shortest recipe of each failure."""
         yield from (self.title, self.verdict)
+        if there := self.result.on_drive:
+            broken = f"; {there['lost_durable']:,} lost what was durable" if there["lost_durable"] else ""
+            yield f"On the simulated drive: {there['images']:,} images of {there['cuts']:,} cuts{broken}."
         for number, failure in enumerate(self.result.failures, 1):
             yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
             yield f"  the check: {(failure.output.splitlines() or ['it printed nothing'])[-1][:120]}"
@@ -75,7 +78,7 @@ def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_p
         return Drive(not ignore_flush or cache == "protected", not whole_pages)
     flash = presets.load(device).flash
     protected = cache == "protected" or (cache is None and flash is not None and (not flash.write_buffer or flash.power_protected))
-    return Drive(not ignore_flush or protected, not whole_pages)
+    return Drive(not ignore_flush or protected, not whole_pages, device)
 
 
 @operation
@@ -84,7 +87,7 @@ def cut_power(
     *,
     check: Annotated[str, Name("A shell command that looks at the files left, in a folder of their own; 0 passes.", "CHECK")],
     folder: Annotated[str, Name("The folder whose files are followed; the program runs in it.", "DIR")] = ".",
-    device: Annotated[str | None, Name("A preset: does its cache lose its content?", "PRESET", completes=("presets",))] = None,
+    device: Annotated[str | None, Name("A preset: is its cache lost, and what does it hold?", "PRESET", completes=("presets",))] = None,
     cache: Annotated[
         str | None, Field("Whether what the drive's cache holds survives.", "volatile|protected", fields.choice("volatile", "protected"))
     ] = None,
@@ -98,7 +101,8 @@ def cut_power(
     """Run a program, cut the power after each of its calls that matters, and check the files that each cut could leave.
 
     The program is recorded with what it writes. What a cut leaves follows a journalling file system on a drive with a cache: what was
-    synced is there, of all else any part may be. Equal images are checked once. The exit code is 1 if an image fails.
+    synced is there, of all else any part may be. With a device, power is cut at events of its simulation as well, and what its sectors
+    hold then is checked, too. Equal images are checked once. The exit code is 1 if an image fails.
 
     Examples::
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.studies.programs.images import ImageFolder
+from flashsim.studies.programs.on_drive import DriveCuts, FilesOnDrive
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import Recording
@@ -42,10 +43,13 @@ class Drive(NamedTuple):
         It honours flushes, or its cache does not lose its content.
     tears
         A cut may leave a page with some of its sectors.
+    device
+        A preset that is simulated besides; None for none.
     """
 
     keeps_flushed: bool = True
     tears: bool = True
+    device: str | None = None
 
 
 class Cut(NamedTuple):
@@ -86,6 +90,8 @@ class CutReport:
         Outcomes of cuts that were looked at.
     images
         Distinct states of files, and of what had been printed, that were checked.
+    on_drive
+        Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
     failed_images
         Images that the check does not pass.
     missed
@@ -95,6 +101,7 @@ class CutReport:
     calls: int = 0
     cuts: int = 0
     images: int = 0
+    on_drive: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     failed_images: int = 0
     missed: Sequence[str] = ()
@@ -103,7 +110,7 @@ class CutReport:
         """JSON-ready."""
         failures = [{"call": each.call, "recipe": list(each.recipe), "output": each.output} for each in self.failures]
         counts = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
-        return counts | {"failures": failures, "missed": list(self.missed)}
+        return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
 
 
 class PowerCuts:
@@ -133,11 +140,15 @@ class PowerCuts:
         seed: int = 0,
         limit: float = 60.0,
     ) -> None:
-        self.rows = [row for row in recording.table.to_pylist() if _matters(row, f"{folder}/")]
+        rows = recording.table.to_pylist()
+        #: Numbers of the calls that matter in the recording, and the calls.
+        self.numbers = [number for number, row in enumerate(rows) if _matters(row, f"{folder}/")]
+        self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
         self.draw = generator(seed, "power cuts of a program")
         numbers = {path: number for number, path in enumerate(before)}
         self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        self._on_drive = DriveCuts(recording.table, drive.device, drive.keeps_flushed) if drive.device else None
         self._folders = SimpleQueue[ImageFolder]()
         #: Exit codes of the check by image, of those that cuts leave and of those that only recipes were tried with.
         self._codes, self._tried = dict[bytes, int](), dict[bytes, int]()
@@ -156,7 +167,7 @@ class PowerCuts:
             for number in range(jobs):
                 self._folders.put(ImageFolder(Path(place), number))
             self._check_end()
-            for cuts in _in_batches(self._cuts(), 4 * jobs):
+            for cuts in _in_batches(chain(self._drive_cuts(_frozen(self.files)), self._cuts()), 4 * jobs):
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
@@ -198,6 +209,19 @@ class PowerCuts:
             for state in (*states, _frozen(files)):
                 for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
                     yield Cut(number, remains, state, printed)
+
+    def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
+        """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
+        if self._on_drive is None:
+            return
+        there, images, lost = FilesOnDrive(files, self.rows, self.numbers, self._apply), set[bytes](), 0
+        for count, moment in enumerate(self._on_drive, 1):
+            remains, state, is_durable_there = there.at(moment)
+            cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed, self.rows[: there.returned])))
+            images.add(_digest(self._image(cut), cut.printed))
+            lost += not is_durable_there
+            self.report.on_drive = {"cuts": count, "images": len(images), "lost_durable": lost}
+            yield cut
 
     def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
         """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""

@@ -5,13 +5,15 @@ Rules, as ext4 has them with data that is written late:
 - What is written goes to pages of the page cache, which reach the drive at any time and in any order; a page that reaches it has all that
   was written to it until then, and a cut may tear it between sectors.
 - What happens to names and sizes (create, rename, unlink, truncate, mkdir) is journalled: it becomes durable in order, at any time.
-- ``fsync`` returns once the file's pages and all of the journal so far are durable; ``sync`` does so for all files.  A drive that ignores
+- ``fsync`` returns once the file's pages are durable, and all of the journal so far if the file has changed since the journal did last, or
+  its name; for ``fdatasync`` a write changes a file where it is longer than before.  ``sync`` does so for all files.  A drive that ignores
   flushes, and whose cache loses its content, breaks that: then nothing is durable until it has left the cache.
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -86,6 +88,8 @@ class VolatileFiles:
     cache: int = 16 << 20
     patches: list[Patch] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    #: The last call that committed the journal.
+    committed: int = -1
 
     def apply(self, call: int, row: Mapping[str, Any]) -> bool:
         """Take a call of the recording; True if it changed what a cut may leave."""
@@ -96,7 +100,7 @@ class VolatileFiles:
         if name in schema.WRITES and row["content"] and row["offset"] is not None:
             self.patches += _patches(call, file, row["offset"], row["content"])
             if row["flags"] & (schema.SYNC | schema.DSYNC):
-                self._flush([file])
+                self._flush(call, file, self._commits(file, path, not row["flags"] & schema.SYNC))
         elif name in ("open", "openat", "openat2", "creat"):
             if row["flags"] & _CREATES and file not in self._known():
                 self.changes.append(Change(call, "create", file, path))
@@ -113,17 +117,28 @@ class VolatileFiles:
         elif name.startswith(("unlink", "rmdir")):
             self.changes.append(Change(call, "unlink", file, path))
         elif name in schema.SYNCS and name not in ("sync_file_range", "msync"):
-            self._flush(None if name in ("sync", "syncfs") else [file])
+            is_all = name in ("sync", "syncfs")
+            self._flush(call, None if is_all else file, is_all or self._commits(file, path, bool(row["flags"] & schema.DATA_ONLY)))
             return True
         return before != (len(self.patches), len(self.changes))
 
     def _known(self) -> set[int]:
         return {*self.names.values(), *(each.file for each in self.changes if each.kind == "create")}
 
-    def _flush(self, files: Sequence[int] | None) -> None:
-        """Files' pages and the journal are written and flushed."""
+    def _commits(self, file: int, path: str, data_only: bool) -> bool:
+        """True if a file, or a folder, has changed so that a sync of it commits the journal."""
+        names = (name for each in self.changes if each.kind not in ("truncate", "grow") for name in (each.path, each.other))
+        if any(each.file == file for each in self.changes) or path in map(os.path.dirname, (name.rstrip("/") for name in names)):
+            return True
+        size = len(self.contents.get(file, b"")) if data_only else -1
+        fresh = (each for each in self.patches if each.file == file and each.call > self.committed)
+        return any(each.offset + len(each.content) > size for each in fresh)
+
+    def _flush(self, call: int, file: int | None, commits: bool) -> None:
+        """A file's pages, all files' without one, are written and flushed, and the journal if it commits."""
         if self.keeps_flushed:
-            self._settle([each for each in self.patches if files is None or each.file in files], len(self.changes))
+            self._settle([each for each in self.patches if file in (None, each.file)], len(self.changes) if commits else 0)
+            self.committed = call if commits else self.committed
             return
         size = sum(len(each.content) for each in self.patches)
         oldest = list[Patch]()
@@ -141,6 +156,10 @@ class VolatileFiles:
         self.names, self.contents = self._after(Remains(changes, counts))
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
+        for change in self.changes[:changes]:
+            if change.kind == "truncate":
+                self.patches = [_before(each, change) for each in self.patches]
+        self.patches = [each for each in self.patches if each.content]
         self.changes = self.changes[changes:]
 
     def pages(self) -> dict[tuple[int, int], int]:
@@ -192,6 +211,13 @@ def _patches(call: int, file: int, offset: int, content: bytes) -> Iterator[Patc
         end = min(len(content), begin + PAGE - (offset + begin) % PAGE)
         yield Patch(call, file, offset + begin, content[begin:end])
         begin = end
+
+
+def _before(patch: Patch, truncation: Change) -> Patch:
+    """What is left to be written of a patch after a truncation of its file."""
+    if patch.file != truncation.file or patch.call > truncation.call:
+        return patch
+    return patch._replace(content=patch.content[: max(0, truncation.size - patch.offset)])
 
 
 def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], opened: dict[int, bytearray]) -> None:

@@ -17,7 +17,17 @@ def asking(notebook: str) -> list[str]:
     """Titles of the sections of a notebook that ask."""
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
     text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return [part.splitlines()[0] for part in re.split(r"^#+ ", text, flags=re.MULTILINE) if "*Questions.*" in part]
+    return [
+        part.splitlines()[0]
+        for part in re.split(r"^#+ ", text, flags=re.MULTILINE)
+        if re.search(r"\*Questions?\.\*|^Questions$", part, re.MULTILINE)
+    ]
+
+
+def test_every_notebook_that_asks_has_answers() -> None:
+    """Notebook 4 has its own, beneath each exhibit."""
+    asked = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb") if asking(path.stem)}
+    assert asked == ANSWERS.keys()
 
 
 @pytest.mark.parametrize("notebook", ANSWERS)

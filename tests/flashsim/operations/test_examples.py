@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import flashsim as fs
 import flashsim.literature
 from flashsim.literature import base as papers
 from flashsim.operations.command_line import app
@@ -164,6 +165,13 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
         finds_a_violation = "crash" in line and ("--without" in line or "--ignore-flush" in line)
         assert result.exit_code == int(finds_a_violation), f"{line}\n{result.output}"
+
+
+def test_the_cheat_sheet_has_every_command_and_every_name() -> None:
+    sheet = (ROOT / "docs" / "reference" / "cheat_sheet.md").read_text(encoding="utf-8")
+    groups = {command.rpartition(" ")[0] for command in COMMANDS}
+    assert set(re.findall(r"`flashsim ([a-z -]+?)(?: --help)?`", sheet)) == set(COMMANDS) - groups
+    assert set(re.findall(r"`fs\.(\w+)\(", sheet)) == {name for name in dir(fs) if not name.startswith("_")}
 
 
 def test_no_command_is_left_out(flashsim: Run) -> None:

@@ -82,13 +82,20 @@ LINES = {
 
 #: What stands for this machine.
 EXAMINED = {
-    "system": {"flashsim": "0.1.0", "python": "3.13.1", "machine": "Linux x86_64", "cores": 2},
+    "system": {
+        "flashsim": "0.1.0",
+        "python": "3.13.1",
+        "machine": "Linux x86_64",
+        "cores": 2,
+        "memory": 3_000_000_000,
+        "real devices": "by threads",
+    },
     "libraries": {"numpy": "2.3.5", "numba": "0.68.0"},
     "engines": {"flash drive": {"compiled": 12, "of": 34}, "disk": {"compiled": 21, "of": 21}},
     "cache": {"folder": "HERE/kernels", "bytes": 23456789, "files": 123, "oldest": "2026-01-02", "newest": "2026-03-04", "writable": True},
     "others": {
         "fio": {"found": True, "version": "fio-3.33", "for": doctor._PROGRAMS["fio"]},
-        "jupyter": {"found": False, "version": None, "for": doctor._PROGRAMS["jupyter"]},
+        "flashsim[labs]": {"found": False, "version": None, "for": doctor._EXTRAS["labs"][1]},
     },
 }
 

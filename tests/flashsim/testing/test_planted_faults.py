@@ -7,15 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from algorithms.partitioning import traditional
+from algorithms.restart import mmr
 from flashsim.ssd.ftl import page
 from flashsim.testing import CONTRACTS
 from flashsim.testing.checking import FAILS, HOLDS, contract_of, verdicts
-from tests.contract.guide import members_of
+from tests.contract.guide import PAGE, members_of
 from tests.contract.test_fetch_strategies import MINE as FETCHING
 from tests.contract.test_gc import MINE as GC
 from tests.contract.test_hdd_schedulers import MINE as SCHEDULER
+from tests.contract.test_page_access_planners import MINE as PLANNER
+from tests.contract.test_programs import MINE as PROGRAM
 from tests.contract.test_replacement import KERNELS, PLAIN
+from tests.contract.test_wear import MINE as WEAR
 
+EXTENSIONS = PAGE.with_name("extend-memory-your-way.md")
 #: Of each family a member, and faults: what is replaced by what, and a word of a property that then fails.
 MEMBERS: dict[str, str] = {"replacement": "LAST = -1\n" + PLAIN.replace("[-1]", "[LAST]"), "fetching": FETCHING}
 MEMBERS |= {
@@ -23,6 +29,12 @@ MEMBERS |= {
     "ftl": Path(page.__file__).read_text(encoding="utf-8"),
     "scheduler": SCHEDULER,
     "joins": members_of()["rocking.py"],
+    "planners": PLANNER,
+    "partitioning": Path(traditional.__file__).read_text(encoding="utf-8"),
+    "programs": PROGRAM,
+    "wear": WEAR,
+    "extensions": members_of(EXTENSIONS)["write_cache.py"],
+    "restart": Path(mmr.__file__).read_text(encoding="utf-8"),
 }
 _UNBOUNDED = "from flashsim.core.replacement import Parameter\nPARAMETERS = {'k': Parameter(9, 0, 5, 'k')}\n"
 _PAIRS = "zip(entries.r_rows, entries.s_rows)"
@@ -82,6 +94,59 @@ _FAULTS = [
     ("scheduler", "chooses a cylinder", "count - 1", "candidates[0].cylinder", "waits"),
     ("scheduler", "changes the candidates", "    return", "    candidates[0].delay = 0\n    return", "changes nothing"),
     ("scheduler", "is not compiled", "@lean_kernel\n", "", "drive works"),
+    ("planners", "leaves a pair out", "[::-1]", "[:0:-1]", "keeps its word"),
+    ("planners", "lets a pair meet twice", "[::-1]", "[::-1].repeat(2)", "keeps its word"),
+    ("planners", "has a frame more", "frames)\n", "frames + 1)\n", "keeps its word"),
+    ("planners", "plans otherwise every time", "np.arange(graph.edges)[::-1]", "np.random.permutation(graph.edges)", "keeps its word"),
+    ("planners", "wastes frames", "frames)\n", "2)\n", "keeps its word"),
+    ("planners", "needs a pair", "    return", "    graph.first[0]\n    return", "without edges"),
+    ("partitioning", "reads more than its buffer holds", "buffers.input, route", "9 * buffers.input, route", "its memory"),
+    ("partitioning", "has larger buffers", "buffers.output,", "2 * buffers.output,", "its memory"),
+    ("partitioning", "leaves the last page out", "output, page_io", "output, region=(0, max(file.pages - 1, 0)), page_io", "its memory"),
+    ("partitioning", "takes another bucket", "Output(files,", "Output(files[::-1],", "its memory"),
+    ("partitioning", "writes many pages in one request", "page_io=parameters.page_io", "page_io=False", "its memory"),
+    ("partitioning", "cannot do without buckets", " if files else None", "; files[0]", "without buckets"),
+    ("programs", "forgets batches", "|=", "=", "batches and drives"),
+    (
+        "programs",
+        "leaves parts as they are",
+        "        return Distinct(self.schema)\n\n\ndef",
+        "        return None\n\n\ndef",
+        "batches and drives",
+    ),
+    ("programs", "leaves a row of each batch out", ".to_pylist()", ".to_pylist()[1:]", "batches and drives"),
+    ("programs", "takes work back", "+=", "-=", "work is counted"),
+    ("programs", "has a row before any comes", "set()\n", "{0}\n", "no rows"),
+    ("programs", "hands on other columns", "pa.schema([schema.field(0)])", "schema", "batches and drives"),
+    ("wear", "opens no block", "flash.blocks[flash.pools[pool].first_free].before", "-1", "free block"),
+    ("wear", "opens a block of another pool", "flash.pools[pool].first_free", "flash.pools[0].first_free", "free block"),
+    ("wear", "opens a block that is filled", "flash.blocks[flash.pools[pool].first_free].before", "flash.pools[pool].oldest", "free block"),
+    ("wear", "levels a free block", "pools[collector].oldest", "pools[collector].first_free", "free block"),
+    ("wear", "levels a block of another pool", "pools[collector].oldest", "pools[0].oldest", "free block"),
+    ("wear", "changes blocks", "    return flash.pools", "    flash.blocks[0].cycles += 1\n    return flash.pools", "free block"),
+    ("extensions", "lets a page go that is newer than on disk", "else TO_SSD\n", "else 0\n", "newest version"),
+    ("extensions", "asks for a table of no size", "WRITE_BACK = True", "WRITE_BACK = True\nWORDS = -1", "sharp checkpoint"),
+    ("extensions", "says that it writes through", "WRITE_BACK = True", "WRITE_BACK = False", "newest version"),
+    (
+        "extensions",
+        "knows no checkpoint",
+        "TO_DISK if ext.numbers[CHECKPOINT] or flags & CHECKPOINTED else TO_SSD",
+        "TO_SSD",
+        "sharp checkpoint",
+    ),
+    (
+        "extensions",
+        "never uses the SSD",
+        "return TO_DISK if ext.numbers[CHECKPOINT] or flags & CHECKPOINTED else TO_SSD",
+        "return TO_DISK",
+        "newest version",
+    ),
+    ("extensions", "is not compiled", "@lean_kernel\ndef key", "def key", "sharp checkpoint"),
+    ("restart", "hardens no replacement", "REPLACED: IN_TABLE, ", "", "loses or resurrects"),
+    ("restart", "hardens no modification", "MODIFIED: IN_TABLE, ", "", "loses or resurrects"),
+    ("restart", "hardens in the log, and reads the table", "WRITTEN: IN_TABLE", "WRITTEN: IN_LOG", "loses or resurrects"),
+    ("restart", "mixes frames up", "recovery.entries[frame] =", "recovery.entries[recovery.frames - 1 - frame] =", "loses or resurrects"),
+    ("restart", "believes free frames", "!= FREE", "== FREE", "loses or resurrects"),
     ("fetching", "does nothing with few pages", "    while", "    if cache.r.pages < 2:\n        return\n    while", "small relations"),
 ]
 FAULTS = {(family, fault): rest for family, fault, *rest in _FAULTS}

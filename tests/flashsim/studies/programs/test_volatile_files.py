@@ -115,3 +115,20 @@ def test_folders_come_and_go_and_fallocate_makes_room() -> None:
         {"/a": b"12345", "/out/": b""},
         {"/a": b"12345"},
     ]
+
+
+def test_what_was_written_before_a_truncation_does_not_come_back() -> None:
+    state = play(files(a=b"old"), write(0, "/a", 0, b"written"), call("ftruncate", 0, "/a", length=2), CREATE_B, call("fsync", 1, "/b"))
+    assert state.image(Remains(0, {})) == {"/a": b"ol", "/b": b""}
+    state.apply(9, call("fsync", 0, "/a"))
+    assert state.image(Remains(0, {})) == {"/a": b"wr", "/b": b""}
+
+
+def test_a_sync_commits_names_of_others_only_if_its_file_has_changed() -> None:
+    for name, flags, offset, changes in (("fsync", 0, 0, 0), ("fdatasync", schema.DATA_ONLY, 0, 1), ("fdatasync", schema.DATA_ONLY, 2, 0)):
+        state = play(files(a=b"old"), write(0, "/a", offset, b"new"[:3]), CREATE_B, call(name, 0, "/a", flags=flags))
+        assert len(state.changes) == changes and not state.patches, name
+        state = play(state, CREATE_B | {"path": "/c", "file": 2}, call("fsync", 0, "/a"))
+        assert len(state.changes) == changes + 1
+    state = play(files(a=b"old"), call("ftruncate", 0, "/a", length=1), call("fsync", 5, "/"))
+    assert len(state.changes) == 1

@@ -1,0 +1,150 @@
+"""The contract of partition methods: every tuple once in its bucket, within memory, by requests of the size that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from algorithms.files import temporary_files
+from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, PartitionParameters, Put, bucket_layouts, check_buffers, distribute
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.execution.drivers import trace_only
+from flashsim.execution.requests import Algorithm, Answer, Drop, Emit, Phase, Psync, Read, Spawn, Write
+from flashsim.execution.run import Run
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.rows import Tuples
+from flashsim.testing.contract import Contract, examples
+from flashsim.testing.strict_driver import relation_file
+
+
+class Pass:
+    """One pass over a file of drawn rows, and what it may hold in memory.
+
+    Parameters
+    ----------
+    stay
+        Tuples of a key go to bucket ``key % (buckets + stay)``, and what has no bucket stays in memory.
+    """
+
+    def __init__(self, rows: int, buffers: PartitionBuffers, parameters: PartitionParameters, stay: int = 0) -> None:
+        random = np.random.default_rng(rows)
+        self.file = relation_file("r", random.integers(0, 1000, rows), record=random.integers(4, 300, rows))
+        self.buffers, self.parameters, self.stay = buffers, parameters, stay
+        (layout,) = bucket_layouts([self.file], buffers, parameters)
+        self.files = temporary_files("made", "bucket", buffers.buckets, layout, 0)
+        self.seen, self.held = 0, 0
+
+    def algorithm(self) -> Algorithm:
+        """Partition, then read the buckets and hand out each tuple with its bucket's number."""
+        yield Phase("partition")
+        yield from self._counted(distribute(self.file, self.files, self.buffers, self._route, self.parameters))
+        assert self.seen == self.file.pages, f"{self.seen} of {self.file.pages} pages are routed"
+        assert self.held == 0, "not all that was read is written at the end"
+        for number, file in enumerate(self.files):
+            for page in range(file.pages):
+                tuples = yield Read(file, np.array([page]), np.array([1]))
+                assert isinstance(tuples, Tuples) and len(tuples)
+                yield Emit(tuples.rows, np.full(len(tuples), number))
+            if file.pages:
+                yield Drop(file)
+
+    def _route(self, tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        self.seen += pages
+        numbers = tuples.keys % (len(self.files) + self.stay)
+        goes = numbers < len(self.files)
+        self.held += self._bytes(self.file, tuples.chosen(goes)) if self.files else 0
+        yield from put(tuples.chosen(goes), numbers[goes])
+
+    def _counted(self, algorithm: Algorithm) -> Algorithm:
+        """The same requests; what is read and not written yet fits in the buffers, whenever something is asked for."""
+        answer: Answer = None
+        while True:
+            try:
+                request = algorithm.send(answer)
+            except StopIteration:
+                return
+            if isinstance(request, Spawn):
+                request = replace(request, algorithm=self._counted(request.algorithm))
+            writes = request.requests if isinstance(request, Psync) else [request]
+            assert self.held <= self.buffers.pages * self.file.layout.room, f"more is in memory than {self.buffers.pages} pages hold"
+            self.held -= sum(self._bytes(write.file, write.tuples) for write in writes if isinstance(write, Write))
+            answer = yield request
+
+    @staticmethod
+    def _bytes(file: File, tuples: Tuples) -> int:
+        return int(file.layout.cell_sizes(tuples).sum())
+
+    def expected(self) -> Integers:
+        """Rows and their buckets, by row."""
+        keys = self.file.relation.keys(slice(None))
+        rows = np.flatnonzero((keys != NULL_KEY) & (keys % (len(self.files) + self.stay) < len(self.files)))
+        return np.stack([rows, keys[rows] % (len(self.files) + self.stay)], axis=1)
+
+
+def ran(one: Pass) -> tuple[Integers, Run]:
+    """Rows with their buckets, by row, and what a pass cost."""
+    found: list[Integers] = [np.zeros((0, 2), np.int64)]
+    files: Sequence[HeapFile] = [one.file]
+    run = trace_only(one.algorithm(), files, results=lambda *rows: found.append(np.stack(rows, axis=1)))
+    pairs = np.concatenate(found)
+    return pairs[np.lexsort(pairs.T[::-1])], run
+
+
+def taken(name: str, **options: int) -> dict[str, Any]:
+    """Of some options those that a method takes."""
+    return {option: value for option, value in options.items() if option in PARTITIONING.load(name).OPTIONS}
+
+
+class PartitionContract(Contract):
+    """Properties of a partition method (`algorithms.partitioning.base`)."""
+
+    FAMILY = PARTITIONING
+
+    @examples(30)
+    @given(
+        rows=st.integers(0, 400),
+        buckets=st.integers(1, 7),
+        sizes=st.tuples(st.integers(1, 5), st.integers(1, 6)),
+        page_io=st.booleans(),
+        stay=st.integers(0, 2),
+        options=st.fixed_dictionaries({"sub_buffer": st.sampled_from([0, 512, 700, 1024, 4096]), "strands": st.integers(1, 4)}),
+    )
+    @example(400, 1, (1, 1), False, 0, {"sub_buffer": 0, "strands": 1})
+    @example(0, 3, (1, 1), False, 0, {"sub_buffer": 0, "strands": 2})
+    def test_every_tuple_once_in_its_bucket_within_its_memory(
+        self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, stay: int, options: dict[str, int]
+    ) -> None:
+        """Of rows of all lengths, some of which stay in memory; by whole buffers, and a page a request."""
+        parameters = PartitionParameters(self.name, page_io, **taken(self.name, **options))
+        one = Pass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
+        found, run = ran(one)
+        assert np.array_equal(found, one.expected()), "a tuple is lost, doubled, or in another bucket"
+        phase = run.total()
+        assert phase.pages_read == one.file.pages + phase.pages_written, "not every page is read once"
+        assert not page_io or phase.requests == phase.pages, "a request is longer than a page"
+
+    def test_without_buckets_everything_is_read_and_nothing_written(self) -> None:
+        one = Pass(200, PartitionBuffers(3, 0, 0), PartitionParameters(self.name), stay=1)
+        found, run = ran(one)
+        assert len(found) == 0 and run.total().pages_written == 0 and run.total().pages_read == one.file.pages
+
+    def test_an_empty_file_costs_nothing(self) -> None:
+        _, run = ran(Pass(0, PartitionBuffers(2, 2, 3), PartitionParameters(self.name)))
+        assert run.total().requests == 0
+
+    def test_what_a_method_does_not_take_is_refused(self) -> None:
+        file = relation_file("r", np.arange(50))
+        for option, told in (("sub_buffer", "sub-buffer: 512 B"), ("strands", "strands: 512")):
+            asked: dict[str, Any] = {option: 512}
+            parameters = PartitionParameters(self.name, **asked)
+            if option not in PARTITIONING.load(self.name).OPTIONS:
+                with pytest.raises(InvalidParameterError, match=f"{told}, but partition method .* does not take it"):
+                    check_buffers([file], PartitionBuffers(1, 1, 1), parameters)
