@@ -153,6 +153,8 @@ class Device:
         offset, what = zones.pointers[zone], f"append of {length} B"
         if zones.states[zone] == ZoneState.FULL:
             raise ZoneError(what, zone, ZoneStatus.ZONE_IS_FULL)
+        if offset + length > (zone + 1) * zones.size:
+            raise ZoneError(what, zone, ZoneStatus.ZONE_BOUNDARY_ERROR)  # requests are cut at the ends of zones, appends are not
         try:
             self.submit(make_requests(WRITE, offset, length), at)
         except ZoneError as error:
