@@ -40,14 +40,18 @@ _LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pag
 _CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.5, 1.75)
 #: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on. So many of them show
 #: reads in longer runs.
-_AS_WELL, _EXACT, _TRIED, _REPEATED = 2.5, 1e-4, 3, 5
-#: Shares of spare flash to start from.
-_SPARE = (0.1, 0.18, 0.32)
+_AS_WELL, _EXACT, _TRIED, _REPEATED = 2.5, 1e-4, 3, 3
+#: Shares of spare flash to start from, with blocks so many times as long, whose erases take as many times longer.
+_SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
+#: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
+_STEADY_WEIGHT = 0.1
 #: Requests of a load and steps of the fit: of the structure, and of all parameters together.
-_COARSE, _FINE = (600, 4), (3000, 4)
+_COARSE, _FINE = (600, 5), (3000, 7)
 #: Weights of logarithms beside that of a rate: tails are less even, write amplification is more so; and of a parameter beside that of the
 #: base, so that what no figure tells stays near it.
 _LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.5, 2.0, 0.01
+#: Share to which a figure is known at best: those that are published have two or three digits.
+_KNOWN = 0.01
 #: Runs with other seeds that tell how uneven figures are.
 _REPETITIONS = 3
 Values = Mapping[str, float]
@@ -117,7 +121,13 @@ class Candidate:
 
 
 class DriveFit:
-    """Parameters by figures: those of reads first, then writes, then the steady state, then all together."""
+    """Parameters by figures: those of reads first, then writes, then the steady state, then all together.
+
+    Attributes
+    ----------
+    structures
+        Channels and dies of a package of some that show the figures about as well.
+    """
 
     def __init__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, progress: Progress | None) -> None:
         self.flash, self.seed, self.progress = flash, seed, progress
@@ -125,6 +135,7 @@ class DriveFit:
         self.steady = [each for each in figures if each.load.state == "steady"]
         self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
         self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        self.structures: list[tuple[int, int]] = []
         self.steps = 0
 
     def run(self) -> tuple[Candidate, list[Estimate]]:
@@ -133,6 +144,7 @@ class DriveFit:
         candidates = [Candidate(structure, values_of(self.flash), 0.0)]
         for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
             candidates = _spread(step(candidates)) if figures else candidates
+        self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
         best = min(candidates, key=lambda one: one.cost)
         others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
         if others:
@@ -148,7 +160,7 @@ class DriveFit:
         solution = Solution(point, np.log(shown_here / targets))
         return best, [
             _widened(one, [each.values[one.name] for each in candidates])
-            for one in estimates(names, model, solution, targets, draws, steps)
+            for one in estimates(names, model, solution, targets, draws, steps, _KNOWN)
         ]
 
     def _tell(self, message: str) -> None:
@@ -206,12 +218,20 @@ class DriveFit:
         for one in candidates:
             names = [*_STEADY, *(("write die time",) if self.writes and not one.structure.buffer else _WRITES)]
             self._tell(f"steady state with {one.structure.channels} channels")
-            starts = [[{**one.values, "spare share": share} for share in _SPARE]]
-            every += self._solved(one, names, self.steady, starts)
+            erase, pages = one.values["erase"], one.values["block pages"]
+            starts = [
+                [
+                    {**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase}
+                    for share in _SPARE
+                    for factor in _BLOCKS
+                ]
+            ]
+            (solved,) = self._solved(replace(one, cost=0.0), names, self.steady, starts)
+            every.append(replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost))
         return every
 
     def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate) -> list[list[Values]]:
-        """Starting points: as if the link had the best bandwidth, and as if the dies together had it and the link more."""
+        """Starting points: as if the link had the best bandwidth, or the controller as well, or the dies together, and the link more."""
         counts = [(each.value / (each.load.size if each.name == "bandwidth" else 1), each.load) for each in figures if each.name in RATES]
         if not counts:
             return [[one.values]]
@@ -227,7 +247,8 @@ class DriveFit:
         if kind == "write" and structure.buffer:  # what is programmed limits writes, and hides all else
             return [[{**one.values, names[1]: busy}]]
         groups = (
-            [(over, alone, best) for over in (shortest, shortest / 2, single / 50)],
+            [(shortest, alone, best)],  # apart: a search from here stays here, between a limit by the controller and one by the link
+            [(over, alone, best) for over in (shortest / 2, single / 50)],
             [(over, die, 2 * best) for over in (shortest, shortest / 2, max(50.0, single - die))],
         )
         return [[{**one.values, **dict(zip(names, point, strict=True))} for point in group] for group in groups]

@@ -10,7 +10,7 @@ import numpy as np
 
 from flashsim.core.request import READ, WRITE, Completions, Requests, make_requests, response_times
 from flashsim.core.rng import generator
-from flashsim.core.units import SECONDS
+from flashsim.core.units import KIB, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import PLANES, slice_of
@@ -23,8 +23,8 @@ from flashsim.studies.replaying.preconditioning import parse_state
 _WHOLE, _SLICE = 1 << 17, 300_000
 #: Bytes that reads and sequential writes go to at most, and bytes of the requests of a load: no run of long requests takes seconds.
 _AREA, _BYTES = 1 << 28, 1 << 28
-#: Requests of a load at least, and at least so many times its depth.
-_LEAST, _DEPTHS = 64, 8
+#: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
+_LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
 
 
 def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
@@ -75,7 +75,7 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
 def _results(
     device: Device, flash: SsdParameters, load: DriveLoad, times: int, random: np.random.Generator, requests: int
 ) -> dict[str, float]:
-    count = max(_LEAST, _DEPTHS * load.depth, min(requests, _BYTES // load.size))
+    count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if load.operation == WRITE and load.state == "steady":
         count = max(count, flash.usable_pages * requests // 3000)
     elif load.operation == WRITE:

@@ -18,6 +18,8 @@ Model = Callable[[Floats], Floats]
 UNKNOWN = 10.0
 #: A step of the numerical derivatives, in logarithms: larger than what whole nanoseconds and drawn places make uneven.
 STEP = 0.02
+#: Sensitivity of all figures together below which a parameter, or some together, are taken for unknown.
+_FLAT = 1e-6
 #: Residuals (logarithms) beyond which a cell counts less: cells that the model cannot show must not spoil the others.
 _OUTLIER = 0.5
 
@@ -119,7 +121,7 @@ def solve(
 
 
 def estimates(
-    names: Sequence[str], model: Model, solution: Solution, times: Floats, draws: Floats, step: Floats | float = STEP
+    names: Sequence[str], model: Model, solution: Solution, times: Floats, draws: Floats, step: Floats | float = STEP, known: float = 0.0
 ) -> list[Estimate]:
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
@@ -130,6 +132,8 @@ def estimates(
     ----------
     times, draws
         What was measured, shape (n,), and logarithms of how far it is off when drawn anew, shape (n, draws).
+    known
+        Share to which what was measured is known at best: without it, fewer figures than parameters seem to tell all of them.
     """
     steps = np.broadcast_to(step, len(names))
     points = solution.values * np.exp(np.diag(steps))  # one parameter a row
@@ -139,9 +143,18 @@ def estimates(
     noise = (inverse @ draws).var(axis=1)
     freedom = max(1, len(times) - len(names))
     misfit = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
-    width = 1.96 * np.sqrt(noise + misfit)
+    width = 1.96 * np.sqrt(noise + misfit + known**2 * _spread(jacobian))
     width = np.where(sensitivity < 1e-3, np.log(UNKNOWN), np.minimum(width, np.log(UNKNOWN)))
     return [
         Estimate(name, float(value), float(value * np.exp(-spread)), float(value * np.exp(spread)))
         for name, value, spread in zip(names, solution.values, width, strict=True)
     ]
+
+
+def _spread(jacobian: Floats) -> Floats:
+    """The variance of each parameter for one of 1 of every figure; immense where figures do not change with it, or with some together."""
+    _, values, directions = np.linalg.svd(jacobian, full_matrices=True)
+    widths = np.full(len(directions), 1 / _FLAT)
+    widths[: len(values)] = 1 / np.maximum(values, _FLAT)
+    result: Floats = widths**2 @ directions**2
+    return result

@@ -130,7 +130,11 @@ def identify(
         PARAMETERS[one.name][0]: "a guess: the figures do not tell it" if one.unknown else f"identified ({one})" for one in parameters
     }
     origins |= {"capacity": "as given"} if capacity else {}
-    origins |= dict.fromkeys(("channels", "dies_per_package"), "identified: best fit of figures over depth") if fit.reads else {}
+    others = ", ".join(f"{channels} of {dies}" for channels, dies in fit.structures)
+    how = (
+        f"a guess: figures are shown about as well by channels and dies of {others}" if len(fit.structures) > 1 else "identified: best fit"
+    )
+    origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
