@@ -156,7 +156,7 @@ def test_it_is_installed_with_extras_from_the_index(version: str, built: Path, t
     done = run(tmp_path, "python", "-m", "pip", "install", "--quiet", f"{wheel(built)}[labs,testing]")
     assert done.returncode == 0, done.stderr
     (tmp_path / "work" / "mine.py").write_text((ROOT / "algorithms" / "replacement" / "lru.py").read_text())
-    for line in (*LINES, "flashsim check mine.py", "flashsim reproduce li2009 --scale 0.02"):
+    for line in (*LINES, "flashsim check mine.py", "flashsim reproduce"):
         done = run(tmp_path, *line.split())
         assert done.returncode == 0, line + done.stdout + done.stderr
 
