@@ -135,7 +135,8 @@ def spelled_out(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Dates and times that texts spell."""
     if pa.types.is_time(kind):
         return pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ").cast(pa.timestamp(kind.unit)).cast(kind)
-    return texts.cast(pa.string()).cast(kind)
+    naive = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # pages hold UTC
+    return texts.cast(pa.string()).cast(naive).cast(kind)
 
 
 def _number(values: Values, kind: pa.DataType) -> Values:

@@ -18,7 +18,7 @@ def is_path(device: str) -> bool:
     >>> is_path("./disk.bin"), is_path("ocz-core-60gb"), is_path("mine.toml")
     (True, False, False)
     """
-    return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
+    return not device.endswith(".toml") and device not in presets.names(zoned=True) and (os.sep in device or Path(device).exists())
 
 
 def check_readable(path: Path) -> bool:

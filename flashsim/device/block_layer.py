@@ -1,6 +1,7 @@
 """The kernel's block layer: host requests are checked, and split into commands of a maximum size.
 
-The commands of a request are dispatched in order with no host gap, up to the device's queue depth (`core.host`).
+No command goes over the end of a zone.  The commands of a request are dispatched in order with no host gap, up to the device's queue depth
+(`core.host`).
 """
 
 import numpy as np
@@ -49,8 +50,8 @@ def command_counts(lengths: Integers, maximum: int = MAXIMUM_COMMAND) -> Integer
     return np.maximum(1, -(-lengths // maximum))
 
 
-def split(requests: Requests, maximum: int = MAXIMUM_COMMAND) -> Commands:
-    """The commands of requests, each at most `maximum` bytes, in order; shape (m,), dtype COMMAND.
+def split(requests: Requests, maximum: int = MAXIMUM_COMMAND, zone: int = 0) -> Commands:
+    """The commands of requests, each at most `maximum` bytes and within one zone, in order; shape (m,), dtype COMMAND.
 
     Examples
     --------
@@ -58,9 +59,19 @@ def split(requests: Requests, maximum: int = MAXIMUM_COMMAND) -> Commands:
     >>> split(make_requests(WRITE, 0, 300 * 1024))["length"].tolist()
     [131072, 131072, 45056]
     """
+    if zone:
+        first, last = requests["offset"] // zone, (requests["offset"] + np.maximum(requests["length"], 1) - 1) // zone
+        of = np.repeat(np.arange(len(requests)), last - first + 1)
+        begins = (first[of] + np.arange(len(of)) - np.searchsorted(of, of)) * zone
+        requests = requests[of]
+        ends = np.minimum(requests["offset"] + requests["length"], begins + zone)
+        requests["offset"] = np.maximum(requests["offset"], begins)
+        requests["length"] = ends - requests["offset"]
     pieces = command_counts(requests["length"], maximum)
     commands = np.empty(int(pieces.sum()), COMMAND)
     _fill(commands, np.ascontiguousarray(requests), pieces, maximum)
+    if zone:
+        commands["request"] = of[commands["request"]]
     return commands
 
 

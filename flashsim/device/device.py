@@ -91,7 +91,8 @@ class Device:
     def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
         """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,)."""
         block_layer.check(requests, self.capacity, self.name)
-        return self._model.submit(requests, block_layer.split(requests, self.maximum_command), self.now if at is None else at)
+        commands = block_layer.split(requests, self.maximum_command, self.zone_size)
+        return self._model.submit(requests, commands, self.now if at is None else at)
 
     def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
         """Let time pass up to the earlier of `until` and the next completion; return what completed, dtype COMPLETION.
@@ -138,6 +139,12 @@ class Device:
             raise RefusedError(f"zones: {self.name} has none (zone_size)")
         return model.zones
 
+    @property
+    def zone_size(self) -> int:
+        """Bytes of a zone; 0 for a device without zones."""
+        model = self._flash_model()
+        return model.zones.size if model is not None and model.zones is not None else 0
+
     def append(self, zone: int, length: int, at: int | None = None) -> int:
         """Submit a write of `length` bytes at a zone's write pointer, as a request of its own; return its offset."""
         zones = self.zones
@@ -146,6 +153,8 @@ class Device:
         offset, what = zones.pointers[zone], f"append of {length} B"
         if zones.states[zone] == ZoneState.FULL:
             raise ZoneError(what, zone, ZoneStatus.ZONE_IS_FULL)
+        if offset + length > (zone + 1) * zones.size:
+            raise ZoneError(what, zone, ZoneStatus.ZONE_BOUNDARY_ERROR)  # requests are cut at the ends of zones, appends are not
         try:
             self.submit(make_requests(WRITE, offset, length), at)
         except ZoneError as error:

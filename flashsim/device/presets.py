@@ -37,6 +37,7 @@ from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
 
 _FOLDER = PresetFolder(Path(__file__).parent / "presets", "device preset")
+_ZONED = PresetFolder(_FOLDER.path / "zoned", _FOLDER.kind)
 _KINDS: dict[str, type[HddParameters | SsdParameters | StationParameters]] = {
     "hdd": HddParameters,
     "ssd": SsdParameters,
@@ -102,8 +103,9 @@ class Preset:
         return nominal_of(self.parameters)
 
 
-def names() -> list[str]:
-    return _FOLDER.names()
+def names(*, zoned: bool = False) -> list[str]:
+    """Names of the presets that take writes anywhere; if asked for, of zoned drives too."""
+    return sorted(_FOLDER.names() + _ZONED.names()) if zoned else _FOLDER.names()
 
 
 def load(name: str) -> Preset:
@@ -125,7 +127,7 @@ def load(name: str) -> Preset:
     if name.endswith(diskspecs.ENDINGS):
         drive = diskspecs.read(Path(name))
         return dataclasses.replace(from_document(drive.document(Path(name).stem), Path(name)), notes=drive.notes)
-    path, document = _FOLDER.read(name)
+    path, document = (_ZONED if name in _ZONED.names() else _FOLDER).read(name)
     return from_document(document, path)
 
 

@@ -31,6 +31,8 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Erase blocks outside the reserve that a plane keeps at least; cylinders that each zone of a disk does.
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
+#: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
+SHORT = 96
 #: Planes of a slice at least, and its blocks a plane outside the reserve.
 PLANES, BLOCKS = 16, 80
 #: Parts of what is spare that word lines left half empty, and a plane's block for moved data, take at most.
@@ -62,38 +64,40 @@ def part_of(preset: Preset, parts: int) -> Preset:
 
 
 def most_parts(preset: Preset) -> int:
-    """Parts that a drive may be cut into at most; a translation layer may need more blocks than such a part has."""
-    if preset.flash is not None:
-        flash = preset.flash
-        return (flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks) // LEAST_BLOCKS
-    return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+    """Parts that a drive may be cut into at most, so that each has the erase blocks a plane that its translation layer needs."""
+    if (flash := preset.flash) is None:
+        return min(int(row[0]) for row in preset.disk.zones) // LEAST_CYLINDERS if preset.disk else 1
+    whole = flash.blocks_per_plane - flash.gc_reserve - flash.spare_blocks
+    for blocks in range(LEAST_BLOCKS, whole):
+        try:
+            engines.check_policies(part_of(preset, whole // blocks))
+        except InvalidParameterError:
+            continue
+        return whole // blocks
+    return 1
 
 
 def small_drive(name: str, size: int = 1) -> Preset:
-    """A small part of a preset, by its name or file, that holds so many bytes, which is fast to make anew.
+    """A part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones, that hold `size` bytes.
 
     Raises
     ------
     InvalidParameterError, CapacityError
-        It is an array; it is too small.
+        The preset is an array, or smaller than that.
     """
-    preset = presets.load(name)
-    if preset.array is not None:
+    whole = presets.load(name)
+    if whole.array is not None:
         raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
-    if preset.capacity < size:
-        raise CapacityError(f"device: {format_size(size)} are used, and {preset.name} holds {format_size(preset.capacity)}")
-    parts = min(most_parts(preset), preset.capacity // size)
-    while parts > 1:
-        try:
-            part = part_of(preset, parts)
-            engines.check_policies(part)
-        except InvalidParameterError:  # what is left of so few blocks is too little, or a layer that merges them needs more
-            parts //= 2
-        else:
-            if part.capacity >= size:
-                return part
-            parts -= 1
-    return preset
+    if whole.capacity < size:
+        raise CapacityError(f"device: {format_size(size)} are needed, and {whole.name} holds {format_size(whole.capacity)}")
+    if (flash := whole.flash) is not None and flash.pages_per_block > SHORT and whole.capacity * SHORT // flash.pages_per_block >= 2 * size:
+        sizes = {each: getattr(flash, each) * SHORT // flash.pages_per_block for each in ("capacity", "slc_cache")}
+        sizes["capacity"] -= sizes["capacity"] % flash.page_size
+        whole = replace(whole, parameters=replace(flash, pages_per_block=SHORT, **sizes))
+    parts = max(1, min(most_parts(whole), whole.capacity // size))
+    while parts > 1 and part_of(whole, parts).capacity < size:
+        parts -= 1
+    return part_of(whole, parts) if parts > 1 else whole
 
 
 def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any]:
@@ -107,7 +111,8 @@ def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any
         sizes["map_cache"] = max(1, round(flash.map_cache / parts / flash.page_size)) * flash.page_size
     if flash.gc_stop:
         sizes["gc_stop"] = flash.gc_reserve + round((flash.gc_stop - flash.gc_reserve) / parts)
-    capacity = flash.capacity * used // whole // flash.page_size * flash.page_size
+    grain = flash.zone_size or flash.page_size
+    capacity = flash.capacity * used // whole // grain * grain
     if flash.slc_cache:
         sizes["slc_cache"] = max(1, round(flash.slc_cache / parts))
     return sizes | {"blocks_per_plane": used + reserve, "capacity": capacity}

@@ -87,7 +87,7 @@ class FileAccess(ABC):
     def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume
         self.content = content
-        self.trim = trim
+        self.trim = trim or volume.resets_zones
 
     def finish(self) -> None:  # noqa: B027 - most backends gather nothing
         """The algorithm has ended: have done what was gathered."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Sink
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
@@ -50,9 +51,15 @@ def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str)
     ------
     CapacityError
         The smallest machine's devices cannot hold the relations.
+    RefusedError
+        Machines have devices of different zones.
     """
     rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
-    volume = Volume([min(sizes) for sizes in zip(*rooms, strict=True)], placement, machines[0].scale)
+    zones = [{device.zone_size for device in devices} for devices in zip(*(machine.devices for machine in machines), strict=True)]
+    if any(len(sizes) > 1 for sizes in zones):
+        raise RefusedError("devices: their zones differ, so that files cannot lie alike on them")
+    capacities = [min(sizes) for sizes in zip(*rooms, strict=True)]
+    volume = Volume(capacities, placement, machines[0].scale, [sizes.pop() for sizes in zones])
     for file in files:
         extents = volume.add(file)
         for machine in (machine for machine in machines if not machine.full):

@@ -34,9 +34,11 @@ Occupancy = npt.NDArray[np.float64]
 #: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
 _GOLDEN = (5**0.5 - 1) / 2
 
+#: Pages that are shuffled at once at most, and pages of a piece of more: they fit the processor's caches.
+_MOST_SHUFFLED, _PIECE = 1 << 22, 1 << 18
 #: Write amplification is measured in windows, so many for each time that all usable pages are programmed, but none with fewer programs
-#: than this: the counts of single victims must not show.
-_WINDOWS, _LEAST_WINDOW = 16, 1 << 17
+#: than this, since the counts of single victims must not show, nor with more, which would make none of them clearer.
+_WINDOWS, _LEAST_WINDOW, _MOST_WINDOW = 16, 1 << 17, 1 << 23
 #: A steady state is confirmed when both halves of the last windows, so many, amplify alike to this share.
 _JUDGED, _TOLERANCE = 8, 0.005
 
@@ -178,7 +180,9 @@ def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> W
 
 def _forget(state: DriveState) -> None:
     """Erase all pages and begin to count anew, so that nothing but the blocks' erases depends on what was done before."""
-    state.spare[:] = state.trimmed[:] = 0
+    for ids in (state.spare, state.trimmed):
+        if ids.any():  # memory that was never written takes no room
+            ids[:] = 0
     state.blocks.slc = 0
     for name in ("sequence", "id_base", "next_pool", "gc_draws", "stream"):
         state.control[name] = 0
@@ -218,7 +222,7 @@ def _confirm(state: DriveState, how: Precondition, progress: Progress | None) ->
     """Write at random until the write amplification of the last eight windows does not change from their first half to their second."""
     workload = how.workload or uniform(state.parameters.logical_pages)
     random = generator(how.seed, "steady state writes")
-    window = max(-(-state.parameters.usable_pages // _WINDOWS), _LEAST_WINDOW)
+    window = min(max(-(-state.parameters.usable_pages // _WINDOWS), _LEAST_WINDOW), _MOST_WINDOW)
     at_once = min(LOADED_AT_ONCE, window // 32 // state.parameters.group * state.parameters.group)
     longest = _WINDOWS * how.longest
     windows: list[tuple[int, int]] = []  # writes and programs of each
@@ -291,7 +295,7 @@ def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narr
     parameters, count = state.parameters, len(state.mapping)
     pages = np.arange(count, dtype=np.int32)
     if parameters.allocation != "static":
-        random.shuffle(pages)
+        _shuffle(pages, random)
     turns = [pages[turn :: parameters.pools].copy() for turn in range(parameters.pools)]
     own = [np.zeros(0, np.int32)] * parameters.pools
     for turn, pool in enumerate(state.pools.order):
@@ -299,6 +303,29 @@ def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narr
             random.shuffle(turns[turn])
         own[pool] = turns[turn]
     return own
+
+
+def _shuffle(pages: Narrow, random: np.random.Generator) -> None:
+    """Bring pages into random order: many are first scattered over pieces that fit the processor's caches (Rao, 1961)."""
+    ends = np.zeros(len(pages) // _PIECE if len(pages) > _MOST_SHUFFLED else 1, np.int64)
+    if len(ends) > 1:
+        _scatter(pages.copy(), random.integers(0, len(ends), len(pages), np.int16), pages, ends)
+    for piece in np.split(pages, ends[:-1]):
+        random.shuffle(piece)
+
+
+@lean_kernel
+def _scatter(pages: Narrow, numbers: npt.NDArray[np.int16], scattered: Narrow, ends: Integers) -> None:
+    """Put each page into the piece of its number; set where each piece ends."""
+    for number in numbers:
+        ends[number] += 1
+    place = len(pages)
+    for piece in range(len(ends) - 1, -1, -1):
+        place -= ends[piece]
+        ends[piece] = place
+    for place in range(len(pages)):
+        scattered[ends[numbers[place]]] = pages[place]
+        ends[numbers[place]] += 1
 
 
 def _closed_blocks(state: DriveState, random: np.random.Generator) -> Integers:

@@ -86,15 +86,17 @@ class Volume:
         A member's name, or the path of a Python file that is one.
     scale
         That of devices which are miniatures.
+    zones
+        Bytes of a zone of each device, 0 of one without zones; no device has any by default.
     """
 
-    def __init__(self, capacities: Sequence[int], placement: str = "packed", scale: float = 1.0) -> None:
+    def __init__(self, capacities: Sequence[int], placement: str = "packed", scale: float = 1.0, zones: Sequence[int] = ()) -> None:
         member = PLACEMENTS.load(placement)
         device_map: DeviceMap = member.DEVICE_MAP
         if len(capacities) != device_map.devices:
             raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {device_map.devices}")
         self.device = device_map.device
-        self._rooms = [Room(capacity, scale=scale) for capacity in capacities]
+        self._rooms = [Room(size, scale=scale, zone=zone) for size, zone in zip(capacities, zones or [0] * len(capacities), strict=True)]
         self._systems: list[FileRuns] = [member.FileSystem(room) for room in self._rooms]
         self._files: dict[File, _Segments] = {}
 
@@ -126,6 +128,11 @@ class Volume:
             for _, run, offset in self._systems[self.device(file)].take(file, count):
                 segments.add(file.pages, offset)
                 file.pages += run
+
+    @property
+    def resets_zones(self) -> bool:
+        """Whether what is dropped is always trimmed."""
+        return any(system.resets_zones for system in self._systems)
 
     def lays_in_a_row(self, device: int) -> bool:
         """Pages that a file gets together lie one after another, as no file system of its own has it."""

@@ -11,6 +11,7 @@ import pandas as pd
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.units import format_size
 from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.operations import fields
@@ -23,7 +24,7 @@ from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
 from flashsim.studies.crashing.saved import load
 from flashsim.studies.presentation.terminal import Explanation, Part
 
-_RESTART = "lvr"
+_RESTART, _HISTORIES = "lvr", 50
 #: Drives whose power is cut where only others are named.
 DISK_PRESET, SSD_PRESET = "seagate-st3300655lc", "mtron-msd-sata3025-16gb"
 
@@ -137,7 +138,7 @@ def crash(
     log_size: Annotated[
         Any, Size("The log's size; refused, with the least that would do, where records that recovery may need do not fit.")
     ] = None,
-    histories: Annotated[int, Count("Histories of an exhaustive search.")] = 50,
+    histories: Annotated[int | None, Count(f"Histories of an exhaustive search; {_HISTORIES} by default.")] = None,
     save: Annotated[Any, fields.Target("Write what survived a crash into a file.", "FILE")] = None,
     saved: Annotated[
         str | None, Name("Recover from what --save wrote; also --without guards, and nothing else is drawn.", "FILE", reads=True)
@@ -173,11 +174,12 @@ def crash(
     guards = list(without or [])
     if not exhaustive:
         for name, value in {
-            "lose_ssd": lose_ssd or None,
-            "torn_pages": torn_pages or None,
+            "lose-ssd": lose_ssd or None,
+            "torn-pages": torn_pages or None,
             "disk": disk,
-            "ssd_device": ssd_device,
+            "ssd-device": ssd_device,
             "log": log,
+            "histories": histories,
         }.items():
             if value is not None:
                 raise InvalidParameterError(name, value, "an exhaustive search is needed")
@@ -193,7 +195,7 @@ def crash(
             survival.save(save)
         return CrashOutcome(single.recovered(survival, guards if saved else ()))
     if log_size is not None:
-        raise InvalidParameterError("log_size", log_size, "an exhaustive search gives the log all that it needs")
+        raise InvalidParameterError("log-size", format_size(log_size), "an exhaustive search gives the log all that it needs")
     if saved or save:
         raise InvalidParameterError("saved" if saved else "save", str(saved or save), "an exhaustive search saves nothing")
     if event is not None or at is not None:
@@ -201,10 +203,10 @@ def crash(
     inject = injection.without_ssd if lose_ssd else injection.everywhere
     if disk or ssd_device or log:
         if lose_ssd:
-            raise InvalidParameterError("lose_ssd", True, "drives keep what they hold in a power cut")
+            raise InvalidParameterError("lose-ssd", True, "drives keep what they hold in a power cut")
         disk = disk or DISK_PRESET
         inject = PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
     with activity("crashes") as progress:
         return InjectionOutcome(
-            injection.exhaustive(restart, histories, seed, guards, progress, design, checkpoints, torn_pages, inject=inject)
+            injection.exhaustive(restart, histories or _HISTORIES, seed, guards, progress, design, checkpoints, torn_pages, inject=inject)
         )

@@ -44,7 +44,7 @@ def devices(
     ['parameter', 'value', 'meaning', 'source']
     """
     if preset is None:
-        every = [presets.load(name) for name in presets.names()]
+        every = [presets.load(name) for name in presets.names(zoned=True)]
         rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in every]
         return pd.DataFrame(rows, columns=["preset", "kind", "capacity_gb", "title"])
     values = [
@@ -102,7 +102,7 @@ def list_presets() -> Listing:
 
         flashsim device list
     """
-    every = [presets.load(name) for name in presets.names()]
+    every = [presets.load(name) for name in presets.names(zoned=True)]
     rows = [{"name": each.name, "kind": each.kind, "capacity": each.capacity, "title": each.title} for each in every]
     cells = [(each.name, each.kind, format_size(each.capacity), each.title) for each in every]
     return Listing([Table(["preset", "kind", "capacity", "title"], cells)], rows, {"presets": rows})

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
@@ -150,6 +151,8 @@ def restart(
     >>> none, bool(lvr > 0.2)
     (0.0, True)
     """
+    if not time:
+        raise InvalidParameterError("time", "0 s", "it must be more than 0")
     runs: dict[tuple[str, str], PeakToPeak] = {}
     parts: Sequence[tuple[str, str]] = list(product(design_names(design), (name for each in restart for name in each.split(","))))
     with activity("restarts") as progress:

@@ -53,9 +53,23 @@ class SmartOutcome(Outcome):
         if self.result.estimates.break_even is not None:
             yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
         table = self.result.frame()
-        yield from ("", table.slice(0, _SHOWN).to_pandas())
+        shown = [map(_text, column.to_pylist()) for column in table.slice(0, _SHOWN).columns]
+        yield from ("", Table(table.column_names, zip(*shown, strict=True)))
         if table.num_rows > _SHOWN:
             yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
+
+
+def _text(value: Any) -> str:
+    """A value of a row as a terminal shows it.
+
+    Examples
+    --------
+    >>> [_text(value) for value in (1234567, 1e-9, True, None, "", "text")]
+    ['1,234,567', '1e-09', 'true', 'NULL', "''", 'text']
+    """
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).lower()
+    return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value) or "''"
 
 
 def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:

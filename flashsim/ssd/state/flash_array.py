@@ -147,8 +147,8 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
     blocks.limit = _limits(parameters)
     for pool in range(count):
         states = blocks.state[pool * per_pool : (pool + 1) * per_pool]
-        bad = generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[: parameters.factory_bad_blocks]
-        states[bad] = RETIRED_BLOCK
+        if bad := parameters.factory_bad_blocks:
+            states[generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[:bad]] = RETIRED_BLOCK
         good = np.flatnonzero(states != RETIRED_BLOCK)
         own, spare = np.split(good[parameters.good_blocks :], [parameters.own_slc_blocks])
         states[own], states[spare] = OWN_SLC_BLOCK, SPARE_BLOCK
@@ -183,8 +183,11 @@ def _limits(parameters: SsdParameters) -> Integers:
 
 def _link(blocks: RecordArray, ring: Integers) -> tuple[int, int]:
     """Link blocks to a ring; its first, -1 if there is none, and how many they are."""
-    blocks.after[ring], blocks.before[ring] = np.roll(ring, -1), np.roll(ring, 1)
-    return int(ring[0]) if len(ring) else -1, len(ring)
+    if not len(ring):
+        return -1, 0
+    blocks.after[ring[:-1]], blocks.after[ring[-1]] = ring[1:], ring[0]
+    blocks.before[ring[1:]], blocks.before[ring[0]] = ring[:-1], ring[-1]
+    return int(ring[0]), len(ring)
 
 
 @lean_kernel

@@ -10,9 +10,11 @@ is erased.  A read-only drive stays as it is.
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.prefetch import prefetch
+from flashsim.core.request import Integers
 from flashsim.ssd.state import flash_array, pools, slc_cache
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash import Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     ACTIVE_BLOCK,
     CLOSED_BLOCK,
@@ -25,6 +27,9 @@ from flashsim.ssd.state.flash_array import (
 )
 from flashsim.ssd.state.pools import collector_of, drop_page, free_block
 from flashsim.ssd.state.write_buffer import clear_buffer
+
+#: Flash pages between one whose logical page is mapped and one whose place in the map is asked for.
+_AHEAD = 16
 
 
 def recover(state: DriveState) -> None:
@@ -44,9 +49,16 @@ def recover(state: DriveState) -> None:
 
 @lean_kernel
 def _map_newest(flash: Flash) -> None:
-    """Map every logical page to the newest copy of it that is whole."""
+    """Map every logical page to the newest copy of it that is whole.
+
+    What is zero already is not written: memory that was never touched takes no room.
+    """
+    last = len(flash.spare) - 1
     for flash_page in range(len(flash.spare)):
-        flash.pages[flash_page].owner = 0
+        coming = flash.pages[min(flash_page + _AHEAD, last)].spare_owner
+        prefetch(flash.mapping, max(coming - 1, 0))
+        if flash.pages[flash_page].owner:
+            flash.pages[flash_page].owner = 0
         write_id, page = flash.spare[flash_page], int(flash.pages[flash_page].spare_owner) - 1
         if write_id <= 0 or (page < len(flash.trimmed) and write_id <= flash.trimmed[page]):
             continue
@@ -60,12 +72,8 @@ def _map_newest(flash: Flash) -> None:
 
 def count_blocks(state: DriveState) -> None:
     """Set each block's fill, valid pages and planned erases from the flash; a block that holds something is closed, or retired."""
-    per_block, blocks = state.parameters.slots_per_block, state.blocks
-    used = (state.spare != 0).reshape(-1, per_block)
-    blocks.written = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
-    blocks.written += -blocks.written % state.parameters.group  # slots that a group left empty are used up
-    mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
-    blocks.valid = np.bincount(mapped // per_block, minlength=len(blocks))
+    blocks = state.blocks
+    _count_pages(state.flash)
     blocks.cycles = blocks.erases
     in_use = flash_array.in_use(blocks)
     blocks.state[in_use] = np.where(blocks.written > 0, np.where(blocks.slc > 0, SLC_BLOCK, CLOSED_BLOCK), FREE_BLOCK)[in_use]
@@ -80,6 +88,20 @@ def count_blocks(state: DriveState) -> None:
             state.pools.spares[pool] += 1
         if state.control.slc_blocks:
             _queue_cache_blocks(state, pool, own[blocks.state[own] >= OWN_SLC_BLOCK])
+
+
+@lean_kernel
+def _count_pages(flash: Flash) -> None:
+    """Set each block's fill and valid pages; slots that a group left empty are used up."""
+    per_block, group = int(flash.control.pages_per_block), int(flash.control.group)
+    for number in range(len(flash.blocks)):
+        first, valid, block = number * per_block, 0, flash.blocks[number]
+        end = first + per_block
+        while end > first and not flash.spare[end - 1]:
+            end -= 1
+        for flash_page in range(first, end):
+            valid += flash.pages[flash_page].owner > 0
+        block.valid, block.written = valid, -(-(end - first) // group) * group
 
 
 def _queue_cache_blocks(state: DriveState, pool: int, own: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -107,7 +129,7 @@ def rebuild_pools(state: DriveState) -> None:
     """Go on with blocks that are filled in part, a stream each, and close the others."""
     per_block, blocks = state.parameters.slots_per_block, state.blocks
     newest = state.spare.reshape(-1, per_block).max(axis=1)
-    order = []
+    order = [np.zeros(0, np.int64)]
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
         closed = own[blocks.state[own] == CLOSED_BLOCK]
@@ -116,9 +138,16 @@ def rebuild_pools(state: DriveState) -> None:
             blocks.state[block] = ACTIVE_BLOCK
             state.active[pool, stream] = block
             state.pools.free_pages[collector_of(state.control, pool)] += per_block - blocks.written[block]
-        order += closed[blocks.state[closed] == CLOSED_BLOCK].tolist()
-    for block in sorted(order, key=lambda block: newest[block]):
-        pools.close_block(state.flash, block, int(newest[block] + state.control.id_base))
+        order.append(closed[blocks.state[closed] == CLOSED_BLOCK])
+    closing = np.concatenate(order)
+    _close_blocks(state.flash, closing[np.argsort(newest[closing], kind="stable")], newest)
+
+
+@lean_kernel
+def _close_blocks(flash: Flash, order: Integers, newest: Narrow) -> None:
+    """Close blocks in an order; each was last changed by its newest data."""
+    for block in order:
+        pools.close_block(flash, int(block), int(newest[block]) + flash.control.id_base)
 
 
 def restore_reserve(state: DriveState) -> None:

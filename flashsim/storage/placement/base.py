@@ -27,12 +27,13 @@ class DeviceMap:
 class Room:
     """The free bytes of one device: a frontier, and runs given back below it.
 
-    A file system's own lengths are multiplied by `scale`, on a device that is a miniature.
+    A file system's own lengths are multiplied by `scale`, on a device that is a miniature; a zoned drive has zones of `zone` bytes.
     """
 
     capacity: int
     frontier: int = 0
     scale: float = 1.0
+    zone: int = 0
     free: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, size: int, what: str) -> int:
@@ -88,6 +89,8 @@ class FileRuns:
     """The file system of one device, which gives every file the room that its pages need, when they are written."""
 
     writes_metadata: ClassVar[bool] = False
+    #: Whether what it gives back is trimmed always, as whole zones.
+    resets_zones: ClassVar[bool] = False
 
     def __init__(self, room: Room) -> None:
         self._room = room

@@ -121,7 +121,7 @@ def crash(
     events = events_of(whole)
     if log_size is not None and log_size < whole.log.needed:
         bound = f"records that recovery may need take up to {whole.log.needed} B in this history: a log of {whole.log.needed}B would do"
-        raise InvalidParameterError("log_size", f"{log_size} B", bound)
+        raise InvalidParameterError("log-size", f"{log_size} B", bound)
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):

@@ -75,6 +75,8 @@ def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -
         try:
             seconds, rows = _estimate(plan, tables, machine, stages, where, builds)
         except InvalidParameterError as problem:
+            if where == HOST:  # what the host cannot run, nothing can
+                raise
             placements.append(Placement(where, stages, math.inf, 0, str(problem)))
         else:
             placements.append(Placement(where, stages, seconds, rows))

@@ -257,7 +257,7 @@ def validate(
 
 def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
     """Refuse at once what `validate` would refuse when it has begun."""
-    if str(on) in presets.names() or on.suffix == ".toml":
+    if str(on) in presets.names(zoned=True) or on.suffix == ".toml":
         raise RefusedError(f"path: {on} is a preset, but a real file or block device is needed")
     for engine in engines:
         load_engine(engine).check()

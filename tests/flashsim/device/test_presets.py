@@ -18,7 +18,7 @@ from flashsim.device.engines import MODELS
 OCZ = Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml"
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", presets.names(zoned=True))
 def test_every_value_has_a_source(name: str) -> None:
     preset = presets.load(name)
     assert preset.name == name
@@ -66,7 +66,7 @@ def test_both_models_of_a_drive_give_the_same_times(name: str) -> None:
     assert np.array_equal(engine, specification)
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", presets.names(zoned=True))
 def test_larger_requests_are_split_into_commands(name: str) -> None:
     whole, split = Device.open(name, maximum_command=1024 * KIB), Device.open(name, maximum_command=64 * KIB)
     request = make_requests(READ, 0, 1024 * KIB)

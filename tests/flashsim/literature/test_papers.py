@@ -242,7 +242,7 @@ def test_no_parameter_of_a_preset_was_solved_from_a_claim_that_it_is_not_listed_
     pattern = re.compile(
         r"(?:solved from|fitted to|fitted:|explains?|as the drive reaches).*?(do2009|shin2016|li2009|do2012),? (table|figure)s? (\w+)"
     )
-    sources = [source for name in presets.names() for source in presets.load(name).sources.values()]
+    sources = [source for name in presets.names(zoned=True) for source in presets.load(name).sources.values()]
     found = {
         (paper, f"{kind[:3] if kind == 'figure' else kind}{number}") for text in sources for paper, kind, number in pattern.findall(text)
     }

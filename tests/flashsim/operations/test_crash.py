@@ -138,7 +138,7 @@ def rewrite(here: Path, body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("seed", [1, 4, 8])
 def test_a_log_too_small_is_refused_with_the_least_that_does(seed: int) -> None:
-    with pytest.raises(InvalidParameterError, match="log_size: 1024 B, but records that recovery may need take up to") as refused:
+    with pytest.raises(InvalidParameterError, match="log-size: 1024 B, but records that recovery may need take up to") as refused:
         fs.crash(seed=seed, log_size="1KiB")
     match = re.search(r"a log of (\d+)B would do", str(refused.value))
     assert match
@@ -207,7 +207,8 @@ def test_a_design_of_ones_own_that_fails_is_named_with_its_step(flashsim: Any, h
         ("--saved crash.json --seed 3", "the crash is over: seed cannot be chosen"),
         ("--saved crash.json --log-size 1MB", "the crash is over: log_size cannot be chosen"),
         ("--exhaustive --log-size 1MB", "an exhaustive search gives the log all that it needs"),
-        ("--torn-pages", "an exhaustive search is needed"),
+        ("--torn-pages", "torn-pages: True, but an exhaustive search is needed"),
+        ("--histories 5", "histories: 5, but an exhaustive search is needed"),
         ("--restart mmx", "restart design: 'mmx' is unknown"),
         ("--restart nowhere.py", "no file at nowhere.py"),
         ("--without gard", "guard of lvr: 'gard' is unknown; known: both-writes"),

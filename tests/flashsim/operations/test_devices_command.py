@@ -16,11 +16,11 @@ from tests.flashsim.conftest import Run
 def test_every_preset_is_listed(here: Path, flashsim: Run) -> None:
     result = flashsim("device list --json d.json")
     assert result.exit_code == 0
-    assert [preset["name"] for preset in json.loads((here / "d.json").read_text())["presets"]] == presets.names()
-    assert all(name in result.stdout for name in presets.names())
+    assert [preset["name"] for preset in json.loads((here / "d.json").read_text())["presets"]] == presets.names(zoned=True)
+    assert all(name in result.stdout for name in presets.names(zoned=True))
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", presets.names(zoned=True))
 def test_every_value_is_shown_with_its_source(name: str, here: Path, flashsim: Run) -> None:
     result = flashsim(f"device show {name} --json d.json")
     assert result.exit_code == 0

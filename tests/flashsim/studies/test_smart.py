@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.storage.source.base import TableRecords
+from flashsim.studies.presentation.tables import as_text
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
 from flashsim.studies.smart.plan import Plan
@@ -307,6 +310,21 @@ def test_grants_of_memory_follow_the_smaller_build_side() -> None:
         placements.append(best.stages)
         assert simulated(plan, each, used, best) > 0
     assert placements == [0, 2]
+
+
+@pytest.mark.parametrize("page_format", ["pax", "sqlite", "postgresql"])
+def test_rows_are_shown_as_they_are(page_format: str) -> None:
+    """Dates, times with a zone, numbers that are large or small, truth, NULLs, and text that is none."""
+    values = {
+        "a": [2**53 + 1, None], "b": [date(2020, 1, 2), None], "c": [datetime(2020, 1, 2, tzinfo=UTC), None], "d": [1e-9, None],
+        "e": [Decimal("0.00012"), None], "f": [True, None], "g": ["", None],
+    }  # fmt: skip
+    outcome = fs.smart("SELECT a, b, c, d, e, f, g FROM t", table={"t": pa.table(values)}, device=SMART, page_format=page_format)
+    shown = [row.split() for row in as_text(list(outcome.printout())[-1]).splitlines()[2:]]
+    assert shown == [
+        ["9,007,199,254,740,993", "2020-01-02", "2020-01-02", "00:00:00+00:00", "1e-09", "0.00012", "true", "''"],
+        ["NULL"] * 7,
+    ]
 
 
 def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
