@@ -54,6 +54,8 @@ def station(servers: int, service: int, rate: int = 0, model: str = "engine") ->
 class Places:
     """A volume and its content: base file number i lies on device i, temporary files in the room behind."""
 
+    resets_zones = False
+
     def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
         device, number = (int(part) for part in file.name.split("."))
         base = 0 if number == 0 else PAGES
