@@ -36,7 +36,7 @@ TOO_SMALL = changed(device="small.toml")
 SMART = "--table n=tpch:nation@0.01 --device samsung-smart-400gb"
 BAD = {
     "pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 0s": "time: 0 s, but it must be more than 0",
-    f'smart run "SELECT 1 FROM n" {SMART} --then partitioning:by=n_name,parts=0': "flashsim: parts: 0, but it must be from 1 to",
+    f'smart run "SELECT n_name FROM n" {SMART} --then partitioning:by=n_name,parts=0': "flashsim: parts: 0, but it must be from 1 to",
     f'smart run "SELECT missing FROM n" {SMART}': "column: 'missing' is unknown",
     f'smart run "DELETE FROM n" {SMART}': "query: one SELECT is needed; supported: SELECT of columns",
     f'smart run "SELECT 1 FROM n" {SMART} --where inside': "--where: 'inside', but it must be one of auto, host, drive",
