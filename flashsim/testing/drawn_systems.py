@@ -30,7 +30,7 @@ class Drawn:
         self.pages, self.seed = pages, seed
 
     def batches(self) -> Iterator[Transactions]:
-        """Of the same sizes every time, and then none."""
+        """Batches of the same sizes every time, and then none."""
         draw = generator(self.seed, "transactions")
         for _ in range(int(draw.integers(1, 200))):
             lengths = draw.integers(1, 12, int(draw.integers(20, 2000)))

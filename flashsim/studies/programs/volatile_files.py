@@ -214,7 +214,7 @@ def _patches(call: int, file: int, offset: int, content: bytes) -> Iterator[Patc
 
 
 def _before(patch: Patch, truncation: Change) -> Patch:
-    """What is left to be written of a patch after a truncation of its file."""
+    """Rest of a patch that is still to be written after a truncation of its file."""
     if patch.file != truncation.file or patch.call > truncation.call:
         return patch
     return patch._replace(content=patch.content[: max(0, truncation.size - patch.offset)])

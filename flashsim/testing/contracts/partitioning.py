@@ -99,7 +99,7 @@ def ran(one: Pass) -> tuple[Integers, Run]:
 
 
 def taken(name: str, **options: int) -> dict[str, Any]:
-    """Of some options those that a method takes."""
+    """Options that a method takes, of those given."""
     return {option: value for option, value in options.items() if option in PARTITIONING.load(name).OPTIONS}
 
 
