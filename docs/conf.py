@@ -24,6 +24,9 @@ def _code_with_plain_annotations(loader: SourceFileLoader, module: str) -> Any:
 # Signatures then show annotations as the source writes them: `Integers` rather than an array of its types.
 _code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_annotations
 
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+
 import flashsim  # noqa: E402
 
 # Pages of modules that are no more would otherwise stay.
@@ -42,6 +45,8 @@ rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "flashsim"
+html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css"], ["keyboard.js"]
+html_math_renderer = "mathml"  # browsers show it by themselves, without a network
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -58,6 +63,17 @@ napoleon_use_rtype = False
 def setup(app: Any) -> None:
     """Have the sidebar unfold along the way to each page alone: whole, on each of 900 pages, it takes longer than all that they tell."""
     app.connect("html-page-context", _fold, priority=400)  # before the theme makes the sidebar
+    app.add_html_math_renderer("mathml", inline_renderers=(_formula("inline"), None), block_renderers=(_formula("block"), None))
+
+
+def _formula(display: str) -> Any:
+    def visit(writer: Any, node: nodes.Element) -> None:
+        formula = convert(node.astext(), display=display)
+        # A long one is scrolled in its box, not with the page; a box that scrolls takes the focus of a keyboard.
+        writer.body.append(formula if display == "inline" else f'<div style="overflow-x: auto" tabindex="0">{formula}</div>')
+        raise nodes.SkipNode
+
+    return visit
 
 
 def _fold(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:

@@ -25,7 +25,7 @@ def test_it_runs(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fi
         request.getfixturevalue("small_scale")  # the paper's runs that it shows, kept
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=280, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=800, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert shown and not any(output.output_type == "error" for output in shown)
     assert not any(output.get("name") == "stderr" for output in shown)

@@ -96,7 +96,7 @@ def both(seed: int) -> list[SmartDrive]:
     return [SmartDrive(SsdEngine(parameters), drawn_inside(seed)), SmartSpecification(SsdSpecification(parameters), drawn_inside(seed))]
 
 
-@pytest.mark.parametrize("block", seeds(0, 10, slow=4))
+@pytest.mark.parametrize("block", seeds(0, 3, slow=11))
 def test_models_agree_and_nothing_leaks(block: int) -> None:
     statuses = set()
     for seed in range(100 * block, 100 * block + 100):

@@ -52,7 +52,7 @@ def assert_models_agree_in_turn(seeds: range, count: int) -> None:
         assert_models_agree(seed, count, KINDS[seed % len(KINDS)])
 
 
-@pytest.mark.parametrize("block", seeds(0, 6, slow=4))
+@pytest.mark.parametrize("block", seeds(0, 4, slow=6))
 def test_models_agree(block: int) -> None:
     assert_models_agree_in_turn(range(12 * block, 12 * block + 12), 50)
 

@@ -42,7 +42,7 @@ def assert_agree_inside(seed: int, count: int) -> None:
     assert_alike(seed, parameters, requests, at)
 
 
-@pytest.mark.parametrize("block", seeds(0, 10, slow=4))
+@pytest.mark.parametrize("block", seeds(0, 3, slow=11))
 def test_models_agree_inside(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         assert_agree_inside(seed, 30)

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +27,9 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--no-default-browser-check",
     "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe",
 )  # fmt: skip
+#: Equal ids are no fault any more since WCAG 2.2, and pictures that show the same image have them.
+_AXE = """axe.run(document, {runOnly: ["wcag2a", "wcag2aa"], rules: {"duplicate-id": {enabled: false}}}).then(found => found.violations.map(
+    each => `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`))"""
 #: Seconds that an answer may take, on a busy machine.
 _PATIENCE = 60.0
 
@@ -191,6 +195,13 @@ class Page:
         """The same as rows of pixels of red, green and blue, 0 to 255."""
         shades = np.asarray(imread(io.BytesIO(self.picture(box)), format="png"))[:, :, :3]
         return np.round(shades * 255).astype(np.uint8)
+
+    def violations(self) -> list[str]:
+        """What axe finds of WCAG 2 at its levels A and AA, contrast among it: a rule and the first elements that break it."""
+        (folder,) = find_spec("axe_core_python").submodule_search_locations  # type: ignore[union-attr, misc]
+        self.evaluate((Path(folder) / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+        broken: list[str] = self.evaluate(_AXE)
+        return broken
 
     def close(self) -> None:
         """Close the tab."""

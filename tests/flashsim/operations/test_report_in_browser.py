@@ -143,6 +143,7 @@ def test_nothing_overlaps_or_is_cut_off_at_any_width_in_light_or_dark(browser: B
         assert (width, page.evaluate("document.documentElement.scrollWidth")) == (width, width)
         assert (width, page.evaluate(LAYOUT)) == (width, [])
         assert page.messages() == []
+        assert page.violations() == []
         page.close()
 
 

@@ -18,7 +18,7 @@ from flashsim.studies.presentation.tables import Entry, Table
 from tests.contract.test_replacement import PLAIN
 from tests.flashsim.conftest import SMALL_JOIN, Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
-from tests.flashsim.operations.test_examples import COMMANDS, FIGURES, write_submissions
+from tests.flashsim.operations.test_examples import COMMANDS, FIGURES, IDENTIFY, write_submissions
 
 SNAPSHOTS = Path(__file__).with_name("terminal")
 WIDTHS = (80, 120, 200)
@@ -43,7 +43,7 @@ LINES = {
     "device serve": ("device serve ocz-core-60gb --socket drive.sock --time-scale 0 --run true", True),
     "device calibrate": ("device calibrate --cpu --time 100ms --out cpu.toml", True),
     "device new": ("device new --from micron-p300 --out mine.toml --capacity 60GB --read-mbps 300 --read-iops 40000 --tbw 500", False),
-    "device identify": ("device identify --from figures.csv --preset micron-p300 --out mine.toml", False),
+    "device identify": (IDENTIFY, False),
     "device import-diskspecs": ("device import-diskspecs drive.parv --out drive.toml", False),
     "trace info": ("trace info small.trace", False),
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),

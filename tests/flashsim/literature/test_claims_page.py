@@ -1,0 +1,80 @@
+"""The page of all claims says of each what its paper's list says, and the verdict that a run at the published size gives.
+
+After a run that gives other verdicts, ``pytest tests/flashsim/literature/test_claims_page.py -m slow --renew`` writes the page anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flashsim.literature import base as papers
+from flashsim.operations.command_line import app
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "claims.md"
+NAMES = papers.PAPERS.names()
+HEAD = """# All claims
+
+Every result of the four papers that flashsim runs again, with what `flashsim reproduce` at the published size says of it.
+What a verdict means, and the null model beside it, is explained in [Verdicts](../explanation/verdicts.md).
+
+```sh
+flashsim reproduce do2009/table4 --details
+```
+
+shows the numbers behind a row: the published ones beside ours, limits, causes, and what ran.
+"""
+COLUMNS = "| claim | verdict | published numbers inside | in the paper | what it says |\n|---|---|---|---|---|\n"
+
+
+def section(result: dict[str, Any]) -> str:
+    """The part of the page on a paper, from what ``--json`` wrote."""
+    (name,), (sentence,) = result["papers"], result["sentences"]
+    head = f"## {name}\n\n{sentence} [More](../explanation/{name}.md).\n\n{COLUMNS}"
+    rows = []
+    for claim in result["claims"]:
+        inside = f"{claim['inside']} of {claim['published_cells']}" if claim["published_cells"] else "-"
+        words = (claim["id"].split("/")[1], claim["verdict"], inside, claim["source"], claim["title"])
+        rows.append("| " + " | ".join(word.replace("|", "\\|") for word in words) + " |\n")
+    return head + "".join(rows)
+
+
+def rows(paper: str) -> list[list[str]]:
+    """Rows of the page on a paper, under the head of its table."""
+    text = PAGE.read_text(encoding="utf-8").split(f"## {paper}\n")[1].split("\n## ")[0]
+    lines = [line.strip("| ") for line in text.splitlines() if line.startswith("| ")][1:]
+    return [[cell.replace("\\|", "|") for cell in re.split(r"(?<!\\) \| ", line)] for line in lines]
+
+
+@pytest.mark.parametrize("paper", NAMES)
+def test_it_has_every_claim_in_order_with_its_words(paper: str) -> None:
+    claims = papers.load(paper).claims
+    assert [(row[0], row[3], row[4]) for row in rows(paper)] == [(claim.id.split("/")[-1], claim.source, claim.title) for claim in claims]
+
+
+@pytest.mark.parametrize("paper", NAMES)
+def test_the_sentence_counts_the_rows(paper: str) -> None:
+    text, verdicts = PAGE.read_text(encoding="utf-8"), Counter(row[1] for row in rows(paper))
+    sentence = re.search(rf"^{paper} at the published size: of (\d+) claims (.*?);", text, re.MULTILINE)
+    assert sentence and int(sentence[1]) == verdicts.total()
+    assert {verdict: int(count) for count, verdict in re.findall(r"(\d+) ([a-z ]+)", sentence[2])} == verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_it_says_what_runs_at_the_published_size_say(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    sections = []
+    for paper in NAMES:
+        file = tmp_path / f"{paper}.json"
+        assert CliRunner().invoke(app, ["reproduce", paper, "--json", str(file)]).exit_code == 0
+        sections.append(section(json.loads(file.read_text(encoding="utf-8"))))
+    whole = "\n".join([HEAD, *sections])
+    if request.config.getoption("--renew"):
+        PAGE.write_text(whole, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == whole

@@ -1,0 +1,64 @@
+"""The built documentation in Chromium: nothing wider than the screen, no word on the console, no network, and nothing that axe finds.
+
+`python -m tests documentation` builds it; without it, or without Chromium, these tests are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.flashsim.operations.browser import Browser
+from tests.flashsim.operations.test_report_in_browser import CHROMIUM
+from tests.test_house import ROOT
+
+SITE = ROOT / "docs" / "_build" / "html"
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed"),
+    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built"),
+]
+#: A page of each kind: words, a wide table, pictures, formulas, a class of the reference.
+PAGES = (
+    "index", "reference/claims", "reference/cheat_sheet", "explanation/do2009", "explanation/ssd", "explanation/write_amplification",
+    "how-to/choose-a-drive", "tutorials/from_python", "reference/generated/flashsim.device.device",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_looks_right_on_a_phone_and_a_desktop_in_light_and_dark(browser: Browser, name: str) -> None:
+    for width, dark in ((400, False), (400, True), (1400, False), (1400, True)):
+        page = browser.open(SITE / f"{name}.html", width, dark=dark)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert not page.messages()
+        assert all(address.startswith(("file:", "data:")) for address in page.requests())
+        assert page.violations() == []
+        page.close()
+
+
+def test_a_page_is_usable_by_keyboard_alone(browser: Browser) -> None:
+    """The first key leads past the sidebar, and every later one to a link or field that is shown with a frame."""
+    page = browser.open(SITE / "index.html", 1400)
+    reached = []
+    for _ in range(12):
+        for kind in ("rawKeyDown", "keyUp"):
+            page.command("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        reached.append(page.evaluate("[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"))
+    assert {tag for tag, _ in reached} <= {"A", "INPUT", "BUTTON", "LABEL"} and len(reached) == 12
+    assert all(outline != "none" for _, outline in reached), reached
+    page.close()
+
+
+def test_a_fault_is_found(browser: Browser, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.html"
+    wrong.write_text("<html lang=en><title>t</title><p style='color: #aaa; background: #fff'>pale</p><img src=''>", encoding="utf-8")
+    page = browser.open(wrong, 400)
+    assert [each.split(":")[0] for each in page.violations()] == ["color-contrast", "image-alt"]
+    page.close()
