@@ -145,6 +145,14 @@ def test_what_is_no_nearer_than_its_null_model_has_no_skill() -> None:
     assert Judgement(claim(null="constant"), far).skill < 0.01  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(2.9, Verdict.REPRODUCED), (6.0, Verdict.CONSISTENT)])
+def test_what_holds_without_skill_is_consistent_though_its_null_model_fails(last: float, verdict: Verdict) -> None:
+    """Most cells are inside, but one is so far off that the constant, which has half of them, loses less in all."""
+    judged = Judgement(claim(null="constant", most=True), numbers((1.0, 1.0), (1.0, 1.0), (2.0, 2.0), (2.0, last)))
+    assert judged.null["passes"] is False
+    assert judged.verdict is verdict
+
+
 def test_changes_and_the_residual_are_what_a_constant_cannot_get() -> None:
     pairs = ((1.0, 2.0), (2.0, 4.1), (2.01, 1.0), (1.0, 0.9))  # the third differs too little
     judged = Judgement(claim(null="constant"), [*numbers(*pairs, row="one"), *numbers((9.0, 1.0), row="two")])
