@@ -21,8 +21,8 @@ pytestmark = [
 ]
 #: A page of each kind: words, a wide table, pictures, formulas, a class of the reference.
 PAGES = (
-    "index", "reference/claims", "reference/cheat_sheet", "explanation/do2009", "explanation/ssd", "explanation/write_amplification",
-    "how-to/choose-a-drive", "tutorials/from_python", "reference/generated/flashsim.device.device",
+    "index", "reference/claims", "explanation/do2009", "explanation/write_amplification", "tutorials/from_python",
+    "reference/generated/flashsim.device.device",
 )  # fmt: skip
 
 
