@@ -44,7 +44,7 @@ def test_a_page_looks_right_on_a_phone_and_a_desktop_in_light_and_dark(browser: 
 
 
 def test_a_page_is_usable_by_keyboard_alone(browser: Browser) -> None:
-    """The first key leads past the sidebar, and every later one to a link or field that is shown with a frame."""
+    """Every key leads to a link or field, which is shown with a frame."""
     page = browser.open(SITE / "index.html", 1400)
     reached = []
     for _ in range(12):

@@ -71,7 +71,7 @@ def test_requests_of_simulated_drives() -> None:
         run.run(end * SECONDS)
         rates.append((run.loop.completions - before) / (time.process_time() - begin))
     print(f"{', '.join(f'{rate:,.0f}' for rate in rates[1:])} requests/s")
-    assert max(rates[1:]) >= REQUESTS_A_SECOND / loop_slowness()
+    assert max(rates[1:]) >= REQUESTS_A_SECOND
 
 
 @pytest.mark.slow
@@ -80,8 +80,7 @@ def test_ten_hours_at_a_hundredth() -> None:
     setup = PoolSetup(WORKLOAD, "lc", options={"partitions": 16}, scale=0.01)
     seconds, count = references(setup.build(), setup.time * setup.scale)
     print(f"{seconds:.1f} s, {count / seconds / 1e6:.1f} M references/s")
-    slowness = loop_slowness()
-    assert seconds <= 10 * slowness and count / seconds >= REFERENCES_A_SECOND / slowness
+    assert seconds <= 10 and count / seconds >= REFERENCES_A_SECOND
 
 
 _AT_FULL_SCALE = PEAK_MEMORY + (

@@ -1,6 +1,6 @@
 """How slow the machine is at this moment, so that a limit in seconds is one on flashsim and not on the machine or on what runs beside.
 
-Limits are stated for a machine on which the work here takes `QUIET`; a test multiplies its limit by what this machine needs now.
+A limit in seconds is stated for a machine on which the walk takes `QUIET`; a test multiplies its limit by what this machine needs now.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from flashsim.core.kernel import kernel
 
-#: Processor seconds of the walk on the machine that limits are stated for.
+#: Processor seconds of the walk where an access beyond the caches takes 75 ns, an assumption: no quiet machine was there to measure it on.
 QUIET = 0.15
 #: What flashsim imports of others, 0.65 s on that machine; `pyarrow.compute`, without which no column is read, takes a tenth of a second.
 _IMPORTS = "import numba, pandas, pyarrow.compute, pyarrow.parquet, typer, rich.console"
