@@ -15,6 +15,7 @@ from flashsim.literature import base as papers
 from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
+from tests.browser import CHROMIUM, Browser
 from tests.contract import own_member
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
@@ -49,6 +50,15 @@ def test_data() -> Path:
     if not folder:
         pytest.skip("FLASHSIM_TEST_DATA is unset")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A Chromium; the test is skipped where none is installed."""
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed")
+    with Browser(CHROMIUM, tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

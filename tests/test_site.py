@@ -5,31 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.flashsim.operations.browser import Browser
-from tests.flashsim.operations.test_report_in_browser import CHROMIUM
+from tests.browser import Browser
 from tests.test_house import ROOT
 
 SITE = ROOT / "docs" / "_build" / "html"
-pytestmark = [
-    pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed"),
-    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built"),
-]
+pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built")
 #: A page of each kind: words, a wide table, pictures, formulas, a class of the reference.
 PAGES = (
     "index", "reference/claims", "explanation/do2009", "explanation/write_amplification", "tutorials/from_python",
     "reference/generated/flashsim.device.device",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -28,11 +28,13 @@ _LOG_RATES = (9521, _LOG_RATE, 2 * _LOG_RATE)
 _TIME, _LAST, _AFTER, _SMOOTHED, _SHARE = 5 * HOURS, 60, 120, 5, 0.95
 #: Writes of the SSD that MMR's flush of an entry takes, by the published busy times; and a variant.
 _WRITES, _ONE_WRITE = 2, "one SSD write a flush"
+#: Of the system's size, to show that a hundredth is enough.
+_LARGE_SHARE = 1 / 30
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A run of a restart design on the machine of chapter 4, how it ends, writes of a flush, and pages a second of the log's disk."""
+    """A run of a restart design on the machine of chapter 4: its end, writes of a flush, the log's pages a second, share of the size."""
 
     benchmark: str
     policy: str
@@ -40,6 +42,7 @@ class Restart:
     ends: str = SHUTDOWN
     flush_writes: int = _WRITES
     log_rate: int = _LOG_RATE
+    share: float = SHARE
 
     def setup(self) -> PoolSetup:
         """The system: LC's dirty fraction is 20 % (4.4.1)."""
@@ -51,13 +54,11 @@ class Restart:
     def job(self, settings: Settings) -> Job:
         """The run."""
         writes = "" if self.flush_writes == _WRITES else f", {_ONE_WRITE}"
-        label = f"{self.benchmark}, {DESIGNS[self.policy]} with {self.restart}, {self.ends}{writes}{_log_disk(self.log_rate)}"
-        setup = at_scale(self.setup(), settings.scale * SHARE, settings)
+        log_disk = "" if self.log_rate == _LOG_RATE else f", log at {self.log_rate * 8 * KIB / MB:.0f} MB/s"
+        size = "" if self.share == SHARE else f", a {1 / self.share:.0f}th of the size"
+        label = f"{self.benchmark}, {DESIGNS[self.policy]} with {self.restart}, {self.ends}{writes}{log_disk}{size}"
+        setup = at_scale(self.setup(), settings.scale * self.share, settings)
         return Job.of(run_restart, label, drives=False, setup=setup, ends=self.ends, after=_AFTER)
-
-
-def _log_disk(rate: int) -> str:
-    return "" if rate == _LOG_RATE else f", log at {rate * 8 * KIB / MB:.0f} MB/s"
 
 
 class Restarts:
@@ -239,28 +240,43 @@ class _Own(_Table):
         return [Restart(*part).job(settings) for part in parts]
 
 
-class _LogDisk(Exhibit):
-    """Influence of the rate of the log's disk, which the thesis does not tell."""
+class _Variants(Exhibit):
+    """Restarts that differ in one number, beside each other."""
 
-    TITLE = "Rate of the log's disk"
-
-    @staticmethod
-    def _runs() -> list[Restart]:
-        return [Restart("TPC-C", policy, "lvr", CRASH, log_rate=rate) for policy, rate in product(POLICIES, _LOG_RATES)]
+    def __init__(self, name: str, title: str, text: str, column: str, changed: Mapping[Restart, float]) -> None:
+        self.TITLE, self._name, self._text, self._column, self._changed = title, name, text, column, changed
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [run.job(settings) for run in self._runs()]
+        return [run.job(settings) for run in self._changed]
 
     def sections(self, results: Results) -> list[Section]:
-        """Throughput, and seconds of analysis, of recovery, and from peak to peak, by the rate of the log's disk."""
+        """Throughput, and seconds of analysis, of recovery, and from peak to peak, by the number."""
         runs, rows = Restarts(results), list[list[Entry]]()
-        for run in self._runs():
+        for run, value in self._changed.items():
             if (result := runs.of(run)) is not None:
-                rate = run.log_rate * 8 * KIB / MB
-                rows.append([DESIGNS[run.policy], rate, runs.peak(run), result.phases["analysis"], result.recovery, runs.interval(run)])
-        header = ["design", "log's disk, MB/s", "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
-        text = "TPC-C with LVR, after a crash; 78 MB/s is what 12.1 s of the thesis imply, 86 what its table 4.3 says of one disk."
-        return [Section(self.TITLE, text, [Table(header, rows, "log-disk", 1)], on_terminal=True)] if rows else []
+                seconds = [result.phases["analysis"], result.recovery, runs.interval(run)]
+                rows.append([run.benchmark, DESIGNS[run.policy], run.restart, value, runs.peak(run), *seconds])
+        header = ["benchmark", "design", "restart", self._column, "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
+        return [Section(self.TITLE, self._text, [Table(header, rows, self._name, 1)], on_terminal=True)] if rows else []
+
+
+_LOG_DISK = _Variants(
+    "log-disk",
+    "Rate of the log's disk",
+    "After a crash; the thesis does not tell the rate: 78 MB/s is what its 12.1 s imply, 86 what its table 4.3 says of one disk.",
+    "log's disk, MB/s",
+    {Restart("TPC-C", policy, "lvr", CRASH, log_rate=rate): rate * 8 * KIB / MB for policy, rate in product(POLICIES, _LOG_RATES)},
+)
+_SIZES = _Variants(
+    "restart-sizes",
+    "A hundredth and a thirtieth of the size",
+    "After a crash; seconds are those of the whole system.",
+    "one of so many parts",
+    {
+        Restart(benchmark, policy, restart, CRASH, share=share): 1 / share
+        for benchmark, policy, restart, share in product(BENCHMARKS, POLICIES, ("none", "lvr"), (SHARE, _LARGE_SHARE))
+    },
+)
 
 
 #: Guards that prevent each violation and pitfall (4.3), and the restart design that has them.
@@ -325,4 +341,10 @@ class _Pitfalls(Exhibit):
         return [Section("Violations and pitfalls (section 4.3)", "", [table], on_terminal=True)] if rows else []
 
 
-EXHIBITS: Mapping[str, Exhibit] = {"restart-designs": _Restarts(), "own-restart": _Own(), "log-disk": _LogDisk(), "pitfalls": _Pitfalls()}
+EXHIBITS: Mapping[str, Exhibit] = {
+    "restart-designs": _Restarts(),
+    "own-restart": _Own(),
+    "log-disk": _LOG_DISK,
+    "restart-sizes": _SIZES,
+    "pitfalls": _Pitfalls(),
+}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,7 @@ from flashsim.studies.presentation.plots import style, svg
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table
-from tests.flashsim.operations.browser import Browser, Page
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+from tests.browser import Browser, Page
 
 DESKTOP, PHONE = 1280, 390
 #: The colour of our values in `flashsim.studies.presentation.plots`.
@@ -51,12 +47,6 @@ def report(tmp_path_factory: pytest.TempPathFactory, small_scale: float) -> Path
     done = CliRunner().invoke(app, f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder}".split())
     assert done.exit_code == 0, done.output
     return folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.image import imread
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 #: No window, no network (no name resolves, and the proxy is a port that nobody listens to), and no traffic of the browser's own.
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-quic", "--no-first-run",
