@@ -175,12 +175,12 @@ GRAPHS: dict[str, dict[str, Any]] = {f"{size} bytes a result in the graph": {"en
 GRAPHS |= {"ties: the fewest results first": {"ties": "fewest"}, "ties: any segment": {"ties": "any"}}
 
 
-def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
+def on_drives(setup: Mapping[str, Any], graph: str, on: list[str], scale: float, seed: int) -> list[float]:
     """I/O seconds on every drive, JSON-ready."""
     of_run = Setup(**setup)
     files = inputs(of_run, scale, seed)
     algorithm = algorithm_of(of_run, files, scale, **GRAPHS.get(graph, {}))
-    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
+    runs, _ = execute(files, algorithm, [DRIVES[name] for name in on])
     return [run.total().io_time / SECONDS for run in runs]
 
 

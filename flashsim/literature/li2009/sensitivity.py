@@ -34,7 +34,7 @@ class _Reading(NamedTuple):
         setup = Setup(method, selectivity, same_order=self.same_order or method == BASIC)
         graph = self.graph if method in ("graph-based", "original") else ""
         drives = list(DRIVES) if setup.same_order and not graph else list(DRIVES)[:1]
-        arguments: dict[str, Any] = {"setup": vars(setup), "graph": graph, "drives": drives, "scale": settings.scale, "seed": settings.seed}
+        arguments: dict[str, Any] = {"setup": vars(setup), "graph": graph, "on": drives, "scale": settings.scale, "seed": settings.seed}
         return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **arguments)
 
 

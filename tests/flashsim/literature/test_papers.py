@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -58,6 +60,16 @@ def test_every_paper_keeps_the_contract(name: str) -> None:
         assert judges == any(each.exhibit == exhibit for each in paper.claims)
         assert exhibit not in paper.experiments or (not judges and paper.exhibit(exhibit).TITLE)
     assert set(paper.experiments) <= set(paper.exhibits)
+
+
+@pytest.mark.parametrize("name", papers.PAPERS.names())
+def test_runs_of_every_exhibit_and_experiment_fit_the_functions_that_make_them(name: str) -> None:
+    paper = papers.load(name)
+    for exhibit in paper.exhibits:
+        jobs = paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(1.0))
+        for job in jobs:
+            function = getattr(import_module(job.module), job.function.partition(":")[2])
+            inspect.signature(function).bind(**job.parameters)
 
 
 @pytest.mark.parametrize(
