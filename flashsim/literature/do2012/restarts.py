@@ -28,7 +28,7 @@ _LOG_RATES = (9521, _LOG_RATE, 2 * _LOG_RATE)
 _TIME, _LAST, _AFTER, _SMOOTHED, _SHARE = 5 * HOURS, 60, 120, 5, 0.95
 #: Writes of the SSD that MMR's flush of an entry takes, by the published busy times; and a variant.
 _WRITES, _ONE_WRITE = 2, "one SSD write a flush"
-#: Of the system's size, to show that a hundredth is enough.
+#: Of the system's size, to see whether a hundredth is enough.
 _LARGE_SHARE = 1 / 30
 
 

@@ -69,7 +69,8 @@ def test_runs_of_every_exhibit_and_experiment_fit_the_functions_that_make_them(n
         jobs = paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(1.0))
         for job in jobs:
             function = getattr(import_module(job.module), job.function.partition(":")[2])
-            inspect.signature(function).bind(**job.parameters)
+            call = inspect.signature(function).bind(**job.parameters)  # refuses what is missing or unknown
+            assert len(call.args) + len(call.kwargs) == len(job.parameters)
 
 
 @pytest.mark.parametrize(
