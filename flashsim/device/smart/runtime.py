@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -20,25 +22,16 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import (
-    IN_MEMORY,
-    INTERNAL,
-    READ,
-    REQUEST,
-    SECTOR,
-    WRITE,
-    Commands,
-    Completions,
-    Integers,
-    Requests,
-    make_requests,
-)
+from flashsim.core.request import IN_MEMORY, INTERNAL, READ, SECTOR, WRITE, Commands, Completions, Integers, Requests, make_requests
 from flashsim.core.spans import HOST, SPAN, STEP, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import engines, presets
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Verb, grant_of
 from flashsim.device.smart.steps import Task
+
+#: What follows from the completion of a request; of a command of the protocol its answer.
+Reaction = Callable[[], Answer | None]
 
 
 @dataclass(eq=False)
@@ -99,6 +92,7 @@ class Command:
     session: Session | None = None  # if the drive had it when the command came
     task: Task | None = None
     results: int = 0  # bytes on their way to the host
+    request: int = -1  # number of the request that it is to the drive
 
 
 class SmartDrive:
@@ -124,9 +118,7 @@ class SmartDrive:
         self.core_busy_ns = 0
         self._turns: deque[Session] = deque()
         self._next_session = self._begun = 0
-        self._reads: dict[int, tuple[Session, int]] = {}
-        self._writes: dict[int, Session] = {}
-        self._commands: dict[int, Command] = {}
+        self._reactions: dict[int, Reaction] = {}  # by number of the request
         self._works: list[tuple[int, int, Session, int, int, int]] = []  # end, number, session, step, begin, core
         self._idle_cores = list(range(inside.cores))  # a heap
         self._steps: list[tuple[int, ...]] | None = None  # spans of steps, if they are recorded
@@ -145,12 +137,6 @@ class SmartDrive:
         """The clock, ns."""
         return self.model.now
 
-    @property
-    def _first_core(self) -> int:
-        """Number of the first core among the servers of spans."""
-        drive = self.model.parameters  # type: ignore[attr-defined]
-        return int(drive.dies + drive.channels + 3)
-
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
         cast(SpanSource, self.model).record_spans(on)
@@ -158,8 +144,8 @@ class SmartDrive:
 
     def spans(self) -> Spans:
         """Holds that ended since the last call: of the drive's parts, and of its cores, whose page is the step."""
-        steps = np.array(self._steps or [], SPAN)
-        steps["server"] += self._first_core
+        steps, drive = np.array(self._steps or [], SPAN), self.model.parameters  # type: ignore[attr-defined]
+        steps["server"] += drive.dies + drive.channels + 3  # cores come after all other servers
         self._steps = None if self._steps is None else []
         return np.concatenate([cast(SpanSource, self.model).spans(), steps])
 
@@ -170,7 +156,7 @@ class SmartDrive:
     @property
     def busy(self) -> bool:
         """True if commands or steps are under way, or requests of the host."""
-        return bool(self._commands or self._works or self._reads or self.model.outstanding)
+        return bool(self._works or self.model.outstanding)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take ordinary requests of the host; see `flashsim.core.model.DeviceModel.submit`."""
@@ -199,11 +185,20 @@ class SmartDrive:
         if command.session:
             command.session.commands += 1
         length = -(-min(size, self.model.capacity) // SECTOR) * SECTOR
-        request = np.zeros(1, REQUEST)
-        request["operation"], request["flags"], request["length"], request["dependency"] = operation, IN_MEMORY, length, -1
-        number = int(self.model.submit(request, one_command_each(request), self.now)[0])
-        self._commands[number] = command
-        return number
+        (command.request,) = self._submit(operation, 0, length, [partial(self._answer, command)], IN_MEMORY)
+        return command.request
+
+    def _submit(self, operation: int, offsets: Any, lengths: Any, reactions: Sequence[Reaction], flags: int = INTERNAL) -> list[int]:
+        """Submit requests now, each with the reaction to its completion; return their numbers."""
+        requests = make_requests(operation, offsets, lengths)
+        requests["flags"] = flags
+        numbers: list[int] = self.model.submit(requests, one_command_each(requests), self.now).tolist()
+        for number, reaction in zip(numbers, reactions, strict=True):
+            self._expect(number, reaction)
+        return numbers
+
+    def _expect(self, number: int, reaction: Reaction) -> None:
+        self._reactions[number] = reaction
 
     def advance(self, until: int = NEVER) -> tuple[Completions, list[Answer]]:
         """Let time pass up to the earlier of `until` and the next thing that the host notices; return that.
@@ -214,54 +209,42 @@ class SmartDrive:
             Of the host's own requests, dtype COMPLETION, and of commands of the protocol.
         """
         while True:
-            bound = min(until, self._works[0][0] if self._works else NEVER, self._silence())
+            bound = min(until, self._works[0][0] if self._works else NEVER, *(at for at, _ in self._silences()))
             completions = self.model.advance(bound)
-            own, answers = self._sort(completions) if len(completions) else (completions, [])
+            reactions = [self._reactions.pop(number, None) for number in completions["id"].tolist()]
+            answers = [answer for reaction in reactions if reaction and (answer := reaction())]
+            own = completions[[reaction is None for reaction in reactions]]
             if not len(completions):
                 if self.now < bound or bound == NEVER:
                     return completions, []
-                ended = self._end_steps()
-                if not ended and not self._end_silence() and bound == until:
+                ending = [work for work in self._works if work[0] <= self.now]
+                for _ in ending:
+                    self._end_first()
+                if not ending and not self._end_silence() and bound == until:
                     return completions, []
             self._go_on()
             if len(own) or answers:
                 return own, answers
 
-    def _sort(self, completions: Completions) -> tuple[Completions, list[Answer]]:
-        """Take what completed for sessions and commands; return what is the host's, and answers."""
-        own, answers = [], []
-        for row, number in enumerate(completions["id"].tolist()):
-            if number in self._reads:
-                self._arrived(number)
-            elif number in self._writes:
-                self._stored(number)
-            elif number in self._commands:
-                answers.append(self._answer(number, self._commands.pop(number)))
-            else:
-                own.append(row)
-        return (completions if len(own) == len(completions) else completions[own]), answers
-
-    def _arrived(self, number: int) -> None:
+    def _arrived(self, session: Session, step: int) -> None:
         """An extent is in memory."""
-        session, step = self._reads.pop(number)
         session.reading -= 1
         if session.state is State.RUNNING:
             session.ready.append(step)
         self._drained(session)
 
-    def _stored(self, number: int) -> None:
+    def _stored(self, session: Session) -> None:
         """The output of a step is written."""
-        session = self._writes.pop(number)
         session.writing -= 1
         self._step_is_done(session)
         self._drained(session)
 
-    def _answer(self, number: int, command: Command) -> Answer:
+    def _answer(self, command: Command) -> Answer:
+        """A command of the protocol has passed the link."""
         if command.task is not None:
             status, session = self._open(command.task)
-            return Answer(number, command.verb, session, status, 0, self.now)
-        known = command.session
-        status, results = Status.NO_SESSION, 0
+            return Answer(command.request, command.verb, session, status, 0, self.now)
+        known, status, results = command.session, Status.NO_SESSION, 0
         if known:
             known.commands -= 1
             known.silent_since = self.now
@@ -269,12 +252,13 @@ class SmartDrive:
             if known.live and command.verb is Verb.CLOSE:
                 status = Status.DONE
                 self._stop(known, Event.CLOSE)
+            elif known.state is State.FAILED:
+                status = Status.PROGRAM_FAILED
             elif known.live:
-                results = 0 if known.state is State.FAILED else command.results
-                more = known.state is State.RUNNING or known.results > 0
-                status = Status.PROGRAM_FAILED if known.state is State.FAILED else Status.MORE if more else Status.DONE
+                status = Status.MORE if known.state is State.RUNNING or known.results > 0 else Status.DONE
+                results = command.results
             self._drained(known)
-        return Answer(number, command.verb, command.number, status, results, self.now)
+        return Answer(command.request, command.verb, command.number, status, results, self.now)
 
     def _open(self, task: Task) -> tuple[Status, int]:
         grant = grant_of(task, self.inside, self.model.capacity, len(self.sessions), self.free_memory)
@@ -303,32 +287,24 @@ class SmartDrive:
             del self.sessions[session.number]
             self._turns.remove(session)
 
-    def _end_steps(self) -> bool:
-        ended = False
-        while self._works and self._works[0][0] <= self.now:
-            self._end_first()
-            ended = True
-        return ended
-
     def _end_first(self) -> None:
         """End the step that ends first."""
         end, _, session, step, begin, core = heapq.heappop(self._works)
         heapq.heappush(self._idle_cores, core)
         self.core_busy_ns += end - begin
-        self._end_step(session, step)
         if self._steps is not None:
             self._steps.append((core, STEP, HOST, -1, step, begin, end))
-
-    def _end_step(self, session: Session, step: int) -> None:
+        steps = session.task.steps
+        size = int(steps.results[step])
         session.at_work -= 1
-        size = int(session.task.steps.results[step])
         session.promised -= size
         if session.state is State.RUNNING:
             session.results += size
             if step == session.task.failure:
                 self._stop(session, Event.FAULT)
-            elif session.task.steps.output(step):
-                self._write(session, step)
+            elif steps.targets is not None and (output := steps.output(step)):
+                session.writing += 1
+                self._submit(WRITE, int(steps.targets[step]), output, [partial(self._stored, session)])
             else:
                 self._step_is_done(session)
         self._drained(session)
@@ -339,14 +315,13 @@ class SmartDrive:
             if session.ended == len(session.task.steps.offsets):
                 session.happens(Event.LAST_STEP)
 
-    def _silence(self) -> int:
-        """The next time at which a session's host has been silent for too long."""
-        since = [session.silent_since for session in self.sessions.values() if session.live and not session.commands]
-        return min(since, default=NEVER - self.inside.patience) + self.inside.patience
+    def _silences(self) -> list[tuple[int, Session]]:
+        """Sessions whose hosts have no command under way, each with the time at which its host has been silent for too long."""
+        sessions = self.sessions.values()
+        return [(each.silent_since + self.inside.patience, each) for each in sessions if each.live and not each.commands]
 
     def _end_silence(self) -> bool:
-        silent = [each for each in self.sessions.values() if each.live and not each.commands]
-        silent = [each for each in silent if each.silent_since + self.inside.patience <= self.now]
+        silent = [session for at, session in self._silences() if at <= self.now]
         for session in silent:
             self._stop(session, Event.SILENCE)
             self._drained(session)
@@ -365,33 +340,21 @@ class SmartDrive:
             if session.reads_on:
                 self._read(session)
 
-    def _begin_step(self, session: Session) -> None:
+    def _begin_step(self, session: Session) -> int:
+        """Begin a session's next step; return how long it takes, ns."""
         step = session.ready.popleft()
         session.at_work += 1
         session.promised += int(session.task.steps.results[step])
-        end = self.now + max(1, int(session.task.steps.work[step]))
-        heapq.heappush(self._works, (end, self._begun, session, step, self.now, heapq.heappop(self._idle_cores)))
+        duration = max(1, int(session.task.steps.work[step]))
+        heapq.heappush(self._works, (self.now + duration, self._begun, session, step, self.now, heapq.heappop(self._idle_cores)))
         self._begun += 1
-
-    def _submit(self, operation: int, offsets: Any, lengths: Any) -> list[int]:
-        """Submit internal requests now; return their numbers."""
-        requests = make_requests(operation, offsets, lengths)
-        requests["flags"] = INTERNAL
-        numbers: list[int] = self.model.submit(requests, one_command_each(requests), self.now).tolist()
-        return numbers
-
-    def _write(self, session: Session, step: int) -> None:
-        steps = session.task.steps
-        assert steps.targets is not None
-        (number,) = self._submit(WRITE, int(steps.targets[step]), steps.output(step))
-        self._writes[number] = session
-        session.writing += 1
+        return duration
 
     def _read(self, session: Session) -> None:
         steps, first = session.task.steps, session.next_step
         ahead = steps.lengths[first : first + session.free_extents]
-        count = len(ahead) if ahead.all() else int(np.argmin(ahead))
-        numbers = self._submit(READ, steps.offsets[first : first + count], steps.lengths[first : first + count])
-        self._reads.update(zip(numbers, ((session, step) for step in range(first, first + count)), strict=True))
-        session.next_step += count
-        session.reading += count
+        last = first + (len(ahead) if ahead.all() else int(np.argmin(ahead)))
+        arrivals = [partial(self._arrived, session, step) for step in range(first, last)]
+        self._submit(READ, steps.offsets[first:last], steps.lengths[first:last], arrivals)
+        session.next_step = last
+        session.reading += last - first

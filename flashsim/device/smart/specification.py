@@ -1,4 +1,4 @@
-"""The runtime's clock in SimPy, to be read: a command, an extent on its way, a step and a silence are processes, over the drive's own.
+"""The runtime's clock in SimPy, to be read: a request, a step and a silence are processes, over the drive's own.
 
 What commands do to sessions, and who is next for cores and reads, is said once, in `runtime`; when it happens is said here and there.
 Order of events that fall on one nanosecond: those of the drive, after each of which what waited for a request goes on, and what may begin
@@ -18,7 +18,7 @@ from flashsim.core.request import COMPLETION, Completions
 from flashsim.core.units import NEVER
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer
-from flashsim.device.smart.runtime import Command, Session, SmartDrive
+from flashsim.device.smart.runtime import Command, Reaction, Session, SmartDrive
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.parts import Steps
 
@@ -36,7 +36,7 @@ class SmartSpecification(SmartDrive):
         self._awaited: dict[int, simpy.Event] = {}  # by number of the request
         self._answers: list[Answer] = []
         self._own: list[Completions] = []
-        self._silences: dict[simpy.Event, tuple[Session, int]] = {}
+        self._silent: dict[simpy.Event, tuple[Session, int]] = {}
         self._command_done, self._host.command_done = self._host.command_done, self._react
 
     def _at(self, priority: int, action: Any, duration: int = 0) -> simpy.Event:
@@ -60,52 +60,29 @@ class SmartSpecification(SmartDrive):
                 event.succeed()
         self._at(_REACTION, self._go_on)
 
-    def _wait(self, number: int) -> simpy.Event:
-        event = self._awaited[number] = self.env.event()
-        return event
+    def _expect(self, number: int, reaction: Reaction) -> None:
+        completed = self._awaited[number] = self.env.event()
+        self.env.process(self._request(completed, reaction))
 
-    def _send(self, command: Command, operation: int, size: int) -> int:
-        number = super()._send(command, operation, size)
-        self.env.process(self._command(number, command, self._wait(number)))
-        return number
-
-    def _command(self, number: int, command: Command, completed: simpy.Event) -> Steps:
-        """A command of the protocol passes the link, and is answered; from then on its host may be silent."""
+    def _request(self, completed: simpy.Event, reaction: Reaction) -> Steps:
+        """A command of the protocol passes the link, an extent comes from flash into memory, or the output of a step goes to flash."""
         yield completed
-        del self._commands[number]
-        answer = self._answer(number, command)
+        reaction()
+
+    def _answer(self, command: Command) -> Answer:
+        """Answer a command; from then on its host may be silent."""
+        answer = super()._answer(command)
         self._answers.append(answer)
         session = self.sessions.get(answer.session) if not answer.status.is_error else command.session
         if session and session.live and not session.commands:
             silence = self._at(_SILENCE, self._end_silence, self.inside.patience)
-            self._silences[silence] = (session, session.silent_since)
+            self._silent[silence] = (session, session.silent_since)
+        return answer
 
-    def _read(self, session: Session) -> None:
-        before = set(self._reads)
-        super()._read(session)
-        for number in self._reads.keys() - before:
-            self.env.process(self._extent(number, self._wait(number)))
-
-    def _extent(self, number: int, completed: simpy.Event) -> Steps:
-        """An extent comes from flash over the bus into memory."""
-        yield completed
-        self._arrived(number)
-
-    def _write(self, session: Session, step: int) -> None:
-        before = set(self._writes)
-        super()._write(session, step)
-        (number,) = self._writes.keys() - before
-        self.env.process(self._output(number, self._wait(number)))
-
-    def _output(self, number: int, completed: simpy.Event) -> Steps:
-        """The output of a step goes to flash."""
-        yield completed
-        self._stored(number)
-
-    def _begin_step(self, session: Session) -> None:
-        super()._begin_step(session)
-        end, number, *_ = next(work for work in self._works if work[1] == self._begun - 1)
-        self.env.process(self._step(end - self.now, number))
+    def _begin_step(self, session: Session) -> int:
+        duration = super()._begin_step(session)
+        self.env.process(self._step(duration, self._begun - 1))
+        return duration
 
     def _step(self, duration: int, number: int) -> Steps:
         """A core works on an extent."""
@@ -132,5 +109,5 @@ class SmartSpecification(SmartDrive):
 
     def _is_past(self, event: Any) -> bool:
         """True of a silence that a command has ended, or of a session that is being closed."""
-        session, since = self._silences.get(event, (None, 0))
+        session, since = self._silent.get(event, (None, 0))
         return session is not None and (not session.live or bool(session.commands) or session.silent_since != since)
