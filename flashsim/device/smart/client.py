@@ -57,78 +57,58 @@ def run(drives: Sequence[SmartDrive], tasks: Sequence[Task], polling: Polling | 
     polling = polling or Polling()
     if len(drives) != len(tasks):
         raise InvalidParameterError("tasks", len(tasks), f"each of the {len(drives)} drives needs one")
-    sides = [_Side(drive, task, polling) for drive, task in zip(drives, tasks, strict=True)]
-    waiting = [(side.wait(), number) for number, side in enumerate(sides)]
+    talks = [_talk(number, drive, task, polling) for number, (drive, task) in enumerate(zip(drives, tasks, strict=True))]
+    waiting = [next(talk) for talk in talks]
     heapq.heapify(waiting)
+    shares: dict[int, Share] = {}
     free_at = 0
     while waiting:
-        at, number = waiting[0]
-        side = sides[number]
-        busy = transfer_time(side.answer.results, polling.rate) if polling.rate and side.answer.results else 0
+        at, number, results = waiting[0]
+        busy = transfer_time(results, polling.rate) if polling.rate and results else 0
         free_at = ready = max(at, free_at) + busy if busy else at
-        if side.go_on(ready):
-            heapq.heapreplace(waiting, (side.wait(), number))
-        else:
-            heapq.heappop(waiting)
-    return [side.share() for side in sides]
-
-
-class _Side:
-    """One drive, as the host sees it: it stands still at each answer until the host goes on."""
-
-    def __init__(self, drive: SmartDrive, task: Task, polling: Polling) -> None:
-        self.drive, self.task, self.polling = drive, task, polling
-        self.begin = self.opened = self.end = drive.now
-        self.results = self.gets = 0
-        self.status = Status.DONE
-        self.completions: list[Completions] = []
-        self._dialogue = self._talk()
-        self._command = next(self._dialogue)
-        self.answer: Answer
-
-    def wait(self) -> int:
-        """Let the drive's time pass up to the answer to the command under way; return when it comes."""
-        while True:
-            completions, answers = self.drive.advance()
-            self.completions.append(completions)
-            for answer in answers:
-                if answer.command == self._command:
-                    self.answer = answer
-                    return answer.at
-
-    def go_on(self, at: int) -> bool:
-        """Send the next command at that time; return False when there is none."""
-        self._pass(at)
         try:
-            self._command = self._dialogue.send(self.answer)
-        except StopIteration:
-            return False
-        return True
+            heapq.heapreplace(waiting, talks[number].send(ready))
+        except StopIteration as over:
+            shares[number] = over.value
+            heapq.heappop(waiting)
+    return [shares[number] for number in range(len(drives))]
 
-    def _pass(self, until: int) -> None:
-        while self.drive.now < until:
-            self.completions.append(self.drive.advance(until)[0])
 
-    def _talk(self) -> Generator[int, Answer, None]:
-        """Commands of a session, each sent when it is yielded."""
-        answer = yield self.drive.open(self.task)
-        self.opened = self.end = self.drive.now
-        if answer.status.is_error:
-            self.status = answer.status
-            return
-        session = answer.session
+def _talk(number: int, drive: SmartDrive, task: Task, polling: Polling) -> Generator[tuple[int, int, int], int, Share]:
+    """A session on a drive, which stands still at each answer until the host goes on, at the time that is sent.
+
+    Of each answer it yields the time, the drive's number, and the bytes of results.
+    """
+    others: list[Completions] = []
+
+    def answer_to(command: int) -> Answer:
         while True:
-            answer = yield self.drive.get(session, self.polling.most)
-            self.gets += 1
-            self.results += answer.results
-            self.end = self.drive.now
-            if answer.status is not Status.MORE:
-                break
-            if not answer.results:
-                self._pass(self.drive.now + self.polling.pause)
-        self.status = answer.status
-        yield self.drive.close(session)
+            completions, answers = drive.advance()
+            others.append(completions)
+            for answer in answers:
+                if answer.command == command:
+                    return answer
 
-    def share(self) -> Share:
-        completions = np.concatenate([np.zeros(0, COMPLETION), *self.completions])
-        return Share(self.status, self.begin, self.opened, self.end, self.results, self.gets, completions)
+    def wait(until: int) -> None:
+        while drive.now < until:
+            others.append(drive.advance(until)[0])
+
+    begin = drive.now
+    answer = answer_to(drive.open(task))
+    wait((yield answer.at, number, answer.results))
+    opened = end = drive.now
+    status, session, results, gets = answer.status, answer.session, 0, 0
+    more = not status.is_error
+    while more:
+        answer = answer_to(drive.get(session, polling.most))
+        wait((yield answer.at, number, answer.results))
+        status, end = answer.status, drive.now
+        gets += 1
+        results += answer.results
+        more = status is Status.MORE
+        if more and not answer.results:
+            wait(drive.now + polling.pause)
+    if gets:
+        answer = answer_to(drive.close(session))
+        wait((yield answer.at, number, 0))
+    return Share(status, begin, opened, end, results, gets, np.concatenate([np.zeros(0, COMPLETION), *others]))

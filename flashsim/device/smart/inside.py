@@ -1,6 +1,8 @@
 """The inside of a flash drive that runs programs: memory and cores, and their prices and powers; the bus is the drive's own parameter."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.parameters import count, duration, size
@@ -47,3 +49,28 @@ def check(inside: Inside, parameters: SsdParameters) -> None:
         raise RefusedError("inside: the drive needs a bus_rate, the rate of the bus between its channels and its memory")
     if inside.memory > parameters.capacity:
         raise InvalidParameterError("memory", inside.memory, f"the drive itself holds {parameters.capacity} B")
+
+
+class Energy(NamedTuple):
+    """Energy of one drive by state, pJ."""
+
+    idle: int
+    #: Flash, channels, bus and link: above idle, for as long as the bus was busy.
+    reading: int
+    cores: int
+
+    @property
+    def over_idle(self) -> int:
+        return self.reading + self.cores
+
+
+def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> Energy:
+    """The energy of a run that took so many ns, from what `flashsim.device.smart.runtime.SmartDrive.statistics` counted in it.
+
+    Examples
+    --------
+    >>> inside = Inside(memory=1, cores=2, page_work=0, tuple_work=0, column_work=0, match_work=0, idle=4000, active=9000, core_power=500)
+    >>> energy_of(inside, {"bus_busy_ns": 10**9, "core_busy_ns": 2 * 10**9}, 3 * 10**9)
+    Energy(idle=12000000000000, reading=9000000000000, cores=1000000000000)
+    """
+    return Energy(elapsed * inside.idle, statistics["bus_busy_ns"] * inside.active, statistics["core_busy_ns"] * inside.core_power)

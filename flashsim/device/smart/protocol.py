@@ -39,12 +39,7 @@ TRANSITIONS = {
     (State.NONE, Event.OPEN): State.RUNNING,
     (State.RUNNING, Event.LAST_STEP): State.FINISHED,
     (State.RUNNING, Event.FAULT): State.FAILED,
-    (State.RUNNING, Event.CLOSE): State.CLOSING,
-    (State.FINISHED, Event.CLOSE): State.CLOSING,
-    (State.FAILED, Event.CLOSE): State.CLOSING,
-    (State.RUNNING, Event.SILENCE): State.CLOSING,
-    (State.FINISHED, Event.SILENCE): State.CLOSING,
-    (State.FAILED, Event.SILENCE): State.CLOSING,
+    **{(state, event): State.CLOSING for event in (Event.CLOSE, Event.SILENCE) for state in (State.RUNNING, State.FINISHED, State.FAILED)},
     (State.CLOSING, Event.DRAINED): State.CLOSED,
 }
 
@@ -105,14 +100,9 @@ class Answer(NamedTuple):
 
 
 def grant_of(task: Task, inside: Inside, capacity: int, sessions: int, free: int) -> Grant | Status:
-    """Grant what a program asks for, as far as memory is free; or the reason for a refusal.
+    """Grant what a program asks for, as far as memory is free beside so many sessions; or the reason for a refusal.
 
     Read-ahead goes before room for results: with a step's results at least, and one extent, a program ends.
-
-    Parameters
-    ----------
-    sessions, free
-        Sessions that there are, and bytes of memory that they leave.
     """
     try:
         check(task, capacity)

@@ -11,7 +11,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
-from flashsim.device.smart.energy import energy_of
+from flashsim.device.smart.inside import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.smart.energy import HOST_BYTE, IDLE

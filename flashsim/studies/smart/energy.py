@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flashsim.core.units import JOULES, SECONDS, WATTS, transfer_time
-from flashsim.device.smart.energy import energy_of
+from flashsim.device.smart.inside import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.ssd.energy import in_joules
 from flashsim.studies.smart.running import PlanRun
