@@ -39,7 +39,7 @@ class Aggregate(NamedTuple):
 class Aggregation(Operator):
     """Parts of aggregates by group."""
 
-    def __init__(self, schema: pa.Schema, keys: Sequence[str], aggregates: Sequence[Aggregate], room: int) -> None:
+    def __init__(self, schema: pa.Schema, *, keys: Sequence[str], aggregates: Sequence[Aggregate], room: int = ROOM) -> None:
         for each in aggregates:
             if each.function not in FUNCTIONS:
                 raise UnknownNameError("aggregate function", each.function, FUNCTIONS)
@@ -86,6 +86,9 @@ class Aggregation(Operator):
                 columns[f"{part}.{number}"] = prepared
                 calls[f"{part}.{number}"] = function
         return _grouped(pa.table(columns), self._keys, calls)
+
+
+start = Aggregation
 
 
 class Whole(Operator):
@@ -174,7 +177,3 @@ def _joined(high: pa.Array, low: pa.Array) -> pa.Array:
     """Exact sums of integers, of any size."""
     above = pc.multiply(high.cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1 << _LOW), pa.decimal128(10, 0)))
     return pc.add(above.cast(pa.decimal128(_DIGITS - 1, 0)), low.cast(pa.decimal128(19, 0)))
-
-
-def start(schema: pa.Schema, *, keys: Sequence[str], aggregates: Sequence[Aggregate], room: int = ROOM) -> Operator:
-    return Aggregation(schema, keys, aggregates, room)

@@ -55,9 +55,6 @@ class Operator:
         if memory > room:
             raise InvalidParameterError("memory", f"{room} B", f"the program needs {memory} B for its table")
 
-    def empty(self) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist([], self.schema)
-
 
 class Program(Protocol):
     """A member's module."""
@@ -88,17 +85,14 @@ def pushed(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.Record
     for operator in operators:
         if batch is None:
             return None
-        with naming(operator.program):
-            batch = handed_on(operator, operator.step(batch))
+        batch = handed_on(operator, operator.step, batch)
     return batch
 
 
 def finished(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
     """The rows that operators have left, first those of the first."""
     for place, operator in enumerate(operators):
-        with naming(operator.program):
-            rows = handed_on(operator, operator.finish())
-        if rows is not None and (rest := pushed(operators[place + 1 :], rows)) is not None:
+        if (rest := pushed(operators[place + 1 :], handed_on(operator, operator.finish))) is not None:
             yield rest
 
 
@@ -111,8 +105,10 @@ def whole_of(operator: Operator) -> Operator | None:
     return whole
 
 
-def handed_on(operator: Operator, rows: Any) -> pa.RecordBatch | None:
-    """Rows that a program hands on, if they have the columns that the program has said."""
+def handed_on(operator: Operator, function: Callable[..., Any], *batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    """Rows that one of a program's functions hands on, if they have the columns that the program has said."""
+    with naming(operator.program):
+        rows = function(*batch)
     if rows is not None and not (isinstance(rows, pa.RecordBatch) and rows.schema.equals(operator.schema)):
         raise FlashsimError(f"query program: {operator.program}: it must hand on batches of its schema, or None")
     return rows

@@ -20,7 +20,7 @@ _ENTRY = 16
 class HashJoin(Operator):
     """An inner join with the rows of `build`, whose columns come last."""
 
-    def __init__(self, schema: pa.Schema, build: pa.RecordBatch, probe: str, key: str, room: int) -> None:
+    def __init__(self, schema: pa.Schema, *, build: pa.RecordBatch, probe: str, key: str, room: int = ROOM) -> None:
         super().__init__(pa.schema([*schema, *build.schema]))
         self._probe, self._kind = probe, build.schema.field(key).type
         keys = comparable(build.column(key), schema.field(probe).type)
@@ -45,5 +45,4 @@ class HashJoin(Operator):
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def start(schema: pa.Schema, *, build: pa.RecordBatch, probe: str, key: str, room: int = ROOM) -> Operator:
-    return HashJoin(schema, build, probe, key, room)
+start = HashJoin

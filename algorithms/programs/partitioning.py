@@ -18,16 +18,16 @@ MOST_PARTS = 4096
 class Partitioning(Operator):
     """Rows of a partition wait until they make a block."""
 
-    def __init__(self, schema: pa.Schema, by: str, parts: int, block: int, room: int) -> None:
+    def __init__(self, schema: pa.Schema, *, by: str, parts: int | str, block: int | str = 1024, room: int = ROOM) -> None:
         super().__init__(pa.schema([("partition", pa.int32()), *schema]))
+        self._by, self._parts, self._block, self._room = by, int(parts), int(block), room
         if by not in schema.names:
             raise UnknownNameError("column", by, schema.names)
-        if not 1 <= parts <= MOST_PARTS:
-            raise InvalidParameterError("parts", parts, f"it must be from 1 to {MOST_PARTS}")
-        if block < 1:
-            raise InvalidParameterError("block", block, "it must be at least 1 row")
-        self._by, self._parts, self._block, self._room = by, parts, block, room
-        self._waiting = self.empty()
+        if not 1 <= self._parts <= MOST_PARTS:
+            raise InvalidParameterError("parts", self._parts, f"it must be from 1 to {MOST_PARTS}")
+        if self._block < 1:
+            raise InvalidParameterError("block", self._block, "it must be at least 1 row")
+        self._waiting = one_batch(self.schema, [])
 
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         self.work[Work.HASH] += batch.num_rows
@@ -45,8 +45,11 @@ class Partitioning(Operator):
         return rows.take(pa.array(order[ready])) if ready.any() else None
 
     def finish(self) -> pa.RecordBatch:
-        rows, self._waiting = self._waiting, self.empty()
+        rows, self._waiting = self._waiting, one_batch(self.schema, [])
         return rows
+
+
+start = Partitioning
 
 
 def partitions(values: pa.Array, parts: int) -> npt.NDArray[np.int32]:
@@ -57,7 +60,3 @@ def partitions(values: pa.Array, parts: int) -> npt.NDArray[np.int32]:
 def same_partitions(left: pa.DataType, right: pa.DataType) -> bool:
     """True if equal values of two types have the same partition."""
     return left == right or any(kind(left) and kind(right) for kind in (pa.types.is_integer, pa.types.is_floating))
-
-
-def start(schema: pa.Schema, *, by: str, parts: int | str, block: int | str = 1024, room: int = ROOM) -> Operator:
-    return Partitioning(schema, by, int(parts), int(block), room)

@@ -13,7 +13,7 @@ COMPUTE = "compute"
 class Projection(Operator):
     """Computations are counted a row and function."""
 
-    def __init__(self, schema: pa.Schema, columns: dict[str, Expression]) -> None:
+    def __init__(self, schema: pa.Schema, *, columns: dict[str, Expression]) -> None:
         super().__init__(pa.schema([(name, type_of(expression, schema)) for name, expression in columns.items()]))
         self._columns, self._calls = columns, sum(map(calls_of, columns.values()))
 
@@ -23,5 +23,4 @@ class Projection(Operator):
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def start(schema: pa.Schema, *, columns: dict[str, Expression]) -> Operator:
-    return Projection(schema, columns)
+start = Projection

@@ -13,7 +13,7 @@ TITLE = "selection"
 class Selection(Operator):
     """The first function of the predicate is in the price of a tuple that is visited; others are counted a row."""
 
-    def __init__(self, schema: pa.Schema, predicate: Expression) -> None:
+    def __init__(self, schema: pa.Schema, *, predicate: Expression) -> None:
         super().__init__(schema)
         kind = type_of(predicate, schema)
         if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
@@ -25,5 +25,4 @@ class Selection(Operator):
         return batch.filter(true_rows(self._predicate, batch))
 
 
-def start(schema: pa.Schema, *, predicate: Expression) -> Operator:
-    return Selection(schema, predicate)
+start = Selection

@@ -25,7 +25,7 @@ BITS, FUNCTIONS = 10, 4
 class SemiJoin(Operator):
     """Rows that a Bloom filter of the build side's only column passes."""
 
-    def __init__(self, schema: pa.Schema, build: pa.RecordBatch, probe: str, room: int) -> None:
+    def __init__(self, schema: pa.Schema, *, build: pa.RecordBatch, probe: str, room: int = ROOM) -> None:
         super().__init__(schema)
         self._column, self._other = probe, build.column(0).type
         self.values = comparable(build.column(0), schema.field(probe).type).drop_null().unique()
@@ -51,6 +51,9 @@ class SemiJoin(Operator):
         return [each + np.uint64(number) * step & mask for number in range(FUNCTIONS)]
 
 
+start = SemiJoin
+
+
 class Among(Operator):
     """Rows whose value is among some values."""
 
@@ -61,7 +64,3 @@ class Among(Operator):
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.work[Work.PROBE] += batch.num_rows
         return batch.filter(pc.is_in(comparable(batch.column(self._column), self._other), self._values, skip_nulls=True))
-
-
-def start(schema: pa.Schema, *, build: pa.RecordBatch, probe: str, room: int = ROOM) -> Operator:
-    return SemiJoin(schema, build, probe, room)

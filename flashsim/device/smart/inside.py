@@ -32,16 +32,6 @@ class Inside:
     idle: int = power("the whole drive, always", default=0)
     active: int = power("the whole drive while it reads at its full internal bandwidth, above idle, without its cores", default=0)
 
-    def work(self, pages: int, rows: int, matches: int, columns: bool = False) -> int:
-        """Time of one core (ns) to scan that many pages and rows, of which some match; the pages hold columns or rows.
-
-        Examples
-        --------
-        >>> Inside(memory=1 << 20, cores=2, page_work=1000, tuple_work=50, column_work=20, match_work=80).work(2, 100, 10)
-        7800
-        """
-        return pages * self.page_work + rows * (self.column_work if columns else self.tuple_work) + matches * self.match_work
-
 
 def check(inside: Inside, parameters: SsdParameters) -> None:
     """Refuse an inside that does not go with its drive."""
