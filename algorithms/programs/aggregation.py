@@ -41,25 +41,19 @@ class Aggregation(Operator):
 
     def __init__(self, schema: pa.Schema, *, keys: Sequence[str], aggregates: Sequence[Aggregate], room: int = ROOM) -> None:
         for each in aggregates:
-            if each.function not in FUNCTIONS:
-                raise UnknownNameError("aggregate function", each.function, FUNCTIONS)
             _check(each, schema)
         self._keys, self._aggregates, self._room, self._input = list(keys), list(aggregates), room, schema
         self._tables: list[pa.Table] = []
-        super().__init__(self._parts(pa.RecordBatch.from_pylist([], schema)).schema)
         self._held = 0
+        super().__init__(self._parts(one_batch(schema, [])).schema)
 
     def step(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         self.work[Work.PROBE] += batch.num_rows
         self.work[Work.HASH] += batch.num_rows * bool(self._keys)
         if not batch.num_rows:
             return None
-        return self.add(self._parts(batch))
-
-    def add(self, parts: pa.Table) -> pa.RecordBatch | None:
-        """Put parts into the table; hand all on if they then take more than there is room for."""
-        self._tables.append(parts)
-        self._held += parts.nbytes
+        self._tables.append(self._parts(batch))
+        self._held += self._tables[-1].nbytes
         if self._held > min(self._room, _WAITING):
             self._tables = [combined(self._tables, self._keys)]
             self._held = self._tables[0].nbytes
@@ -97,7 +91,7 @@ class Whole(Operator):
     def __init__(self, inputs: pa.Schema, parts: pa.Schema, keys: Sequence[str], aggregates: Sequence[Aggregate]) -> None:
         self._inputs, self._parts, self._keys, self._aggregates = inputs, parts, list(keys), list(aggregates)
         self._tables: list[pa.Table] = []
-        super().__init__(self._final(pa.table(pa.RecordBatch.from_pylist([], parts))).schema)
+        super().__init__(self._final(parts.empty_table()).schema)
 
     def step(self, batch: pa.RecordBatch) -> None:
         self.work[Work.BUILD] += batch.num_rows
@@ -106,10 +100,7 @@ class Whole(Operator):
             self._tables = [combined(self._tables, self._keys)]
 
     def finish(self) -> pa.RecordBatch:
-        if not self._tables and not self._keys:  # aggregates of no rows
-            nothing = {name: [0 if name.startswith("count.") else None] for name in self._parts.names}
-            self._tables = [pa.table(nothing, self._parts)]
-        table = combined(self._tables, self._keys) if self._tables else pa.table(pa.RecordBatch.from_pylist([], self._parts))
+        table = combined(self._tables or [self._parts.empty_table()], self._keys)
         return one_batch(self.schema, self._final(table).to_batches())
 
     def _final(self, parts: pa.Table) -> pa.Table:
@@ -135,10 +126,11 @@ def _grouped(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Tabl
 
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
+    if aggregate.function not in FUNCTIONS:
+        raise UnknownNameError("aggregate function", aggregate.function, FUNCTIONS)
     kind = None if aggregate.column is None else schema.field(aggregate.column).type
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
-    numeric = kind is not None and any(is_kind(kind) for is_kind in kinds)
-    if aggregate.function in ("sum", "avg") and not numeric:
+    if aggregate.function in ("sum", "avg") and (kind is None or not any(is_kind(kind) for is_kind in kinds)):
         raise SchemaError(f"query: {aggregate.function} of {kind}, but it takes numbers")
 
 

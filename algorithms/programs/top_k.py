@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +15,6 @@ from flashsim.execution.requests import Work
 
 TITLE = "top-k"
 BLOCKING = True
-
-
 #: Room where memory has no bound, bytes.
 NO_BOUND = 1 << 62
 
@@ -29,12 +27,18 @@ class Order(NamedTuple):
     nulls_first: bool = False
 
 
-class TopK(Operator):
-    """The first ``skip + limit`` rows, or all without a limit; with `columns`, the whole: without skipped rows, and so many columns."""
+class FirstRows(Operator):
+    """The first ``skip + limit`` rows of a part of the table, or all without a limit; of the whole `TopK` hands on so many columns."""
 
-    def __init__(self, schema: pa.Schema, orders: Sequence[Order], limit: int | None, skip: int, room: int, columns: int = 0) -> None:
-        super().__init__(pa.schema(list(schema)[: columns or None]))
-        self._input, self._orders, self._limit, self._skip, self._room, self._columns = schema, orders, limit, skip, room, columns
+    def __init__(
+        self, schema: pa.Schema, *, orders: Sequence[Order] = (), limit: int | None = None, skip: int = 0, columns: int | None = None,
+        room: int = ROOM,
+    ) -> None:  # fmt: skip
+        for name, number in (("limit", limit), ("skip", skip), ("columns", columns)):
+            if number is not None and number < 0:
+                raise InvalidParameterError(name, number, "it must be 0 or more")
+        super().__init__(schema)
+        self._orders, self._limit, self._skip, self._columns, self._room = orders, limit, skip, columns or len(schema), room
         self._most = None if limit is None else skip + limit
         self._waiting: list[pa.RecordBatch] = []
 
@@ -47,24 +51,34 @@ class TopK(Operator):
 
     def finish(self) -> pa.RecordBatch:
         rows, self._waiting = self._first(), []
-        return rows.slice(self._skip).select(self.schema.names) if self._columns else rows
+        return rows
+
+    def whole(self) -> Operator:
+        rows = FirstRows(self.schema, orders=self._orders, limit=self._limit, skip=self._skip, room=NO_BOUND)
+        return TopK(rows, self._skip, self._columns)
 
     def _first(self) -> pa.RecordBatch:
-        batch = one_batch(self._input, self._waiting)
+        batch = one_batch(self.schema, self._waiting)
         if self._orders and batch.num_rows:
             batch = batch.take(sorted_rows(batch, self._orders))
         return batch.slice(0, self._most)
 
 
-class FirstRows(TopK):
-    """The first rows of a part of the table."""
+start = FirstRows
 
-    def __init__(self, whole: TopK, *rest: Any) -> None:
-        super().__init__(*rest)
-        self._whole = whole
 
-    def whole(self) -> Operator:
-        return self._whole
+class TopK(Operator):
+    """Of the first rows of all parts those that are not skipped, and so many columns."""
+
+    def __init__(self, rows: FirstRows, skip: int, columns: int) -> None:
+        super().__init__(pa.schema(list(rows.schema)[:columns]))
+        self._rows, self._skip, self.work = rows, skip, rows.work
+
+    def step(self, batch: pa.RecordBatch) -> None:
+        self._rows.step(batch)
+
+    def finish(self) -> pa.RecordBatch:
+        return self._rows.finish().slice(self._skip).select(self.schema.names)
 
 
 def sorted_rows(batch: pa.RecordBatch, orders: Sequence[Order]) -> pa.Array:
@@ -76,19 +90,3 @@ def sorted_rows(batch: pa.RecordBatch, orders: Sequence[Order]) -> pa.Array:
         keys += [(f"null {number}", "descending" if each.nulls_first else "ascending")]
         keys += [(f"value {number}", "descending" if each.descending else "ascending")]
     return pc.sort_indices(pa.table(columns, [name for name, _ in keys]), keys)
-
-
-def start(
-    schema: pa.Schema,
-    *,
-    orders: Sequence[Order] = (),
-    limit: int | None = None,
-    skip: int = 0,
-    columns: int | None = None,
-    room: int = ROOM,
-) -> Operator:
-    for name, number in (("limit", limit), ("skip", skip), ("columns", columns)):
-        if number is not None and number < 0:
-            raise InvalidParameterError(name, number, "it must be 0 or more")
-    whole = TopK(schema, orders, limit, skip, NO_BOUND, len(schema) if columns is None else columns)
-    return FirstRows(whole, schema, orders, limit, skip, room)
