@@ -16,10 +16,9 @@ from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
 from flashsim.studies.smart.plan import Plan
-from flashsim.studies.smart.prices import drive_prices, inside_of, priced
 from flashsim.studies.smart.running import PlanRun, build_runs, run
 from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
-from flashsim.studies.smart.timing import OUTSTANDING, Machine
+from flashsim.studies.smart.timing import OUTSTANDING, Machine, priced
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"
@@ -122,8 +121,8 @@ def _estimate(
         each = last * (pages / copies / whole) ** min(1.0, max(0.0, exponent))
         return min(copies * each, line(value))
 
-    prices, rates = drive_prices(inside_of(machine.preset)) if inside else machine.host, rates_of(machine, on_each)
-    inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host))
+    prices, rates = machine.drive_prices if inside else machine.host_prices, rates_of(machine, on_each)
+    inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host_prices))
     last = power(lambda each: sum(priced(part.last, prices) for part in each.parts))
     first = max(priced(part.first, prices) for part in runs[1].parts)
     results, handed = power(lambda each: each.results), power(lambda each: each.part_rows)
@@ -143,11 +142,11 @@ def builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[in
         rates = rates_of(machine, [sum(part.pages) for part in build.parts])
         work = Work(build.pages * page_size, build.pages * page_size / EXTENT, 0, 0, 0)
         if stage in own:
-            time += build_time(rates, work._replace(drive=_inner(build, drive_prices(inside_of(machine.preset)))))
+            time += build_time(rates, work._replace(drive=_inner(build, machine.drive_prices)))
             continue
         first, last = (sum((getattr(part, name) for part in build.parts), Counter[str]()) for name in ("first", "last"))
-        host = _inner(build, machine.host) + _kernel(machine, sum(len(part.pages) for part in build.parts))
-        work = work._replace(host=host, first=priced(first, machine.host), last=priced(last + build.host, machine.host))
+        host = _inner(build, machine.host_prices) + _kernel(machine, sum(len(part.pages) for part in build.parts))
+        work = work._replace(host=host, first=priced(first, machine.host_prices), last=priced(last + build.host, machine.host_prices))
         time += host_time(rates, work) + builds_time(machine, build, page_size, ())
     return time
 
@@ -169,7 +168,7 @@ def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: 
     """
     if [stage.program for stage in plan.stages] != ["selection", "projection"] or len(table.extents()) < _FEW:
         return None
-    drive, host, rows = drive_prices(inside_of(machine.preset)), machine.host, table.records.rows
+    drive, host, rows = machine.drive_prices, machine.host_prices, table.records.rows
     rates, size = rates_of(machine, table.pages_on(machine.drives)), table.file.pages * table.file.page_size
     visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows, Kind.PAGE: table.file.pages}
     on_host = priced(visited, host) + _kernel(machine, len(table.extents()))

@@ -25,7 +25,6 @@ from flashsim.studies.presentation.timeline import write_timeline
 from flashsim.studies.smart.energy import of_drives, of_system
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
 from flashsim.studies.smart.plan import Plan, Stage
-from flashsim.studies.smart.prices import inside_of
 from flashsim.studies.smart.running import PlanRun, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
@@ -142,9 +141,8 @@ def _narrow(column: pa.Array) -> pa.Array:
 
 def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) -> Machine:
     """A host with some drives, whose programs may have another number of cores than the preset's."""
-    if cores is not None:
-        preset = replace(preset, inside=replace(inside_of(preset), cores=cores))
-    return Machine(preset, None if cpu is None else cpus.load(cpu), drives)
+    machine = Machine(preset, None if cpu is None else cpus.load(cpu), drives)
+    return machine if cores is None else replace(machine, preset=replace(preset, inside=replace(machine.inside, cores=cores)))
 
 
 def answer(
@@ -175,7 +173,7 @@ def answer(
         The query is outside the language, or the placement is not possible.
     """
     if where != HOST:
-        inside_of(machine.preset)
+        _ = machine.inside  # or a refusal
     for name in sources:
         if not name.isidentifier():
             raise InvalidParameterError("table", repr(name), "its name must be one that a query can use: letters, digits and _")

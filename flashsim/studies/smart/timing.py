@@ -1,30 +1,33 @@
-"""Simulated times of a plan's run: pages to the host over the link, or programs in sessions inside the drives."""
+"""Simulated times of a plan's run: pages to the host over the link, or programs in sessions inside the drives; and prices of their work."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError, InvalidParameterError
+from algorithms.programs.projection import COMPUTE
+from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.request import READ, SECTOR, Integers, Requests, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.smart import client
+from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Status
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
-from flashsim.execution.cpu import CpuModel, kernel_times
-from flashsim.execution.requests import HOST
-from flashsim.studies.smart.prices import drive_prices, host_prices, inside_of, priced
+from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
+from flashsim.execution.requests import HOST, Work
 from flashsim.studies.smart.running import DrivePart, PlanRun
-from flashsim.studies.smart.tables import EXTENT, StoredTable
+from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
 
 #: Extents that a host reads at once.
 OUTSTANDING = 8
+#: A function of a value costs a core inside a drive as much as so many tuples that qualify (estimate).
+_FUNCTION = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,37 @@ class Machine:
         return self.cpu.cores[HOST] if self.cpu else 1
 
     @property
-    def host(self) -> Mapping[str, float]:
-        """Prices of the host."""
-        return host_prices(self.cpu)
+    def inside(self) -> Inside:
+        """The inside of a drive; it is refused of drives without."""
+        if self.preset.inside is None:
+            raise RefusedError(f"device: {self.preset.name} has no [inside] to run programs in, only where='host'; samsung-smart-400gb has")
+        return self.preset.inside
+
+    @property
+    def host_prices(self) -> Mapping[str, float]:
+        """Time of a core of the host by kind of work, ns; none without a CPU."""
+        return {DEFAULT: 0.0, **(self.cpu.user if self.cpu else {})}
+
+    @property
+    def drive_prices(self) -> Mapping[str, float]:
+        """Time of a core of a drive by kind of work, ns: whatever is done with a tuple that qualifies costs as much as its copy."""
+        inside, function = self.inside, self.inside.match_work * _FUNCTION
+        scan = {Work.PAGE: inside.page_work, Work.READ_TUPLE: inside.tuple_work, READ_COLUMNS: inside.column_work}
+        return {**scan, Work.COMPARE: function, COMPUTE: function, DEFAULT: inside.match_work}
 
     @property
     def room(self) -> int:
         """Bytes of a drive's memory for programs' tables: what extents and results leave."""
-        return max(0, inside_of(self.preset).memory - 2 * OUTSTANDING * EXTENT)
+        return max(0, self.inside.memory - 2 * OUTSTANDING * EXTENT)
+
+
+def priced(work: Mapping[str, int], prices: Mapping[str, float]) -> float:
+    """Time of some work, ns."""
+    return sum(prices.get(kind, prices[DEFAULT]) * count for kind, count in work.items())
+
+
+def _times(works: Iterable[Mapping[str, int]], prices: Mapping[str, float]) -> Integers:
+    return np.array([round(priced(each, prices)) for each in works], np.int64)
 
 
 def _lengths(part: DrivePart, page_size: int) -> Integers:
@@ -63,15 +89,17 @@ def check_capacity(machine: Machine, tables: Collection[StoredTable]) -> None:
 
 def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     """Time of a run whose pages the host reads: each extent's work begins when it has come and a core is free."""
-    ready, work = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    ready, work, prices = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], machine.host_prices
     for part in run.parts:
         if not part.pages:
             continue
         device, requests = host_reads(machine, part, page_size)
         ready.append(device.serve(requests, settle=False)["completed"])
-        work.append(_times(part, machine.host) + kernel_times(machine.cpu, device, requests["length"]))
-    end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores) + first_time(machine, run)
-    return (end + priced(sum((part.last for part in run.parts), run.host), machine.host)) / SECONDS
+        work.append(_times(part.work, prices) + kernel_times(machine.cpu, device, requests["length"]))
+    first = _times((part.first for part in run.parts), prices)
+    end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores)
+    end += on_cores(np.zeros_like(first), first, machine.host_cores)
+    return (end + priced(sum((part.last for part in run.parts), run.host), prices)) / SECONDS
 
 
 def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Device, Requests]:
@@ -84,20 +112,10 @@ def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Devic
     return device, requests
 
 
-def first_time(machine: Machine, run: PlanRun) -> int:
-    """Time of the host for all parts' work before their first extents."""
-    work = np.array([round(priced(part.first, machine.host)) for part in run.parts], np.int64)
-    return on_cores(np.zeros(len(work), np.int64), work, machine.host_cores)
-
-
 def build_seconds(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int] = ()) -> float:
     """Time of the host to read and prepare what stages need first, one after another, except those whose build side is each drive's own."""
     builds = [build for stage, build in run.builds.items() if stage not in own]
     return sum(build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds)
-
-
-def _times(part: DrivePart, prices: Mapping[str, float]) -> Integers:
-    return np.array([round(priced(each, prices)) for each in part.work], np.int64)
 
 
 def on_cores(ready: Integers, work: Integers, cores: int) -> int:
@@ -116,20 +134,17 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
     drives
         Drives to run on; fresh ones without it.
     """
-    prices, tasks, devices = drive_prices(inside_of(machine.preset)), [], list(drives)
-    for number, part in enumerate(run.parts):
-        if part.pages:
-            tasks.append(task_of(machine, run, number, prices, page_size))
-    devices = devices or fresh_drives(machine, run)
+    tasks = [_task(machine, run, number, page_size) for number, part in enumerate(run.parts) if part.pages]
+    devices = drives or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
         device.model.load(0, int(np.max(task.steps.offsets + task.steps.lengths)))
-    host = priced(run.host, machine.host)
+    host = priced(run.host, machine.host_prices)
     rate = max(1, int(run.results * SECONDS / host)) if run.results and host else 0
     shares = client.run(devices, tasks, client.Polling(rate=rate))
     for share in shares:
         if share.status is Status.NO_MEMORY:
             bound = f"the program needs {max(task.memory for task in tasks)} B beside its extents"
-            raise InvalidParameterError("memory", f"{inside_of(machine.preset).memory} B in {machine.preset.name}", bound)
+            raise InvalidParameterError("memory", f"{machine.inside.memory} B in {machine.preset.name}", bound)
         if share.status is not Status.DONE:
             raise InvalidParameterError("program", share.status.name.lower().replace("_", " "), "it must end")
     return max((share.end for share in shares), default=0) / SECONDS
@@ -140,16 +155,16 @@ def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
-def task_of(machine: Machine, run: PlanRun, number: int, prices: Mapping[str, float], page_size: int) -> Task:
+def _task(machine: Machine, run: PlanRun, number: int, page_size: int) -> Task:
     """A part as the drive sees it: extents of build sides of its own, and its tables; its extents, and what is left after them."""
-    part, own = run.parts[number], [run.builds[stage].parts[number] for stage in run.own]
+    part, own, prices = run.parts[number], [run.builds[stage].parts[number] for stage in run.own], machine.drive_prices
     # A step without pages follows all before it; of two, the first is over when what follows the second begins.
-    between = [[round(priced(part.first, prices))], [0]] if part.first else []
-    blocks = [*own, *([None] * len(between)), part, None]
+    between = [_times([part.first, {}], prices)] if part.first else []
+    blocks = [*own, *([None, None] if part.first else []), part, None]
     lengths = np.concatenate([[0] if block is None else _lengths(block, page_size) for block in blocks])
-    work = np.concatenate([*(_times(build, prices) for build in own), *between, _times(part, prices), [round(priced(part.last, prices))]])
+    work = np.concatenate([*(_times(build.work, prices) for build in own), *between, _times([*part.work, part.last], prices)])
     results = np.zeros(len(lengths), np.int64)
     results[-1 - len(part.results) :] = [*part.results, part.last_results]
     sent, room = SECTOR + run.sent, OUTSTANDING * max(EXTENT, int(results.max()))
     steps = Steps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
-    return Task(steps, part.memory, inside_of(machine.preset).cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
+    return Task(steps, part.memory, machine.inside.cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
