@@ -17,17 +17,23 @@ from flashsim.studies.smart.timing import Machine
 IDLE, HOST_BYTE = 235.0, 82.6e-9
 
 
-def of_drives(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], seconds: float) -> list[dict[str, Any]]:
-    """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; nothing of drives without powers.
+def energies(
+    machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], scan: float, builds: float
+) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
+    """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; and that of host and drives by part.
+
+    Nothing, and None, of drives without powers.
 
     Parameters
     ----------
     drives
         Those that ran a program; none if the host read the pages, each of which then passes the bus once.
+    scan, builds
+        Time of the scan and all behind it, and of the build sides before, s.
     """
     if machine.preset.inside is None or machine.preset.flash is None:
-        return []
-    inside, rate, elapsed = machine.preset.inside, machine.preset.flash.bus_rate, max(1, round(seconds * SECONDS))
+        return [], None
+    inside, rate, elapsed = machine.preset.inside, machine.preset.flash.bus_rate, max(1, round(scan * SECONDS))
     counters: list[Mapping[str, Any]] = [drive.statistics() for drive in drives] or [
         {"bus_busy_ns": transfer_time(sum(part.pages) * page_size, rate), "core_busy_ns": 0} for part in run.parts if part.pages
     ]
@@ -36,25 +42,11 @@ def of_drives(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[S
         shares = {"bus": each["bus_busy_ns"] / elapsed, "cores": each["core_busy_ns"] / elapsed / inside.cores}
         energy = energy_of(inside, each, elapsed)
         rows.append({"busy": shares, "energy": in_joules(energy._asdict()) | {"over_idle": energy.over_idle / JOULES}})
-    return rows
-
-
-def of_system(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], seconds: Sequence[float]) -> Any:
-    """Energy of host and drives by part, J, over idle and in all; None without the drives' powers.
-
-    Parameters
-    ----------
-    seconds
-        Time of the scan and all behind it, and of the build sides before.
-    """
-    if machine.preset.inside is None or machine.preset.flash is None:
-        return None
-    inside, built = machine.preset.inside, _built(run, run.own if drives else ()) * page_size
-    reading = sum(each["energy"]["over_idle"] for each in of_drives(machine, run, page_size, drives, seconds[0]))
-    reading += built / machine.preset.flash.bus_rate * inside.active / WATTS
-    idle = (IDLE + (machine.drives - 1) * inside.idle / WATTS) * sum(seconds)
+    built = _built(run, run.own if drives else ()) * page_size
+    reading = sum(each["energy"]["over_idle"] for each in rows) + built / rate * inside.active / WATTS
+    idle = (IDLE + (machine.drives - 1) * inside.idle / WATTS) * (scan + builds)
     host = HOST_BYTE * (built + (run.results if drives else run.pages * page_size))
-    return {"idle": idle, "drives": reading, "host": host, "over_idle": reading + host, "total": idle + reading + host}
+    return rows, {"idle": idle, "drives": reading, "host": host, "over_idle": reading + host, "total": idle + reading + host}
 
 
 def _built(run: PlanRun, own: Sequence[int]) -> int:

@@ -22,7 +22,7 @@ from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
-from flashsim.studies.smart.energy import of_drives, of_system
+from flashsim.studies.smart.energy import energies
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
 from flashsim.studies.smart.plan import Plan, Stage
 from flashsim.studies.smart.running import PlanRun, run
@@ -87,12 +87,10 @@ class Answer:
                 rows.append({"operator": "build side", "where": DRIVE if own else HOST, "detail": f"{stage.build.table}: {size}{how}"})
         return rows
 
-    @property
-    def _on_drives(self) -> tuple[Machine, PlanRun, int, list[SmartDrive]]:
-        return self.machine, self.run, self.table.file.page_size, self.drives
-
     def as_dict(self) -> dict[str, Any]:
         """The answer JSON-ready, without its rows."""
+        page_size = self.table.file.page_size
+        drives, energy = energies(self.machine, self.run, page_size, self.drives, self.seconds, self.build_seconds)
         return {
             "where": self.placement.where,
             "seconds": self.seconds,
@@ -101,8 +99,8 @@ class Answer:
             "result_bytes": self.run.results,
             "program_memory": max((part.memory for part in self.run.parts), default=0),
             "break_even": self.estimates.break_even,
-            "drives": of_drives(*self._on_drives, self.seconds),
-            "energy": of_system(*self._on_drives, (self.seconds, self.build_seconds)),
+            "drives": drives,
+            "energy": energy,
             "explain": self.explain(),
             "placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()],
         }
