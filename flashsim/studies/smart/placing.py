@@ -27,19 +27,13 @@ _FEW = 32
 
 
 class Placement(NamedTuple):
-    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
-
-    Attributes
-    ----------
-    stages
-        Stages behind the scan inside the drive.
-    rows
-        Rows that the drive hands to the host; on the host, rows of the result.
-    """
+    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason."""
 
     where: str
+    #: Stages behind the scan inside the drive.
     stages: int
     seconds: float
+    #: Rows that the drive hands to the host; on the host, rows of the result.
     rows: float
     problem: str = ""
 
@@ -52,13 +46,7 @@ class Estimates(NamedTuple):
     break_even: float | None
 
     def best(self, where: str) -> Placement:
-        """The fastest placement of all (`AUTO`), the host's, or the one with most stages inside the drive.
-
-        Raises
-        ------
-        InvalidParameterError
-            None is possible.
-        """
+        """The fastest placement of all (`AUTO`), the host's, or the one with most stages inside the drive; it is refused if none can be."""
         every = [each for each in self.placements if where in (AUTO, each.where)]
         possible = [each for each in every if not each.problem]
         if not possible:
@@ -68,23 +56,18 @@ class Estimates(NamedTuple):
 
 def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
     """Times of every placement by formula."""
-    table, builds, placements = tables[plan.table], build_runs(plan, tables), []
-    places = [(DRIVE, stages) for stages in range(plan.most_pushed + 1)] if machine.preset.inside else []
-    for where, stages in [(HOST, plan.most_pushed), *places]:
+    builds = build_runs(plan, tables)
+    placements = [_estimate(plan, tables, machine, plan.most_pushed, HOST, builds)]  # what the host cannot run, nothing can
+    for stages in range(plan.most_pushed + 1) if machine.preset.inside else ():
         try:
-            seconds, rows = _estimate(plan, tables, machine, stages, where, builds)
+            placements.append(_estimate(plan, tables, machine, stages, DRIVE, builds))
         except InvalidParameterError as problem:
-            if where == HOST:  # what the host cannot run, nothing can
-                raise
-            placements.append(Placement(where, stages, math.inf, 0, str(problem)))
-        else:
-            placements.append(Placement(where, stages, seconds, rows))
-    share = None if machine.preset.inside is None else break_even_of(plan, table, machine, placements)
-    return Estimates(placements, builds, share)
+            placements.append(Placement(DRIVE, stages, math.inf, 0, str(problem)))
+    return Estimates(placements, builds, _break_even(plan, tables[plan.table], machine) if machine.preset.inside else None)
 
 
 def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
-    """Rates of a machine's drives and cores, from its parameters, for a table that has so many pages on each drive."""
+    """Rates of a machine's drives and cores, for a table that has so many pages on each drive."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
     drives = sum(pages) / max(pages) if any(pages) else 1.0
     if flash is None:
@@ -98,8 +81,7 @@ def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
 
 def _estimate(
     plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
-) -> tuple[float, float]:
-    """Time of a placement, s, and the rows that it hands on."""
+) -> Placement:
     table, inside = tables[plan.table], where == DRIVE
     on_each, extents = table.pages_on(machine.drives), sum(len(ranges) for _, ranges in table.on_drives(machine.drives))
     pages = sum(on_each)
@@ -132,10 +114,11 @@ def _estimate(
     else:
         first *= -(-machine.drives // machine.host_cores)
         time = host_time(rates, Work(size, size / EXTENT, 0, inner + _kernel(machine, extents), 0, last + outer, first))
-    return (time + builds_time(machine, runs[1], table.file.page_size, runs[1].own if inside else ())) / SECONDS, handed
+    time += _builds_time(machine, runs[1], table.file.page_size, runs[1].own if inside else ())
+    return Placement(where, stages, time / SECONDS, handed)
 
 
-def builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int]) -> float:
+def _builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int]) -> float:
     """Time by formula until stages have their build sides, ns: those of some are read by each drive, the others by the host."""
     time = 0.0
     for stage, build in run.builds.items():
@@ -147,7 +130,7 @@ def builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[in
         first, last = (sum((getattr(part, name) for part in build.parts), Counter[str]()) for name in ("first", "last"))
         host = _inner(build, machine.host_prices) + _kernel(machine, sum(len(part.pages) for part in build.parts))
         work = work._replace(host=host, first=priced(first, machine.host_prices), last=priced(last + build.host, machine.host_prices))
-        time += host_time(rates, work) + builds_time(machine, build, page_size, ())
+        time += host_time(rates, work) + _builds_time(machine, build, page_size, ())
     return time
 
 
@@ -161,7 +144,7 @@ def _kernel(machine: Machine, extents: int) -> float:
     return 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
 
 
-def break_even_of(plan: Plan, table: StoredTable, machine: Machine, placements: list[Placement]) -> float | None:
+def _break_even(plan: Plan, table: StoredTable, machine: Machine) -> float | None:
     """The share of rows at which a selection takes as long in both places.
 
     None for other plans, if one place always wins, and for tables of few extents, whose time hangs on when the host asks for results.
