@@ -42,30 +42,20 @@ class Stage:
         room
             Bytes of memory for its table; the program's own bound without it.
         """
-        more = {} if build is None else {"build": build}
-        if room is not None and "room" not in self.parameters and self.bounded:
+        program, more = PROGRAMS.load(self.program), {} if build is None else {"build": build}
+        if room is not None and "room" not in self.parameters and "room" in signature(program.start).parameters:
             more["room"] = room
         with naming(self.program):
-            operator: Any = PROGRAMS.load(self.program).start(schema, **self.parameters, **more)
+            operator: Any = program.start(schema, **self.parameters, **more)
         if not isinstance(operator, Operator) or not vars(operator).keys() >= {"schema", "work"}:
             raise FlashsimError(f"query program: {self.program}: start must return an Operator that has called Operator.__init__")
         operator.program = self.program
         return operator
 
     @property
-    def blocking(self) -> bool:
-        """True if the program hands rows on after the last batch."""
-        return PROGRAMS.load(self.program).BLOCKING
-
-    @property
     def gathers(self) -> bool:
         """True if the rows that it hands on are fewer, and grow in number more slowly than those that it takes."""
         return self.program in ("aggregation", "top-k")
-
-    @property
-    def bounded(self) -> bool:
-        """True if the program takes a bound of its memory."""
-        return "room" in signature(PROGRAMS.load(self.program).start).parameters
 
 
 @dataclass(frozen=True)
@@ -92,4 +82,5 @@ class Plan:
     @property
     def most_pushed(self) -> int:
         """Number of stages that may run inside a drive: up to the first that hands rows on at the end."""
-        return next((number + 1 for number, stage in enumerate(self.stages) if stage.blocking), len(self.stages))
+        blocking = (number for number, stage in enumerate(self.stages, 1) if PROGRAMS.load(stage.program).BLOCKING)
+        return next(blocking, len(self.stages))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -29,18 +29,6 @@ class DrivePart:
     last_results: int = 0
     rows: int = 0
     memory: int = 0
-
-    def account(self, operators: Iterable[Operator], rows: pa.RecordBatch | None) -> tuple[Counter[str], int]:
-        """Work of operators since the last call, with that of handing rows on, and the bytes of these."""
-        work: Counter[str] = Counter()
-        for operator in operators:
-            work.update(operator.work)
-            operator.work.clear()
-        if rows is None:
-            return work, 0
-        self.rows += rows.num_rows
-        work[Work.EMIT] += rows.num_rows
-        return work, rows.nbytes
 
 
 @dataclass
@@ -116,13 +104,13 @@ def run(
     parts: list[DrivePart] = []
     outputs: list[pa.RecordBatch] = []
     for drive, (mine, extents) in enumerate(table.on_drives(drives, sample)):
-        operators = started(plan, schema, 0, stages, rows | {number: builds[number].share(drive) for number in own}, room)
+        operators = _started(plan, schema, 0, stages, rows | {number: builds[number].share(drive) for number in own}, room)
         parts.append(_part(Scan(mine, plan.columns, schema), operators, extents, outputs))
     host: list[Operator] = []
     behind = operators[-1].schema if operators else schema
     if operators and (whole := whole_of(operators[-1])) is not None:
         host, behind = [whole], whole.schema
-    for operator in started(plan, behind, stages, len(plan.stages), rows):
+    for operator in _started(plan, behind, stages, len(plan.stages), rows):
         host += [operator] if (whole := whole_of(operator)) is None else [operator, whole]
     result = one_batch(host[-1].schema if host else behind, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
@@ -151,7 +139,7 @@ def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
     return stages
 
 
-def started(
+def _started(
     plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, pa.RecordBatch], room: int | None = None
 ) -> list[Operator]:
     """Operators of some stages, the first for rows of a schema, with the rows of build sides by stage."""
@@ -165,18 +153,29 @@ def started(
 def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
     """Run operators over some extents, and append the rows that they hand on."""
     part = DrivePart()
-    part.first, _ = part.account(operators, None)
+
+    def account(rows: pa.RecordBatch | None) -> tuple[Counter[str], int]:
+        """Work since the last call, with that of handing rows on, and the bytes of these."""
+        work: Counter[str] = Counter()
+        for operator in (scan, *operators):
+            work.update(operator.work)
+            operator.work.clear()
+        if rows is None:
+            return work, 0
+        outputs.append(rows)
+        part.rows += rows.num_rows
+        work[Work.EMIT] += rows.num_rows
+        return work, rows.nbytes
+
+    part.first, _ = account(None)
     for begin, end in extents.tolist():
-        rows = pushed(operators, scan.read(begin, end))
-        work, results = part.account([scan, *operators], rows)
+        work, results = account(pushed(operators, scan.read(begin, end)))
         part.pages.append(end - begin)
         part.work.append(work)
         part.results.append(results)
-        outputs += [] if rows is None else [rows]
     for rows in [*finished(operators), None] if part.pages else []:
-        work, results = part.account(operators, rows)
+        work, results = account(rows)
         part.last.update(work)
         part.last_results += results
-        outputs += [] if rows is None else [rows]
     part.memory = sum(each.memory for each in operators)
     return part

@@ -78,24 +78,24 @@ class StoredTable:
     def extents(self) -> Integers:
         """First and last page of each extent, the last one excluded, shape (extents, 2)."""
         step = max(1, EXTENT // self.file.page_size)
-        firsts = np.arange(0, self.file.pages, step)
-        return np.stack([firsts, np.minimum(firsts + step, self.file.pages)], axis=1)
+        return self._ranges(step, step)
+
+    def _ranges(self, step: int, size: int, share: int = 1) -> Integers:
+        """Ranges of so many pages, of which one begins each `step` pages; of these one in `share`."""
+        firsts = np.arange(0, self.file.pages, step)[::share]
+        return np.stack([firsts, np.minimum(firsts + size, self.file.pages)], axis=1)
 
     def on_drives(self, drives: int, share: int = 0) -> list[tuple[StoredTable, Integers]]:
         """Pages and extents of each drive; of a sample, extents of a few pages all over the table, or one in `share` of them."""
         step = max(1, self.file.pages // _SAMPLES)
+        cut = [each._ranges(step, min(step, _SAMPLE_PAGES), share) if share else each.extents() for each in self.partitions or [self]]
         if self.partitions:
-            return [(each, each._sample(step, share) if share else each.extents()) for each in self.partitions]
-        extents = self._sample(step, share) if share else self.extents()
-        return [(self, extents[drive::drives]) for drive in range(drives)]
+            return list(zip(self.partitions, cut, strict=True))
+        return [(self, cut[0][drive::drives]) for drive in range(drives)]
 
     def pages_on(self, drives: int) -> list[int]:
         """Pages on each drive."""
         return [int((extents[:, 1] - extents[:, 0]).sum()) for _, extents in self.on_drives(drives)]
-
-    def _sample(self, step: int, share: int) -> Integers:
-        firsts = np.arange(0, self.file.pages, step)[::share]
-        return np.stack([firsts, np.minimum(firsts + min(step, _SAMPLE_PAGES), self.file.pages)], axis=1)
 
     def pages(self, begin: int, end: int) -> Bytes:
         """The bytes of some pages, shape (pages, page size)."""
