@@ -1,6 +1,7 @@
 """Chapter 5: bandwidths (table 5.1) and selections inside the Smart SSD (figures 5.4 and 5.5), with the thesis's question about cores."""
 
 from collections.abc import Collection, Mapping
+from itertools import product
 from typing import Any
 
 from flashsim.core.units import GB
@@ -12,6 +13,7 @@ from flashsim.studies.judging.cells import crossing, ratio, saving, statement
 _SIZE, _PART = 100 * GB, 0.1
 _SELECTIVITIES = (0.001, 0.01, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 _CORES = (1, 2, 4, 8)
+_LAYOUTS = ("NSM", "PAX")
 
 
 def _run(where: str, settings: Settings, part: float = 1.0, **parameters: Any) -> Job:
@@ -39,14 +41,11 @@ class _Bandwidths(Exhibit):
     """Table 5.1."""
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return list(self._runs(settings).values()) if claims else []
-
-    def _runs(self, settings: Settings) -> dict[str, Job]:
         size = round(_SIZE * settings.scale)
-        return {name: Job.of(bandwidth, f"sequential reads of {name}", name=name, size=size) for name in (DISK, SSD, SMART)}
+        return [Job.of(bandwidth, f"sequential reads of {name}", name=name, size=size) for name in (DISK, SSD, SMART) if claims]
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        return claim.numbers((results.get(job) or {}).get("mb_s") for job in self._runs(results.settings).values())
+        return claim.numbers((results.get(job) or {}).get("mb_s") for job in self.jobs([claim.id], results.settings))
 
 
 class _Queries(Exhibit):
@@ -65,13 +64,11 @@ class _Queries(Exhibit):
             return ratio(runs[name].get(what), results.settings.scale)
 
         if claim.id == "fig5.5":
-            least = claim.limits["times"]
+            least, above = claim.limits["times"], f"above {claim.limits['times']:g}"
+            pairs = [(kind, what, other) for kind, what in (("time", "seconds"), ("energy", "joules")) for other in ("disk", "SSD")]
             return [
-                statement(
-                    f"{kind}, {other} over the Smart SSD", f"above {least:g}", [times(what, other, "average")], lambda value: value > least
-                )
-                for kind, what in (("time", "seconds"), ("energy", "joules"))
-                for other in ("disk", "SSD")
+                statement(f"{kind}, {other} over the Smart SSD", above, [times(what, other, "average")], lambda value: value > least)
+                for kind, what, other in pairs
             ]
         slower = saving(runs["all"].get("seconds"), runs["SSD"].get("seconds"))
         return claim.numbers([
@@ -89,47 +86,33 @@ class _Cores(Exhibit):
     TITLE = "Cores of the Smart SSD, and selectivities"
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [_run(SSD, settings, _PART), *self._cores(settings).values(), *self._selectivities(settings).values()]
-
-    def _cores(self, settings: Settings) -> dict[tuple[str, int], Job]:
-        return {(layout, cores): _inside(settings, layout, 0.001, _PART, cores=cores) for layout in ("NSM", "PAX") for cores in _CORES}
-
-    def _selectivities(self, settings: Settings) -> dict[tuple[str, float], Job]:
-        return {(layout, share): _inside(settings, layout, share, _PART) for layout in ("NSM", "PAX") for share in _SELECTIVITIES}
+        cores = [_inside(settings, layout, 0.001, _PART, cores=cores) for layout, cores in product(_LAYOUTS, _CORES)]
+        swept = [_inside(settings, layout, share, _PART) for layout, share in product(_LAYOUTS, _SELECTIVITIES)]
+        return [_run(SSD, settings, _PART), *cores, *swept]
 
     def sections(self, results: Results) -> list[Section]:
         """Selectivities with the break-even, by formula and as simulated; and more cores."""
-        settings = results.settings
-        if any(job not in results for job in self.jobs((), settings)):
+        jobs = self.jobs((), results.settings)
+        if any(job not in results for job in jobs):
             return []
-        ssd = results[_run(SSD, settings, _PART)]["seconds"]
-        swept = {place: results[job] for place, job in self._selectivities(settings).items()}
-        rows: list[list[Entry]] = [
-            [
-                layout,
-                100 * share,
-                run["seconds"] / _PART,
-                ssd / run["seconds"],
-                100 * run["core"],
-                100 * run["bus"],
-                run["joules"] / _PART,
-            ]
-            for (layout, share), run in swept.items()
-        ]
+        ssd, *runs = (results[job] for job in jobs)
+
+        def figures(run: Mapping[str, float]) -> list[float]:
+            return [run["seconds"] / _PART, ssd["seconds"] / run["seconds"], 100 * run["core"], 100 * run["bus"]]
+
+        more: list[list[Entry]] = [[*place, *figures(run)] for place, run in zip(product(_LAYOUTS, _CORES), runs, strict=False)]
+        swept = dict(zip(product(_LAYOUTS, _SELECTIVITIES), runs[len(more) :], strict=True))
+        rows: list[list[Entry]] = [[layout, 100 * share, *figures(run), run["joules"] / _PART] for (layout, share), run in swept.items()]
         evens = []
-        for layout in ("NSM", "PAX"):
+        for layout in _LAYOUTS:
             first, last = (swept[layout, share]["seconds"] for share in (_SELECTIVITIES[0], 1.0))
-            by_formula = (ssd - first) / (last - first)
-            simulated = crossing([(share, swept[layout, share]["seconds"] / ssd) for share in _SELECTIVITIES])
+            by_formula = (ssd["seconds"] - first) / (last - first)
+            simulated = crossing([(share, swept[layout, share]["seconds"] / ssd["seconds"]) for share in _SELECTIVITIES])
             evens.append(f"{100 * by_formula:.0f} % with {layout} by the prices, {100 * simulated:.0f} % as simulated")
         text = (
             f"Seconds and energy at the size of the figures, from {_PART:g} of the table. The Smart SSD is as fast as the SSD's interface "
             f"at a selectivity of {'; of '.join(evens)}."
         )
-        more: list[list[Entry]] = []
-        for (layout, cores), job in self._cores(settings).items():
-            run = results[job]
-            more.append([layout, cores, run["seconds"] / _PART, ssd / run["seconds"], 100 * run["core"], 100 * run["bus"]])
         asked = (
             "The thesis asks for more processing power in the drive (section 5.5). From 4 cores on PAX is as fast as the memory's bus, and "
             "the gain over the SSD ends at what table 5.1 leaves, 2.8 times, and 3.0 with PAX, whose pages hold three rows more."

@@ -68,8 +68,8 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     if isinstance(node, exp.In) and node.expressions:
         return _any([Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
     if isinstance(node, exp.Case):
-        whens = [(_condition(node, each), each.args["true"]) for each in node.args["ifs"]]
-        parts = [scalar(part, resolve) for when in whens for part in when]
+        whens = [exp.EQ(this=node.this, expression=each.this) if node.this else each.this for each in node.args["ifs"]]
+        parts = [scalar(part, resolve) for when, each in zip(whens, node.args["ifs"], strict=True) for part in (when, each.args["true"])]
         return Call("case", (*parts, scalar(node.args.get("default") or exp.Null(), resolve)))
     if isinstance(node, exp.Coalesce):
         return Call("coalesce", tuple(scalar(each, resolve) for each in (node.this, *node.expressions)))
@@ -87,10 +87,6 @@ def _any(calls: list[Expression]) -> Expression:
     """Halves joined by or, so that a long list is no deep tree."""
     half = len(calls) // 2
     return calls[0] if len(calls) == 1 else Call("or", (_any(calls[:half]), _any(calls[half:])))
-
-
-def _condition(case: exp.Case, when: exp.If) -> exp.Expression:
-    return exp.EQ(this=case.this, expression=when.this) if case.this else when.this
 
 
 def _literal(node: exp.Expression) -> pa.Scalar | None:

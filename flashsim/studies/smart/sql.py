@@ -97,11 +97,10 @@ class _Binder:
         alias, more = node.args.get("alias"), any(value for part, value in node.args.items() if part not in _TABLE)
         if more or not isinstance(node, exp.Table) or (alias and alias.columns):
             raise unsupported(node)
-        schema = self._schemas.get(node.name) or {name.lower(): each for name, each in self._schemas.items()}.get(node.name.lower())
-        if schema is None:
+        name = node.name if node.name in self._schemas else {each.lower(): each for each in self._schemas}.get(node.name.lower())
+        if name is None:
             raise UnknownNameError("table", node.name, self._schemas)
-        name = next(name for name, each in self._schemas.items() if each is schema)
-        table = _Table(name, node.alias_or_name, schema)
+        table = _Table(name, node.alias_or_name, self._schemas[name])
         if "." in table.alias:
             raise SchemaError(f"query: a table named {table.alias!r}; give it a name without a dot with AS")
         if table.alias in self._tables:
@@ -129,11 +128,6 @@ class _Binder:
         table, name = places[0]
         table.used.add(name)
         return Column(f"{table.alias}.{name}")
-
-    def _is_column(self, node: exp.Expression) -> bool:
-        """True if it is a column of a table, which comes before a column of the result that has the same name."""
-        names = {name.lower() for each in self._tables.values() for name in each.schema.names}
-        return isinstance(node, exp.Column) and node.name.lower() in names
 
     def _resolve(self, node: exp.Expression) -> Expression | None:
         if isinstance(node, exp.Column):
@@ -172,9 +166,7 @@ class _Binder:
         early = [each for each in semi_joins if each.parameters["probe"].startswith(f"{first.alias}.")]
         stages = [*early, *self._hash_joins(first, [each for each in joined if each is not first], waiting)]
         stages += [each for each in semi_joins if each not in early]
-        if waiting:
-            stages.append(_selection(waiting))
-        self._stages = [*_selections(first), *stages]
+        self._stages = [*_selection(first.conditions), *stages, *_selection(waiting)]
         return Plan(first.name, first.alias, ())
 
     def _by_table(self, conditions: list[Expression]) -> list[Expression]:
@@ -199,7 +191,7 @@ class _Binder:
             conditions.remove(condition)
             others.remove(table)
             joined.add(table.alias)
-            build = Plan(table.name, table.alias, (), _selections(table))
+            build = Plan(table.name, table.alias, (), _selection(table.conditions))
             self._builds.append((build, table))
             stages.append(Stage("hash-join", {"probe": probe, "key": key}, f"{probe} = {key}", build))
         return stages
@@ -224,7 +216,7 @@ class _Binder:
             raise FlashsimError(f"query: SEMI JOIN {table.alias} needs one equality with it, and else conditions of it alone")
         self._tables = outer
         _, probe, key = pairs[0]
-        stages = [*_selections(table), Stage("projection", {"columns": {key: Column(key)}}, key)]
+        stages = [*_selection(table.conditions), Stage("projection", {"columns": {key: Column(key)}}, key)]
         return Stage("semi-join", {"probe": probe}, f"{probe} in {key}", Plan(table.name, table.alias, self._columns(table), stages))
 
     def _outputs(self, select: exp.Select) -> None:
@@ -241,7 +233,7 @@ class _Binder:
         if group or having or any(each.find(*_AGGREGATES) for each in every):
             resolve = self._aggregate(group.expressions if group else [], every, nodes, names)
             if having:
-                self._stages.append(_selection([scalar(having.this, resolve)]))
+                self._stages += _selection([scalar(having.this, resolve)])
         columns = {name: scalar(node, resolve) for name, node in zip(names, nodes, strict=True)}
         mark = next(mark for mark in ("order" + "." * dots for dots in count(1)) if not any(name.startswith(mark) for name in names))
         hidden = {f"{mark}{number}": scalar(node, resolve) for number, node in enumerate(order_nodes)}
@@ -276,19 +268,19 @@ class _Binder:
         self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
-        groups = [each if self._is_column(each) else _ordered_by(each, nodes, names) for each in groups]
+        own = {name.lower() for each in self._tables.values() for name in each.schema.names}  # come before the result's
+        groups = [each if isinstance(each, exp.Column) and each.name.lower() in own else _ordered_by(each, nodes, names) for each in groups]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
         for node in (found for each in every for found in each.find_all(*_AGGREGATES)):
             if node.sql() not in aggregates:
                 aggregates[node.sql()] = self._bound_aggregate(node, len(aggregates), columns)
+        computed = {text: each.name for text, each in aggregates.items()} | keys
 
         def resolve(node: exp.Expression) -> Expression | None:
-            if node.sql() in keys:
-                return Column(keys[node.sql()])
-            if node.sql() in aggregates:
-                return Column(aggregates[node.sql()].name)
+            if node.sql() in computed:
+                return Column(computed[node.sql()])
             if isinstance(node, exp.Column):
                 for each, name in zip(groups, keys.values(), strict=True):
                     if isinstance(each, exp.Column) and self._column(each) == self._column(node):
@@ -299,7 +291,7 @@ class _Binder:
         if not columns:  # rows are counted, and nothing of them is needed
             table = next(iter(self._tables.values()))
             columns = {"any": Column(f"{table.alias}.{self._columns(table)[0]}")}
-        self._stages.append(Stage("projection", {"columns": columns}, ", ".join(f"{text_of(each)}" for each in columns.values())))
+        self._stages.append(Stage("projection", {"columns": columns}, ", ".join(map(text_of, columns.values()))))
         text = ", ".join([*(each.sql(dialect="duckdb") for each in groups), *aggregates])
         self._stages.append(Stage("aggregation", {"keys": list(keys.values()), "aggregates": list(aggregates.values())}, text))
         return resolve
@@ -327,13 +319,12 @@ def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expr
     return None
 
 
-def _selections(table: _Table) -> list[Stage]:
-    return [_selection(table.conditions)] if table.conditions else []
-
-
-def _selection(conditions: list[Expression]) -> Stage:
+def _selection(conditions: list[Expression]) -> list[Stage]:
+    """A selection by all conditions, if there are any."""
+    if not conditions:
+        return []
     predicate = conjunction(conditions)
-    return Stage("selection", {"predicate": predicate}, text_of(predicate))
+    return [Stage("selection", {"predicate": predicate}, text_of(predicate))]
 
 
 def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
