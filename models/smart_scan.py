@@ -12,29 +12,20 @@ from flashsim.core.units import SECONDS
 
 
 class Rates(NamedTuple):
-    """A drive and its host.
+    """A drive and its host."""
 
-    Attributes
-    ----------
-    link, bus
-        Bytes a second of one drive to the host, and from its channels into its memory.
-    cores, host_cores
-        Cores of one drive, and of the host.
-    drives
-        How many drives share the work: all of it over that of the one with most.
-    start, pause
-        Time before the first byte, and between two questions of the host for results, ns.
-    slots
-        Extents that the memory of one drive holds at once, on their way or at work.
-    """
-
+    #: Bytes a second of one drive to the host, and from its channels into its memory.
     link: float
     bus: float = 0.0
+    #: Cores of one drive, and of the host.
     cores: int = 1
     host_cores: int = 1
+    #: How many drives share the work: all of it over that of the one with most.
     drives: float = 1
+    #: Time before the first byte, and between two questions of the host for results, ns.
     start: float = 0.0
     pause: float = 0.0
+    #: Extents that the memory of one drive holds at once, on their way or at work.
     slots: float = math.inf
 
 
@@ -65,7 +56,7 @@ def host_time(rates: Rates, work: Work) -> float:
     172.7
     """
     pages = work.size * SECONDS / rates.link / rates.drives
-    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, pages, (work.host, rates.host_cores))
+    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, pages, (work.host, rates.host_cores), (), math.inf)
 
 
 def drive_time(rates: Rates, work: Work) -> float:
@@ -95,9 +86,7 @@ def build_time(rates: Rates, work: Work) -> float:
     return _piped(work.extents, rates.drives, bus, cores, (), rates.slots)
 
 
-def _piped(
-    extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...] = (), slots: float = math.inf
-) -> float:
+def _piped(extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...], slots: float) -> float:
     """Time of a pipeline: whatever limits it, an extent's way through the other parts comes on top.
 
     Extents come one by one and go to the cores in rounds.  Where memory has no more slots than there are cores, a core waits while its
@@ -118,14 +107,7 @@ def _piped(
 def break_even(rates: Rates, scan: Work, match: float, host_match: float, result: float, rows: int) -> float | None:
     """The share of rows that qualify at which both places take as long; None if one is faster at any.
 
-    Parameters
-    ----------
-    scan
-        Work where no row qualifies.
-    match, host_match
-        Time of a core on a row that qualifies, ns, in the drive and on the host.
-    result
-        Bytes of a row of the result.
+    `scan` is the work where no row qualifies; on one that does a core takes `match` or `host_match` ns, and `result` are its bytes.
 
     Examples
     --------

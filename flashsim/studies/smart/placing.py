@@ -107,7 +107,7 @@ def _estimate(
     inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host_prices))
     last = power(lambda each: sum(priced(part.last, prices) for part in each.parts))
     first = max(priced(part.first, prices) for part in runs[1].parts)
-    results, handed = power(lambda each: each.results), power(lambda each: each.part_rows)
+    results, handed = power(lambda each: each.results), power(lambda each: sum(part.rows for part in each.parts))
     size = pages * table.file.page_size
     if inside:
         time = drive_time(rates, Work(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent))

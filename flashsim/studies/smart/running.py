@@ -58,10 +58,6 @@ class PlanRun:
         return sum(sum(part.pages) for part in self.parts)
 
     @property
-    def part_rows(self) -> int:
-        return sum(part.rows for part in self.parts)
-
-    @property
     def sent(self) -> int:
         """Bytes of build sides that the host sends to each drive."""
         return sum(self.builds[stage].rows.nbytes for stage in self.broadcast)
@@ -72,14 +68,9 @@ class PlanRun:
 
 
 def run(
-    plan: Plan,
-    tables: Mapping[str, StoredTable],
-    stages: int,
-    drives: int = 1,
-    room: int | None = None,
-    sample: int = 0,
+    plan: Plan, tables: Mapping[str, StoredTable], stages: int, drives: int = 1, room: int | None = None, sample: int = 0,
     builds: Mapping[int, PlanRun] | None = None,
-) -> PlanRun:
+) -> PlanRun:  # fmt: skip
     """Run a plan.
 
     Parameters

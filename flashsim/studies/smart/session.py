@@ -144,16 +144,9 @@ def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) 
 
 
 def answer(
-    query: str,
-    sources: Mapping[str, Records],
-    machine: Machine,
-    where: str = AUTO,
-    page_size: int = 8192,
-    page_format: str = "pax",
-    then: str | None = None,
-    partition: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-) -> Answer:
+    query: str, sources: Mapping[str, Records], machine: Machine, where: str, page_size: int, page_format: str, then: str | None,
+    partition: Mapping[str, str] | None, progress: Progress,
+) -> Answer:  # fmt: skip
     """Plan, place, run and time a query.
 
     Parameters
@@ -188,8 +181,7 @@ def answer(
     check_capacity(machine, tables.values())
     known = estimates(plan, tables, machine)
     placement = known.best(where)
-    if progress:
-        progress(0, 1, placement.where)
+    progress(0, 1, placement.where)
     inside = placement.where == DRIVE
     if inside:
         _check_memory(machine, table)
