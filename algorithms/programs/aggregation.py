@@ -158,14 +158,12 @@ def _value(aggregate: Aggregate, parts: dict[str, pa.Array], kind: pa.DataType |
     if aggregate.function in ("min", "max"):
         values = parts[aggregate.function]
         return from_order_keys(values, kind) if pa.types.is_floating(kind) else values
-    total = parts["sum"] if "sum" in parts else _joined(parts["high"], parts["low"])
+    if "sum" in parts:
+        total = parts["sum"]
+    else:  # exact sums of integers, of any size
+        above = pc.multiply(parts["high"].cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1 << _LOW), pa.decimal128(10, 0)))
+        total = pc.add(above.cast(pa.decimal128(_DIGITS - 1, 0)), parts["low"].cast(pa.decimal128(19, 0)))
     if aggregate.function == "sum":
         return total
     count = pc.if_else(pc.equal(parts["count"], 0), pa.scalar(None, pa.int64()), parts["count"])
     return pc.divide(total.cast(pa.float64(), safe=False), count.cast(pa.float64()))
-
-
-def _joined(high: pa.Array, low: pa.Array) -> pa.Array:
-    """Exact sums of integers, of any size."""
-    above = pc.multiply(high.cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1 << _LOW), pa.decimal128(10, 0)))
-    return pc.add(above.cast(pa.decimal128(_DIGITS - 1, 0)), low.cast(pa.decimal128(19, 0)))

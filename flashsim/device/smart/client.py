@@ -17,20 +17,13 @@ from flashsim.device.smart.steps import Task
 
 @dataclass(frozen=True)
 class Polling:
-    """Habits of a host.
+    """Habits of a host."""
 
-    Parameters
-    ----------
-    pause
-        Time from a GET that brought nothing to the next, ns.
-    most
-        Bytes of results that a GET brings at most.
-    rate
-        Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
-    """
-
+    #: Time from a GET that brought nothing to the next, ns.
     pause: int = MILLISECONDS
+    #: Bytes of results that a GET brings at most.
     most: int = MIB
+    #: Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
     rate: int = 0
 
 

@@ -96,25 +96,13 @@ class Command:
 
 
 class SmartDrive:
-    """A flash drive that runs programs: a drive's model, and sessions over it.
-
-    Parameters
-    ----------
-    model
-        The drive, with a bus of its memory: the engine or the specification.
-    inside
-        Its memory and cores.
-
-    Attributes
-    ----------
-    core_busy_ns
-        Time in which cores were at work, all together.
-    """
+    """A flash drive that runs programs: a drive's model with a bus of its memory, the engine or the specification, and sessions over it."""
 
     def __init__(self, model: DeviceModel, inside: Inside) -> None:
         self.model, self.inside = model, inside
         self.sessions: dict[int, Session] = {}
         self.free_memory = inside.memory
+        #: Time in which cores were at work, all together.
         self.core_busy_ns = 0
         self._turns: deque[Session] = deque()
         self._next_session = self._begun = 0
@@ -201,12 +189,9 @@ class SmartDrive:
         self._reactions[number] = reaction
 
     def advance(self, until: int = NEVER) -> tuple[Completions, list[Answer]]:
-        """Let time pass up to the earlier of `until` and the next thing that the host notices; return that.
+        """Let time pass up to the earlier of `until` and the next thing that the host notices.
 
-        Returns
-        -------
-        completions, answers
-            Of the host's own requests, dtype COMPLETION, and of commands of the protocol.
+        Return completions of the host's own requests, dtype COMPLETION, and answers to commands of the protocol.
         """
         while True:
             bound = min(until, self._works[0][0] if self._works else NEVER, *(at for at, _ in self._silences()))
@@ -302,9 +287,9 @@ class SmartDrive:
             session.results += size
             if step == session.task.failure:
                 self._stop(session, Event.FAULT)
-            elif steps.targets is not None and (output := steps.output(step)):
+            elif steps.outputs is not None and steps.targets is not None and steps.outputs[step]:
                 session.writing += 1
-                self._submit(WRITE, int(steps.targets[step]), output, [partial(self._stored, session)])
+                self._submit(WRITE, steps.targets[step], steps.outputs[step], [partial(self._stored, session)])
             else:
                 self._step_is_done(session)
         self._drained(session)

@@ -27,10 +27,6 @@ class Steps(NamedTuple):
     outputs: Integers | None = None
     targets: Integers | None = None
 
-    def output(self, step: int) -> int:
-        """Bytes that a step writes to the drive."""
-        return 0 if self.outputs is None else int(self.outputs[step])
-
 
 class Task(NamedTuple):
     """Steps of a program on one drive, and its demands on that drive."""

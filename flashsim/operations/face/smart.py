@@ -89,19 +89,8 @@ SmartOutcome.FILES = (
 )
 
 
-def _tables(value: Any, parameter: str) -> dict[str, Any]:
+def _by_table(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tpch:orders@0.1") -> dict[str, Any]:
     """What is given of each table, by its name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
-    return _by_table(value, parameter, "NAME=SOURCE, such as t=tpch:orders@0.1")
-
-
-def _columns(value: Any, parameter: str) -> dict[str, str]:
-    """Columns by table: a mapping, or texts such as ``t=o_custkey``."""
-    columns = _by_table(value, parameter, "NAME=COLUMN, such as t=o_custkey")
-    return {name: fields.text(column, parameter) for name, column in columns.items()}
-
-
-def _by_table(value: Any, parameter: str, form: str) -> dict[str, Any]:
-    """Sources of tables by name, from a mapping or texts."""
     if isinstance(value, Mapping):
         return dict(value)
     tables: dict[str, Any] = {}
@@ -115,13 +104,18 @@ def _by_table(value: Any, parameter: str, form: str) -> dict[str, Any]:
     return tables
 
 
+def _columns(value: Any, parameter: str) -> dict[str, str]:
+    columns = _by_table(value, parameter, "NAME=COLUMN, such as t=o_custkey")
+    return {name: fields.text(column, parameter) for name, column in columns.items()}
+
+
 @operation
 def smart(
     query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
     *,
     table: Annotated[
         Any,
-        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _tables, several=True, python="Or tables by name.", reads=True),
+        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _by_table, several=True, python="Or tables by name.", reads=True),
     ],
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
     where: Annotated[

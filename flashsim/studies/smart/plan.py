@@ -15,33 +15,19 @@ from flashsim.core.errors import FlashsimError
 
 @dataclass(frozen=True)
 class Stage:
-    """A program in a plan.
+    """A program in a plan."""
 
-    Parameters
-    ----------
-    program
-        A member of `algorithms.programs`, or the path of a Python file.
-    parameters
-        What the member's ``start`` takes.
-    build
-        A plan whose rows are the program's parameter ``build``, as one batch.
-    text
-        The stage as EXPLAIN shows it.
-    """
-
+    #: A member of `algorithms.programs`, or the path of a Python file.
     program: str
+    #: What the member's ``start`` takes.
     parameters: Mapping[str, Any]
+    #: The stage as EXPLAIN shows it.
     text: str
+    #: A plan whose rows are the program's parameter ``build``, as one batch.
     build: Plan | None = None
 
     def start(self, schema: pa.Schema, build: pa.RecordBatch | None = None, room: int | None = None) -> Operator:
-        """The operator for rows of a schema.
-
-        Parameters
-        ----------
-        room
-            Bytes of memory for its table; the program's own bound without it.
-        """
+        """The operator for rows of a schema, with so many bytes of memory for its table; without `room` the program's own bound."""
         program, more = PROGRAMS.load(self.program), {} if build is None else {"build": build}
         if room is not None and "room" not in self.parameters and "room" in signature(program.start).parameters:
             more["room"] = room
@@ -60,18 +46,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scan of some columns of a table, and stages.
-
-    Parameters
-    ----------
-    table, alias
-        The table, and its name in the query: the scan calls a column ``alias.column``.
-    columns
-        Those that are read, in the table's order.
-    """
+    """A scan of some columns of a table, and stages."""
 
     table: str
+    #: The table's name in the query: the scan calls a column ``alias.column``.
     alias: str
+    #: Those that are read, in the table's order.
     columns: tuple[str, ...]
     stages: list[Stage] = field(default_factory=list)
 

@@ -33,18 +33,13 @@ class DrivePart:
 
 @dataclass
 class PlanRun:
-    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that.
-
-    Parameters
-    ----------
-    own, broadcast
-        Stages of the parts whose build side is each part's own (co-partitioned), and whose build side all parts need.
-    """
+    """Rows of a plan, what its parts did, and the host's work behind them; of each stage with a build side, the run of that."""
 
     rows: pa.RecordBatch
     parts: list[DrivePart]
     host: Counter[str]
     builds: Mapping[int, PlanRun]
+    #: Stages of the parts whose build side is each part's own (co-partitioned), and whose build side all parts need.
     own: Sequence[int]
     broadcast: Sequence[int]
 
@@ -71,20 +66,10 @@ def run(
     plan: Plan, tables: Mapping[str, StoredTable], stages: int, drives: int = 1, room: int | None = None, sample: int = 0,
     builds: Mapping[int, PlanRun] | None = None,
 ) -> PlanRun:  # fmt: skip
-    """Run a plan.
+    """Run a plan: so many stages where the pages are, behind the scan, and the rest behind them on the host.
 
-    Parameters
-    ----------
-    stages
-        How many run where the pages are, behind the scan; the rest runs behind them on the host.
-    drives
-        Over how many the table is striped, if it is not partitioned.
-    room
-        Bytes of memory that each program's table may take where the pages are.
-    sample
-        Of a sample of the table's pages, one in so many; 0: the whole table.
-    builds
-        Runs of build sides that were made before, by stage.
+    A table that is not partitioned is striped over the drives.  `room` are bytes that each program's table may take where the pages are.
+    Of a sample one in so many of its pages is read; 0: the whole table.  `builds` are runs of build sides that were made before, by stage.
     """
     table = tables[plan.table]
     schema = plan.scanned(table.schema)

@@ -62,15 +62,14 @@ class Answer:
     def rows(self) -> list[dict[str, Any]]:
         """A row a placement: seconds by formula, and of the one that was run simulated."""
         rows = []
-        for each in sorted(self.estimates.placements, key=lambda one: (one.where != HOST, one.stages)):
-            inside = [stage.program for stage in self.plan.stages[: each.stages]] if each.where == DRIVE else []
-            label = " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"
-            chosen = each == self.placement
-            seconds, simulated = None if each.problem else each.seconds, self.seconds + self.build_seconds if chosen else None
-            rows.append(
-                {"where": each.where, "inside": label, "estimate_s": seconds, "rows_to_host": None if each.problem else round(each.rows)}
-                | {"chosen": chosen, "simulated_s": simulated, "problem": each.problem}
-            )
+        for each in self.estimates.placements:
+            inside = [stage.program for stage in self.plan.stages[: each.stages]]
+            rows.append({
+                "where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing",
+                "estimate_s": None if each.problem else each.seconds, "rows_to_host": None if each.problem else round(each.rows),
+                "chosen": each == self.placement, "simulated_s": self.seconds + self.build_seconds if each == self.placement else None,
+                "problem": each.problem,
+            })  # fmt: skip
         return rows
 
     def explain(self) -> list[dict[str, Any]]:
@@ -147,7 +146,7 @@ def answer(
     query: str, sources: Mapping[str, Records], machine: Machine, where: str, page_size: int, page_format: str, then: str | None,
     partition: Mapping[str, str] | None, progress: Progress,
 ) -> Answer:  # fmt: skip
-    """Plan, place, run and time a query.
+    """Plan, place, run and time a query; one outside the language, or whose placement is not possible, is refused.
 
     Parameters
     ----------
@@ -157,11 +156,6 @@ def answer(
         A program behind the query's own stages, as ``NAME:parameter=value,...`` or ``FILE.py:...``.
     partition
         Columns by whose hash tables are on drives, by table; extents of the others are striped.
-
-    Raises
-    ------
-    FlashsimError
-        The query is outside the language, or the placement is not possible.
     """
     if where != HOST:
         _ = machine.inside  # or a refusal

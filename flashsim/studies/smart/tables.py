@@ -32,19 +32,13 @@ READ_COLUMNS = "read_columns"
 
 @dataclass
 class StoredTable:
-    """A table on pages of one format.
+    """A table on pages of one format."""
 
-    Parameters
-    ----------
-    name
-        What queries call it.
-    by, partitions
-        A column, and the rows of each drive, which its hash says; without them extents are striped over drives.
-    """
-
+    #: What queries call it.
     name: str
     file: HeapFile
     records: Records
+    #: A column, and the rows of each drive, which its hash says; without them extents are striped over drives.
     by: str = ""
     partitions: tuple[StoredTable, ...] = ()
     _bytes: Bytes | None = field(default=None, repr=False)

@@ -127,13 +127,7 @@ def on_cores(ready: Integers, work: Integers, cores: int) -> int:
 
 
 def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive] = ()) -> float:
-    """Time of a run whose first part is a program in each drive; the host takes results as fast as it works on them.
-
-    Parameters
-    ----------
-    drives
-        Drives to run on; fresh ones without it.
-    """
+    """Time of a run whose first part is a program in each of the drives, or of fresh ones; the host takes results as it works on them."""
     tasks = [_task(machine, run, number, page_size) for number, part in enumerate(run.parts) if part.pages]
     devices = drives or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
