@@ -67,9 +67,7 @@ def drive_time(rates: Rates, work: Work) -> float:
     >>> round(drive_time(Rates(link=550e6, bus=1560e6, cores=2), Work(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
     85.0
     """
-    bus, link = (size * SECONDS / rate / rates.drives for size, rate in ((work.size, rates.bus), (work.results, rates.link)))
-    cores = (work.drive, rates.cores * rates.drives)
-    session = work.first + work.last + _piped(work.extents, rates.drives, bus, cores, (link, work.host), rates.slots)
+    session = work.first + work.last + _inside(rates, work, work.results * SECONDS / rates.link / rates.drives, work.host)
     asked = max(rates.pause, session + rates.pause / 2)  # the host asks at once, and after each pause, whether it is over
     return 2 * rates.start + work.sent * SECONDS / rates.link + asked
 
@@ -82,8 +80,12 @@ def build_time(rates: Rates, work: Work) -> float:
     >>> round(build_time(Rates(link=550e6, bus=1560e6, cores=2, drives=4), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     15.2
     """
+    return _inside(rates, work)
+
+
+def _inside(rates: Rates, work: Work, *after: float) -> float:
     bus, cores = work.size * SECONDS / rates.bus / rates.drives, (work.drive, rates.cores * rates.drives)
-    return _piped(work.extents, rates.drives, bus, cores, (), rates.slots)
+    return _piped(work.extents, rates.drives, bus, cores, after, rates.slots)
 
 
 def _piped(extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...], slots: float) -> float:

@@ -20,13 +20,7 @@ from flashsim.core.units import MIB
 
 
 class Operator:
-    """An operator at work; a subclass defines `step`, and those of the others that it needs.
-
-    Parameters
-    ----------
-    schema
-        Columns of the rows that it hands on.
-    """
+    """An operator at work, which hands on rows of a schema; a subclass defines `step`, and those of the others that it needs."""
 
     #: Largest memory so far, bytes.
     memory = 0

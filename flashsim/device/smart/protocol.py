@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import FlashsimError
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.steps import Task, check
+from flashsim.device.smart.steps import Task, can_be
 
 
 class State(Enum):
@@ -104,9 +103,7 @@ def grant_of(task: Task, inside: Inside, capacity: int, sessions: int, free: int
 
     Read-ahead goes before room for results: with a step's results at least, and one extent, a program ends.
     """
-    try:
-        check(task, capacity)
-    except FlashsimError:
+    if not can_be(task, capacity):
         return Status.BAD_PROGRAM
     if sessions >= inside.sessions:
         return Status.TOO_MANY

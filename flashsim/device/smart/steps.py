@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import SECTOR, Integers
 from flashsim.core.units import NEVER, SECONDS
 
@@ -46,33 +45,21 @@ class Task(NamedTuple):
     failure: int = -1
 
 
-def check(task: Task, capacity: int) -> None:
-    """Refuse steps that no drive of that many bytes can carry out."""
-    columns: list[Any] = list(task.steps if task.steps.outputs is not None or task.steps.targets is not None else task.steps[:4])
-    for name, column in zip(Steps._fields, columns, strict=False):
-        if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:
-            raise InvalidParameterError("steps", f"{name} of type {type(column).__name__}", "each column must be an array of int64")
-    if len({len(column) for column in columns}) > 1:
-        raise InvalidParameterError("steps", f"columns of {[len(column) for column in columns]} rows", "all need as many rows")
-    _check_extents(columns[0], columns[1], capacity)
-    if len(columns) == 6:
-        _check_extents(columns[5], columns[4], capacity)
-    for name, column, most in (("work", columns[2], MOST_WORK), ("results", columns[3], NEVER)):
-        if np.any(wrong := (column < 0) | (column > most)):
-            row = int(np.argmax(wrong))
-            raise InvalidParameterError("steps", f"{name} {column[row]} in row {row}", f"it must be from 0 to {most}")
-    values: list[tuple[str, Any, int, int]] = [
-        ("memory", task.memory, 0, NEVER), ("threads", task.threads, 1, NEVER), ("parameters", task.parameters, 0, NEVER),
-        ("ahead", task.ahead, 0, NEVER), ("room", task.room, 0, NEVER), ("failure", task.failure, -1, len(columns[0]) - 1),
-    ]  # fmt: skip
-    for name, value, least, most in values:
-        if not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise InvalidParameterError(name, value, f"it must be a whole number from {least} to {most}")
-
-
-def _check_extents(offsets: Integers, lengths: Integers, capacity: int) -> None:
-    wrong = (offsets < 0) | (lengths < 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)
-    if np.any(wrong):
-        row = int(np.argmax(wrong))
-        bound = f"it must lie within the drive's {capacity} B, in sectors of {SECTOR} B"
-        raise InvalidParameterError("steps", f"row {row}: {lengths[row]} B at {offsets[row]}", bound)
+def can_be(task: Task, capacity: int) -> bool:
+    """True of what a drive of that many bytes can carry out: columns of int64 that are as long, extents within the drive, and bounds."""
+    steps = task.steps
+    columns: list[Any] = list(steps if steps.outputs is not None or steps.targets is not None else steps[:4])
+    if not all(isinstance(each, np.ndarray) and each.dtype == np.int64 and each.shape == (len(columns[0]),) for each in columns):
+        return False
+    extents = [(steps.offsets, steps.lengths)]
+    if steps.outputs is not None and steps.targets is not None:
+        extents.append((steps.targets, steps.outputs))
+    for offsets, lengths in extents:
+        if np.any((offsets < 0) | (lengths < 0) | (offsets % SECTOR != 0) | (lengths % SECTOR != 0) | (offsets > capacity - lengths)):
+            return False
+    if np.any((steps.work < 0) | (steps.work > MOST_WORK) | (steps.results < 0) | (steps.results > NEVER)):
+        return False
+    least = {"memory": 0, "threads": 1, "parameters": 0, "ahead": 0, "room": 0, "failure": -1}
+    most = dict.fromkeys(least, NEVER) | {"failure": len(steps.offsets) - 1}
+    values = {name: getattr(task, name) for name in least}
+    return all(isinstance(value, int | np.integer) and least[name] <= value <= most[name] for name, value in values.items())

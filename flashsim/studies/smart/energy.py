@@ -22,14 +22,8 @@ def energies(
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
     """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; and that of host and drives by part.
 
-    Nothing, and None, of drives without powers.
-
-    Parameters
-    ----------
-    drives
-        Those that ran a program; none if the host read the pages, each of which then passes the bus once.
-    scan, builds
-        Time of the scan and all behind it, and of the build sides before, s.
+    Nothing, and None, of drives without powers.  `drives` are those that ran a program; without them the host read the pages, each of which
+    passed the bus once.  The scan and all behind it took `scan` s, and the build sides before `builds` s.
     """
     if machine.preset.inside is None or machine.preset.flash is None:
         return [], None

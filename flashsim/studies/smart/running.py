@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -80,15 +81,14 @@ def run(
     parts: list[DrivePart] = []
     outputs: list[pa.RecordBatch] = []
     for drive, (mine, extents) in enumerate(table.on_drives(drives, sample)):
-        operators = _started(plan, schema, 0, stages, rows | {number: builds[number].share(drive) for number in own}, room)
-        parts.append(_part(Scan(mine, plan.columns, schema), operators, extents, outputs))
-    host: list[Operator] = []
-    behind = operators[-1].schema if operators else schema
-    if operators and (whole := whole_of(operators[-1])) is not None:
-        host, behind = [whole], whole.schema
-    for operator in _started(plan, behind, stages, len(plan.stages), rows):
-        host += [operator] if (whole := whole_of(operator)) is None else [operator, whole]
-    result = one_batch(host[-1].schema if host else behind, through(host, outputs))
+        scan = Scan(mine, plan.columns, schema)
+        operators = _started(plan, schema, range(stages), rows | {number: builds[number].share(drive) for number in own}, room)
+        parts.append(_part(scan, operators, extents, outputs))
+    last = operators[-1] if operators else scan
+    host = [*filter(None, [whole_of(last)])]
+    for operator in _started(plan, [last, *host][-1].schema, range(stages, len(plan.stages)), rows):
+        host += filter(None, [operator, whole_of(operator)])
+    result = one_batch([last, *host][-1].schema, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
     plan_run = PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
     if room is not None and plan_run.sent > room:
@@ -115,12 +115,10 @@ def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
     return stages
 
 
-def _started(
-    plan: Plan, schema: pa.Schema, first: int, last: int, builds: Mapping[int, pa.RecordBatch], room: int | None = None
-) -> list[Operator]:
+def _started(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, Any], room: int | None = None) -> list[Operator]:
     """Operators of some stages, the first for rows of a schema, with the rows of build sides by stage."""
     operators: list[Operator] = []
-    for number in range(first, last):
+    for number in stages:
         operators.append(plan.stages[number].start(schema, builds.get(number), room))
         schema = (whole_of(operators[-1]) or operators[-1]).schema
     return operators
