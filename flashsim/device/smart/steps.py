@@ -49,7 +49,8 @@ def can_be(task: Task, capacity: int) -> bool:
     """True of what a drive of that many bytes can carry out: columns of int64 that are as long, extents within the drive, and bounds."""
     steps = task.steps
     columns: list[Any] = list(steps if steps.outputs is not None or steps.targets is not None else steps[:4])
-    if not all(isinstance(each, np.ndarray) and each.dtype == np.int64 and each.shape == (len(columns[0]),) for each in columns):
+    are_columns = all(isinstance(each, np.ndarray) and each.dtype == np.int64 and each.ndim == 1 for each in columns)
+    if not are_columns or len(set(map(len, columns))) > 1:
         return False
     extents = [(steps.offsets, steps.lengths)]
     if steps.outputs is not None and steps.targets is not None:
