@@ -20,37 +20,35 @@ INSTANCES = 20
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise: what a student writes, and how it is judged.
+    """An exercise: what a student writes, and how it is judged."""
 
-    Parameters
-    ----------
-    points
-        Marks where every instance is right.
-    draw
-        An instance.
-    fault
-        What is wrong with an answer to an instance, in words, or raised as a `SubmissionError`; empty if nothing is. Whatever decides is
-        computed here, on the spot.
-    score
-        In a contest: how good a right answer is, 1 the best possible.
-    steps
-        In a contest: the shares of the points, by the mean score that each needs.
-    """
-
+    #: Marks where every instance is right.
     points: int
+    #: An instance.
     draw: Callable[[np.random.Generator], Any]
+    #: What is wrong with an answer to an instance, in words, or raised as a `SubmissionError`; empty if nothing is. Whatever decides is
+    #: computed here, on the spot.
     fault: Callable[[Submission, Any], str]
+    #: In a contest: how good a right answer is, 1 the best possible.
     score: Callable[[Submission, Any], float] | None = None
+    #: In a contest: the shares of the points, by the mean score that each needs.
     steps: Mapping[float, float] | None = None
 
 
-def answers(name: str, reference: Callable[..., Any], tolerance: float = 0.0) -> Callable[[Submission, Any], str]:
-    """Compare what a function of the submission returns with a reference; an instance is the arguments of both.
+def obeys(judged: Callable[[Submission, Any], object]) -> Callable[[Submission, Any], str]:
+    """Find fault with nothing but what is raised."""
 
-    Parameters
-    ----------
-    tolerance
-        The relative difference up to which numbers count as equal.
+    def fault(submission: Submission, instance: Any) -> str:
+        judged(submission, instance)
+        return ""
+
+    return fault
+
+
+def answers(name: str, reference: Callable[..., Any], tolerance: float = 0.0) -> Callable[[Submission, Any], str]:
+    """Compare what a function of the submission returns with a reference, numbers up to a relative difference.
+
+    An instance is the arguments of both.
     """
 
     def fault(submission: Submission, arguments: Any) -> str:
@@ -84,20 +82,14 @@ LABS = Family("flashsim.coursework.assignments", "lab", Lab)
 
 @dataclass(frozen=True)
 class Mark:
-    """Points of a submission for an exercise.
-
-    Parameters
-    ----------
-    reason
-        Why points are missing: the first instance that is wrong, or why the submission was stopped.
-    score
-        In a contest the mean score; None elsewhere.
-    """
+    """Points of a submission for an exercise."""
 
     exercise: str
     points: float
     of: int
+    #: Why points are missing: the first instance that is wrong, or why the submission was stopped.
     reason: str = ""
+    #: In a contest the mean score; None elsewhere.
     score: float | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, answers, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation
 from models.haas import counts
@@ -108,12 +108,6 @@ def requests_of(submission: Submission, instance: Division) -> list[Any]:
     return requests
 
 
-def plan_fault(submission: Submission, instance: Division) -> str:
-    """A plan that breaks a rule."""
-    requests_of(submission, instance)
-    return ""
-
-
 def pages_fault(submission: Submission, instance: Division) -> str:
     """More requests or pages than S to and fro takes (W. Kim, "A New Way to Compute the Product and Join of Relations", SIGMOD 1980)."""
     r, s, memory, inner = instance
@@ -129,7 +123,7 @@ def pages_fault(submission: Submission, instance: Division) -> str:
 EXERCISES = {
     "nested_loops": Exercise(15, draw_inner, answers("nested_loops", nested_loops)),
     "best_inner": Exercise(15, draw_latency, costs_least("best_inner", nested_loops, lambda r, memory: 1)),
-    "plan": Exercise(20, draw_inner, plan_fault),
+    "plan": Exercise(20, draw_inner, obeys(requests_of)),
     "plan: few pages": Exercise(15, draw_inner, pages_fault),
     "match": Exercise(10, draw_keys, answers("match", match)),
     "grace": Exercise(15, draw_buckets, answers("grace", grace)),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.coursework.assignments.replacement import Optimum, References, misses
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, answers, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
 
@@ -98,12 +98,6 @@ def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
     return plan
 
 
-def plan_fault(submission: Submission, instance: tuple[Pairs, int]) -> str:
-    """A plan that breaks a rule."""
-    plan_of(submission, instance)
-    return ""
-
-
 def gain(submission: Submission, instance: tuple[Pairs, int]) -> float:
     """The share of avoidable fetches that the plan avoids: 0 as in their order with optimal replacement, 1 as the bound."""
     usual, least = fetches_in_order(*instance), lower_bound(*instance)
@@ -113,6 +107,6 @@ def gain(submission: Submission, instance: tuple[Pairs, int]) -> float:
 EXERCISES = {
     "lower_bound": Exercise(20, draw_bound, answers("lower_bound", lower_bound)),
     "nearest": Exercise(20, draw_held, answers("nearest", nearest)),
-    "plan": Exercise(30, draw_join, plan_fault),
+    "plan": Exercise(30, draw_join, obeys(plan_of)),
     "plan: few fetches": Exercise(30, draw_join, lambda submission, instance: "", gain, {0.2: 0.25, 0.28: 0.5, 0.35: 1.0}),
 }

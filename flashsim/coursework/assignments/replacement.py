@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise
+from flashsim.coursework.grading import Exercise, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 
 TITLE = "page replacement: LRU, CLOCK, and a contest against the optimum"
@@ -171,12 +171,7 @@ class Called:
 
 def chooses_like(name: str, reference: Callable[[int], Reference]) -> Callable[[Submission, References], str]:
     """Compare every victim with that of a reference."""
-
-    def fault(submission: Submission, references: References) -> str:
-        misses(Called(submission, name, references.frames, reference(references.frames)), references)
-        return ""
-
-    return fault
+    return obeys(lambda submission, each: misses(Called(submission, name, each.frames, reference(each.frames)), each))
 
 
 def gain(submission: Submission, references: References) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, answers, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 
 TITLE = "a flash translation layer: greedy and cost-benefit collection, write amplification, and a page map"
@@ -190,12 +190,6 @@ def least_programs(drive: Drive) -> int:
     return programs
 
 
-def map_fault(submission: Submission, drive: Drive) -> str:
-    """What breaks a rule of flash, loses a page or reads the wrong place."""
-    run(submission, drive)
-    return ""
-
-
 def moves_fault(submission: Submission, drive: Drive) -> str:
     """More programs than greedy collection takes, and a tenth."""
     programs, least = run(submission, drive).programs, least_programs(drive)
@@ -207,6 +201,6 @@ EXERCISES = {
     "greedy": Exercise(15, draw_blocks, chooses("greedy", greedy)),
     "cost_benefit": Exercise(15, draw_blocks, chooses("cost_benefit", cost_benefit)),
     "amplification": Exercise(10, draw_victims, answers("amplification", amplification, 1e-6)),
-    "Ftl": Exercise(40, draw_drive, map_fault),
+    "Ftl": Exercise(40, draw_drive, obeys(run)),
     "Ftl: few moves": Exercise(20, draw_drive, moves_fault),
 }
