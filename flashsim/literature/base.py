@@ -18,8 +18,8 @@ that every exhibit is written in can be imported from here.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -34,22 +34,8 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import KINDS, Job, Results, Settings
 
-__all__ = [
-    "PAPERS",
-    "Cell",
-    "Claim",
-    "Entry",
-    "Exhibit",
-    "Job",
-    "Paper",
-    "Results",
-    "Runs",
-    "Section",
-    "Settings",
-    "Table",
-    "chosen",
-    "load",
-]
+__all__ = ["PAPERS", "Cell", "Claim", "Entry", "Exhibit", "Job", "Judged", "Paper", "Results", "Runs", "Section", "Settings", "Shown"]
+__all__ += ["Table", "chosen", "load"]
 
 
 class Exhibit(Protocol):
@@ -72,26 +58,62 @@ class Exhibit(Protocol):
         return []
 
 
-class Setup(Protocol):
-    """Parameters of a run of a paper."""
-
-    def job(self, settings: Settings) -> Job:
-        """The run."""
+def _own_job(setup: Any, settings: Settings) -> Job:
+    job: Job = setup.job(settings)
+    return job
 
 
 class Runs:
-    """Results of a paper's runs by setup."""
+    """Results of a paper's runs by setup, the parameters of a run; the run is what `job` makes of it, or its own method of that name."""
 
-    def __init__(self, results: Results) -> None:
-        self.settings, self._results = results.settings, results
+    def __init__(self, results: Results, job: Callable[[Any, Settings], Job] = _own_job) -> None:
+        self.results, self.settings, self._job = results, results.settings, job
 
-    def get(self, setup: Setup) -> Any:
+    def get(self, setup: Any) -> Any:
         """The result of a run; None where it was not asked for."""
-        return self._results.get(setup.job(self.settings))
+        return self.results.get(self._job(setup, self.settings))
 
-    def id(self, setup: Setup) -> str:
+    def id(self, setup: Any) -> str:
         """The id of a run."""
-        return setup.job(self.settings).id
+        return self._job(setup, self.settings).id
+
+
+@dataclass(frozen=True)
+class Shown(Exhibit):
+    """An exhibit in one line: what it runs, and what the report shows of the runs.
+
+    Parameters
+    ----------
+    setups
+        Of its runs, in their order; or those of each claim, of which the chosen claims' are run.
+    show
+        Makes sections of `runs`, which are made of results.
+    """
+
+    setups: Sequence[Any] | Mapping[str, Sequence[Any]]
+    show: Callable[[Any], list[Section]] = lambda runs: []
+    TITLE: str = ""
+    runs: Callable[[Results], Any] = Runs
+    job: Callable[[Any, Settings], Job] = _own_job
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        setups = self.setups
+        if isinstance(setups, Mapping):
+            setups = [setup for claim, own in setups.items() if claim in claims for setup in own]
+        return [self.job(setup, settings) for setup in setups]
+
+    def sections(self, results: Results) -> list[Section]:
+        return self.show(self.runs(results))
+
+
+@dataclass(frozen=True)
+class Judged(Shown):
+    """Such an exhibit that judges claims, by functions that make a claim's cells of runs."""
+
+    judges: Mapping[str, Callable[[Claim, Any], list[Cell]]] = field(default_factory=dict)
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        return self.judges[claim.id](claim, self.runs(results))
 
 
 @dataclass(frozen=True)
@@ -175,20 +197,6 @@ class PaperFolder(Protocol):
     __file__: str
 
 
-#: What a claim may say besides: the fields of `Claim` of these names.
-_OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "simulated", "scaled")
-#: And a paper: those of `Paper`.
-_OPTIONAL_OF_PAPERS = (
-    "least_scale",
-    "least_scales",
-    "experiments",
-    "translation_layers",
-    "kinds",
-    "designs",
-    "policies",
-    "takes",
-    "scaled",
-)
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
@@ -208,14 +216,22 @@ def load(name: str) -> Paper:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
-        claims = [_claim(name, entry, parameters) for entry in document["claims"]]
-        optional_parts = {key: document[key] for key in _OPTIONAL_OF_PAPERS if key in document}
+        entries = document["claims"]  # by id, or with their ids
+        if isinstance(entries, dict):
+            entries = [{"id": id, **entry} for id, entry in entries.items()]
+        claims = [_claim(name, entry, parameters) for entry in entries]
         modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
-        return Paper(name, exhibits, document["title"], document["reference"], modules, claims, **optional_parts)
+        said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document)
+        return Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"{path}: {problem}") from problem
     except KeyError as missing:
         raise DamagedFileError(f"{path}: {missing} is missing") from missing
+
+
+def _said(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says of a paper or claim, by the names of the fields."""
+    return {each.name: entry[each.name] for each in fields(kind) if each.name in entry}
 
 
 @cache
@@ -226,13 +242,13 @@ def _changes() -> Sequence[Mapping[str, Any]]:
 
 
 def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
-    parts = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | {key: entry[key] for key in _OPTIONAL if key in entry}
-    rests_on = [parameters[name] for name in entry.get("rests_on", ())]
+    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry)
+    said |= {"paper": paper, "rests_on": [parameters[name] for name in said.get("rests_on", ())], "values": entry}
     if "cause" in entry:
-        parts.setdefault("experiment", entry["exhibit"])
+        said.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"
     changes = [{key: text for key, text in each.items() if key != "claims"} for each in _changes() if name in each["claims"]]
-    return Claim(paper, rests_on=rests_on, changes=changes, values=entry, **parts)
+    return Claim(**said | {"changes": changes})
 
 
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:

@@ -1,6 +1,5 @@
 """The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
 
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -67,23 +66,17 @@ class Setup:
         return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
-        rest: dict[str, Any] = {
-            "repetitions": self.repetitions,
-            "scale": settings.scale,
-            "seed": settings.seed,
-            "ships_model": settings.ships_model,
-        }
-        return Job.of(run_join, self.name, self.name, **asdict(self), **rest)
+        return Job.of(run_join, self.name, self.name, **asdict(self), repetitions=self.repetitions, **settings_of(settings))
 
 
-def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The ``jobs`` of an exhibit that needs the whole grid, the longest runs first."""
-    return [setup.job(settings) for setup in sorted(setups(), key=attrgetter("memory"))]
+def settings_of(settings: Settings) -> dict[str, Any]:
+    """What all joins depend on."""
+    return {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
 
 
-def setups() -> list[Setup]:
-    """The paper's grid in the order of its tables."""
-    return [Setup(join, memory) for join in JOINS for memory in MEMORY]
+#: The paper's grid in the order of its tables, and the longest runs first.
+GRID = [Setup(join, memory) for join in JOINS for memory in MEMORY]
+LONGEST_FIRST = sorted(GRID, key=attrgetter("memory"))
 
 
 def too_small(problem: InvalidParameterError) -> str:
