@@ -38,9 +38,7 @@ _ORDERS: dict[str, list[Order]] = {
         for memory in (400, 500, 600)
         for pair in (("bnl", "sort-merge"), ("bnl", "grace-hash"), ("hybrid-hash", "bnl"))
     ],
-    "fig1-sm-gh": [
-        (f"I/O of SM and GH, SSD, {memory} MB", "SM below GH, s", _times(_BOTH, memory, kinds=("io",))) for memory in MEMORY
-    ],
+    "fig1-sm-gh": [(f"I/O of SM and GH, SSD, {memory} MB", "SM below GH, s", _times(_BOTH, memory, kinds=("io",))) for memory in MEMORY],
 }
 
 

@@ -7,7 +7,7 @@ The counted work of the joins with 200 and 500 MB, and their commands and bytes,
 the largest relative error of the priced times.  Whatever is fitted, and to what, no list of prices does better.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from flashsim.core.units import SECONDS
-from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.literature.base import Entry, Exhibit, Section, Shown, Table, load
 from flashsim.literature.do2009.cpu_work import KINDS, RUNS, Run, committed
 from flashsim.literature.do2009.measured import Runs
-from flashsim.literature.do2009.runs import LABELS, MEMORY, Setup, grid_jobs, setups
+from flashsim.literature.do2009.runs import GRID, LABELS, LONGEST_FIRST, MEMORY, Setup
 
 
 def implied_cpu(hdd_io: float, io_speedup: float, join_speedup: float) -> float:
@@ -39,29 +39,24 @@ def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
     return {run: (seconds / speedups[run][0], implied_cpu(seconds, *speedups[run])) for run, seconds in hdd_io.items()}
 
 
-class _Implied(Exhibit):
-    jobs = staticmethod(grid_jobs)
-
-    def sections(self, results: Results) -> list[Section]:
-        """Implied and simulated CPU seconds by join and buffer pool, and what the implied ones make of the ratio of GH to HH."""
-        runs, rows = Runs(results), list[list[Entry]]()
-        totals: dict[Run, float] = {}
-        for setup in setups():
-            run = join, memory = setup.join, setup.memory
-            hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
-            if hdd and ssd:
-                ssd_io, cpu = implied({run: hdd.total.io})[run]
-                totals[run] = ssd_io + cpu
-                ours = [hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total]
-                rows.append([LABELS[join], memory, cpu, *ours, cpu / hdd.total.io])
-        pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
-        ratios = [f"{grace / hybrid:.2f} at {memory} MB" for memory, (grace, hybrid) in pairs.items() if grace and hybrid]
-        text = (
-            "From the HDD's simulated I/O seconds and table 3's two speedups: the CPU seconds that explain both, and the SSD's total time. "
-            f"With these GH takes so many times as long as HH on the SSD: {', '.join(ratios)}."
-        )
-        header = ["join", "MB", "CPU s implied", "ours, HDD", "ours, SSD", "SSD total s implied", "ours", "implied CPU over I/O, HDD"]
-        return [Section("CPU times that table 3 implies", text, [Table(header, rows, "implied-cpu", digits=2)])]
+def _implied(runs: Runs) -> list[Section]:
+    """Implied and simulated CPU seconds by join and buffer pool, and what the implied ones make of the ratio of GH to HH."""
+    rows, totals = list[list[Entry]](), dict[Run, float]()
+    for setup in GRID:
+        run = join, memory = setup.join, setup.memory
+        hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
+        if hdd and ssd:
+            ssd_io, cpu = implied({run: hdd.total.io})[run]
+            totals[run] = ssd_io + cpu
+            rows.append([LABELS[join], memory, cpu, hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total, cpu / hdd.total.io])
+    pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
+    ratios = [f"{grace / hybrid:.2f} at {memory} MB" for memory, (grace, hybrid) in pairs.items() if grace and hybrid]
+    text = (
+        "From the HDD's simulated I/O seconds and table 3's two speedups: the CPU seconds that explain both, and the SSD's total time. "
+        f"With these GH takes so many times as long as HH on the SSD: {', '.join(ratios)}."
+    )
+    header = ["join", "MB", "CPU s implied", "ours, HDD", "ours, SSD", "SSD total s implied", "ours", "implied CPU over I/O, HDD"]
+    return [Section("CPU times that table 3 implies", text, [Table(header, rows, "implied-cpu", digits=2)])]
 
 
 @dataclass(frozen=True)
@@ -85,27 +80,25 @@ def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
     return Bound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
 
 
-class _Bound(Exhibit):
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """The runs whose I/O on the HDD the implied times rest on."""
-        return [Setup(*run).job(settings) for run in RUNS]
-
-    def sections(self, results: Results) -> list[Section]:
-        """Implied seconds beside those of the nearest prices, of all joins and without Grace hash, whose equal work has unequal times."""
-        io = {run: seconds for run in RUNS if (seconds := Runs(results).seconds(Setup(*run), "HDD", "io")) is not None}
-        if len(io) < len(RUNS):
-            return []
-        every = {run: cpu for run, (_, cpu) in implied(io).items()}
-        without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
-        bounds = [bound(seconds, results.settings.scale) for seconds in (every, without)]
-        rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
-        text = (
-            "CPU seconds that table 3 implies, and those of the prices, one for each kind of work, whose largest relative error is least: "
-            f"{100 * bounds[0].error:.0f} %, and {100 * bounds[1].error:.0f} % without GH. No model of this form gives all joins their "
-            "times."
-        )
-        header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
-        return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
+def _bound(runs: Runs) -> list[Section]:
+    """Implied seconds beside those of the nearest prices, of all joins and without Grace hash, whose equal work has unequal times."""
+    io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
+    if len(io) < len(RUNS):
+        return []
+    every = {run: cpu for run, (_, cpu) in implied(io).items()}
+    without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
+    bounds = [bound(seconds, runs.settings.scale) for seconds in (every, without)]
+    rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
+    text = (
+        "CPU seconds that table 3 implies, and those of the prices, one for each kind of work, whose largest relative error is least: "
+        f"{100 * bounds[0].error:.0f} %, and {100 * bounds[1].error:.0f} % without GH. No model of this form gives all joins their "
+        "times."
+    )
+    header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
+    return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
 
 
-EXHIBITS: Mapping[str, Exhibit] = {"implied_cpu": _Implied(), "cpu_bound": _Bound()}
+EXHIBITS: Mapping[str, Exhibit] = {
+    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=Runs),
+    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=Runs),
+}

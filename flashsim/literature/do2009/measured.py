@@ -1,9 +1,10 @@
 """Measurements of the paper's runs, with the formula's answer beside them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -21,8 +22,9 @@ from flashsim.studies.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 
-#: Name and words of a comparison, and the times that it is on: run, machine and kind.
-Order = tuple[str, str, Sequence[tuple[Setup, str, str]]]
+#: What `Runs.seconds` takes: run, machine, kind and phase; and name and words of a comparison, and the times that it is on.
+Time = tuple[Any, ...]
+Order = tuple[str, str, Sequence[Time]]
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ class Runs(base.Runs):
         work = self.get(setup)["work"]
         return seconds + (self._cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1) * fmean(result.user)
 
-    def speedup(self, setup: Setup, what: str, phase: str = "total") -> float | None:
-        """HDD over SSD seconds."""
-        return ratio(*(self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD")))
+    def ratio(self, times: Iterable[Time]) -> float | None:
+        """The first of two times over the second."""
+        return ratio(*(self.seconds(*time) for time in times))
 
     def orders(self, claim: Claim, orders: Sequence[Order]) -> list[Cell]:
         """Statements that the first of some times is below the others by the claim's margin."""
