@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.errors import InvalidParameterError
@@ -24,18 +25,7 @@ from flashsim.core.units import MB
 from flashsim.device import presets
 from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.literature.do2009.other_runs import LESSONS_MEMORY, PLACES, SHARE, bytes_needed, on_every_device, with_buffers, with_divisions
-from flashsim.literature.do2009.runs import (
-    JOINS,
-    LABELS,
-    MEMORY,
-    PAGE_SIZE,
-    Setup,
-    join_setting,
-    laid_out,
-    large_pages,
-    paper_disk,
-    too_small,
-)
+from flashsim.literature.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, join_setting, laid_out, large_pages, paper_disk, reason
 from flashsim.literature.do2009.table1 import in_words
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.formulas.drives import drive_of
@@ -66,7 +56,7 @@ def _rules(scale: float, memory: int) -> dict[str, JoinCost]:
             "best": optimum.discrete("hybrid-hash", *pages, disk).allocation,
         }
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {rule: cost("hybrid-hash", *pages, disk, division) for rule, division in rules.items()}
 
@@ -79,38 +69,39 @@ class HybridRule(Exhibit):
     kinds: Mapping[str, str] = {"formula": "formula", "seconds": "simulated", "hidden": "with read-ahead and write-behind"}
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
-        return [self._job(settings, memory) for memory in MEMORY if _rules(settings.scale, memory)]
+        return list(self._jobs(settings).values())
 
-    def _job(self, settings: Settings, memory: int) -> Job:
-        rules = {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}
-        label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
-        return Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
+    def _jobs(self, settings: Settings) -> dict[int, Job]:
+        """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
+        jobs = {}
+        for memory in MEMORY:
+            if rules := {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}:
+                label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
+                values = {"memory": memory, "rules": rules, "scale": settings.scale, "seed": settings.seed}
+                jobs[memory] = Job.of(with_buffers, label, group, **values)
+        return jobs
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
         """Seconds of each kind, and seeks, by buffer pool and rule."""
-        every = {}
-        for memory in MEMORY:
-            rules = _rules(results.settings.scale, memory)
-            if measured := results.get(self._job(results.settings, memory)):
-                every[memory] = {rule: measured[rule] | {"formula": join.seconds} for rule, join in rules.items()}
-        return every
+        return {
+            memory: {rule: results[job][rule] | {"formula": join.seconds} for rule, join in _rules(results.settings.scale, memory).items()}
+            for memory, job in self._jobs(results.settings).items()
+            if job in results
+        }
 
     def losses(self, results: Results, rule: str, kind: str = "seconds") -> dict[int, float]:
         """Extra cost of a rule over the derived one, as a share, by buffer pool."""
         return {memory: costs[rule][kind] / costs["derived"][kind] - 1 for memory, costs in self.seconds(results).items()}
 
     def sections(self, results: Results) -> list[Section]:
-        """Seconds by rule, and what the printed rule loses."""
         rows: list[list[Entry]] = []
         for memory, costs in self.seconds(results).items():
             for rule, join in _rules(results.settings.scale, memory).items():
-                division: Any = join.allocation
-                more = [100 * (costs[rule][kind] / costs["derived"][kind] - 1) for kind in self.kinds]
+                division, more = vars(join.allocation), [100 * self.losses(results, rule, kind)[memory] for kind in self.kinds]
                 seconds = [costs[rule][kind] for kind in self.kinds]
-                rows.append([memory, rule, division.input, division.output, *seconds, costs[rule]["seeks"], *more])
-        header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", "simulated", "with read-ahead and write-behind", "seeks"]
-        header += ["over derived %: formula", "simulated", "with read-ahead and write-behind"]
+                rows.append([memory, rule, division["input"], division["output"], *seconds, costs[rule]["seeks"], *more])
+        _, *simulated = self.kinds.values()
+        header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", *simulated, "seeks", "over derived %: formula", *simulated]
         text = (
             "Hybrid hash on the paper's disk (two, as the formula assumes): I = O = 1.1 sqrt(B) as printed, 1.118 sqrt(B y) as derived, "
             "and the best whole division by the formula. Simulated as the formula sees it, every request one command that waits a latency, "
@@ -124,9 +115,8 @@ class HybridRule(Exhibit):
         with panels(3.6) as (picture, axes):
             for (colour, marker), (kind, label) in zip(LINES, self.kinds.items(), strict=False):
                 for rule, line in (("printed", "-"), ("best", ":")):
-                    lost = self.losses(results, rule, kind)
-                    more = [100 * share for share in lost.values()]
-                    axes.plot(list(lost), more, line, color=colour, marker=marker, label=f"{rule}, {label}")
+                    lost = 100 * pd.Series(self.losses(results, rule, kind), dtype=float)
+                    axes.plot(lost, line, color=colour, marker=marker, label=f"{rule}, {label}")
             axes.axhline(0, **_ZERO)
             axes.set(xlabel="buffer pool, MB", ylabel="I/O time over the derived rule's, %")
             legend(picture, axes, 2)
@@ -162,7 +152,7 @@ def _divisions(join: str, memory: int, scale: float, seed: int, name: str) -> Di
         haas = allocate(join, sizes.r, sizes.s, sizes.memory, disk.latency_ratio, disk.access_ratio)
         return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
     except InvalidParameterError as too_little:
-        return too_small(too_little)
+        return reason(too_little)
 
 
 @dataclass(frozen=True)
@@ -203,28 +193,26 @@ class Allocations(Exhibit):
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         """A run each join and buffer pool; in it, devices with the same buffers share a pass."""
-        return [self._job(settings, join, memory) for memory in MEMORY for join in JOINS]
+        return [self._job(settings, join, memory)[0] for memory in MEMORY for join in JOINS]
 
-    def _job(self, settings: Settings, join: str, memory: int) -> Job:
-        rules: dict[Allocation, dict[str, None]] = {}
-        for name, divisions in self._divisions(settings, join, memory).items():
+    def _job(self, settings: Settings, join: str, memory: int) -> tuple[Job, dict[str, Divisions]]:
+        """The run, and divisions by device."""
+        scale, rules = settings.scale * SHARE, dict[Allocation, dict[str, None]]()
+        by_device = {name: _divisions(join, memory, scale, settings.seed, name) for name in presets.names()}
+        for name, divisions in by_device.items():
             for each in () if isinstance(divisions, str) else divisions.values():
                 rules.setdefault(each.allocation, {})[name] = None
-        with_rules = [(asdict(allocation), list(names)) for allocation, names in rules.items()]
-        label, scale = f"{join}, {memory} MB, best buffers on every device", settings.scale * SHARE
-        return Job.of(with_divisions, label, join=join, memory=memory, divisions=with_rules, scale=scale, seed=settings.seed)
-
-    def _divisions(self, settings: Settings, join: str, memory: int) -> dict[str, Divisions]:
-        """Divisions by device."""
-        return {name: _divisions(join, memory, settings.scale * SHARE, settings.seed, name) for name in presets.names()}
+        values = {"join": join, "memory": memory, "scale": scale, "seed": settings.seed}
+        values["divisions"] = [(asdict(allocation), list(names)) for allocation, names in rules.items()]
+        return Job.of(with_divisions, f"{join}, {memory} MB, best buffers on every device", **values), by_device
 
     def cases(self, results: Results) -> list[Case]:
         """Every join and buffer pool that was run, on every device."""
         cases = []
         for join, memory in [(join, memory) for join in JOINS for memory in MEMORY]:
-            job = self._job(results.settings, join, memory)
+            job, by_device = self._job(results.settings, join, memory)
             rules = [buffers for buffers, _ in job.parameters["divisions"]]
-            for name, costs in self._divisions(results.settings, join, memory).items() if job in results else ():
+            for name, costs in by_device.items() if job in results else ():
                 if isinstance(costs, str):
                     cases.append(Case(name, join, memory, costs))
                 else:
@@ -242,46 +230,39 @@ class Allocations(Exhibit):
             "mean: on a disk it is a matter of luck where the platter stands when the next piece comes."
         )
         gains = {(case.device, case.join, case.memory): case.gain for case in run}
-        rows = [
-            [name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)]
-            for name in dict.fromkeys(case.device for case in run)
-            for join in JOINS
-        ]
+        devices = dict.fromkeys(case.device for case in run)
+        rows = [[name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)] for name in devices for join in JOINS]
         slower = [[case.device, LABELS[case.join], case.memory, -case.gain, case.noise] for case in run if case.is_slower]
-        seconds = []
+        seconds: list[list[Entry]] = []
         for case in run:
             times = [time for kind in ("haas", "best") for time in (fmean(case.seconds[kind]), case.costs[kind].seconds)]
-            seconds.append(
-                [case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, in_words(case.costs["best"].allocation)]
-            )
+            best = in_words(case.costs["best"].allocation)
+            seconds.append([case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, best])
         why: dict[tuple[str, str], list[str]] = {}
         for case in cases:
             if case.problem:
                 why.setdefault((case.device, case.problem), []).append(f"{LABELS[case.join]} {case.memory}")
-        not_run = [[*device_and_problem, ", ".join(which)] for device_and_problem, which in why.items()]
         header = ["device", "join", "MB", "Haas: I/O s", "model", "best: I/O s", "model", "gain %", "noise %", "best buffers, pages"]
         loss = [f"slower by more than the noise and {self.allowed:g} %", "join", "MB", "%", "noise %"]
         tables = [
             Table(["device", "join", *(f"{memory} MB: gain %" for memory in MEMORY)], rows, "gains", digits=1),
             Table(loss, slower, "slower", digits=1),
             Table(header, seconds, "allocations", digits=2),
-            Table(["not run", "why", "joins and MB"], not_run, "not-run"),
+            Table(["not run", "why", "joins and MB"], ([*which, ", ".join(joins)] for which, joins in why.items()), "not-run"),
         ]
         return [Section(self.TITLE, text, tables, {"allocations": self._figure(run)})]
 
     def _figure(self, cases: Iterable[Case]) -> Figure:
         """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
+        rows = [(case.join, presets.load(case.device).kind, case.memory, case.gain) for case in cases]
+        gains = pd.DataFrame(rows, columns=["join", "kind", "memory", "gain"]).astype({"gain": float})
         with panels(4.4, 2, 2, sharex=True) as (picture, grid):
             for axes, join in zip(grid.flat, JOINS, strict=True):
                 for (colour, marker), (kind, label) in zip(LINES, (("hdd", "disks"), ("ssd", "flash drives")), strict=False):
-                    gains: dict[int, list[float]] = {memory: [] for memory in MEMORY}
-                    for case in cases:
-                        if case.join == join and presets.load(case.device).kind == kind:
-                            gains[case.memory].append(case.gain)
-                    gains = {memory: row for memory, row in gains.items() if row}
-                    axes.plot([*gains], [*map(np.median, gains.values())], color=colour, marker=marker, label=label)
-                    least, most = ([*map(end, gains.values())] for end in (min, max))
-                    axes.fill_between([*gains], least, most, color=colour, alpha=0.15, lw=0)
+                    of_kind = gains[(gains["join"] == join) & (gains["kind"] == kind)]
+                    ends = of_kind.groupby("memory")["gain"].agg(["median", "min", "max"])
+                    axes.plot(ends["median"], color=colour, marker=marker, label=label)
+                    axes.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, lw=0)
                 axes.axhline(0, **_ZERO)
                 axes.set_title(LABELS[join], fontsize=10)
             picture.supxlabel("buffer pool, MB", fontsize=9)
@@ -291,15 +272,16 @@ class Allocations(Exhibit):
 
 
 class Lessons(NamedTuple):
-    """I/O seconds on a device, by join, and whether the paper's lessons hold there."""
+    """I/O seconds on a device, by join, and what the paper's lessons are judged by there.
+
+    They are: hybrid hash is faster than the other joins (I/O and CPU seconds with blocked I/O), blocked I/O is faster (page-sized over
+    blocked I/O seconds), and CPU time matters (the median, over the joins, of its share of the total).
+    """
 
     device: str
     io: list[float]
-    #: Lesson 1, hybrid hash is faster than the other joins: I/O and CPU seconds with blocked I/O.
     totals: list[float]
-    #: Lesson 2: page-sized over blocked I/O seconds.
     blocked_gains: list[float]
-    #: Lesson 3: the median, over the joins, of CPU time's share of the total.
     cpu_share: float
 
 
@@ -321,22 +303,20 @@ class Hardware(Exhibit):
         names = [name for name in presets.names() if all(name in by_device for by_device in (*blocked, *single))]
         every = []
         for name in names:
-            io, page_io = ([float(by_device[name]["io"]) for by_device in times] for times in (blocked, single))
-            cpu = [float(by_device[name]["cpu"]) for by_device in blocked]
-            totals = [sum(both) for both in zip(io, cpu, strict=True)]
-            gains = [one / other for one, other in zip(page_io, io, strict=True)]
-            every.append(Lessons(name, io, totals, gains, float(np.median([c / t for c, t in zip(cpu, totals, strict=True)]))))
+            times = ((blocked, "io"), (single, "io"), (blocked, "cpu"))
+            io, page_io, cpu = (np.array([by_device[name][kind] for by_device in runs], np.float64) for runs, kind in times)
+            totals = io + cpu
+            every.append(Lessons(name, io.tolist(), totals.tolist(), (page_io / io).tolist(), float(np.median(cpu / totals))))
         return every
 
     def sections(self, results: Results) -> list[Section]:
-        """Seconds on every device, and the lessons that hold."""
         every = self.lessons(results)
         rows = [
             [each.device, *each.io, LABELS[JOINS[each.totals.index(min(each.totals))]], min(each.blocked_gains), 100 * each.cpu_share]
             for each in every
         ]
-        header = ["device", *(f"{LABELS[join]}: I/O s" for join in JOINS)]
-        header += ["fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
+        joins = [f"{LABELS[join]}: I/O s" for join in JOINS]
+        header = ["device", *joins, "fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
         text = (

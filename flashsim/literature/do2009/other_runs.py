@@ -9,7 +9,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, too_small
+from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide, simulate_join
@@ -50,22 +50,20 @@ SMALL_PAGES: dict[str, Change] = {
 }
 
 
-def io_seconds(
-    join: str, memory: int, placement: str, scale: float, seed: int, ships_model: bool, page_size: int = PAGE_SIZE, page_io: bool = False
-) -> dict[str, float]:
+def io_seconds(placement: str, scale: float, seed: int, ships_model: bool, **join: Any) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
-    setup = Setup(join, memory, page_size, page_io)
+    setup = Setup(**join)
     files, setting = laid_out(setup, scale, seed)
-    model = ShipsModel(scale, page_size * page_io) if ships_model else None
+    model = ShipsModel(scale, setup.page_size * setup.page_io) if ships_model else None
     hdd, ssd = (by_state[0].in_model(model) for by_state in states(DEVICES, 1, seed).values())
-    variants = SMALL_PAGES if page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
+    variants = SMALL_PAGES if setup.page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
     drives = {"HDD": hdd} | {name: replace(ssd, changes=changes, **history) for name, (changes, history) in variants.items()}
     try:
         allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
         setting = replace(setting, placement=placement)
         runs = simulate_join(setting, files, list(drives.values()), allocation=allocation, recording=RECORDING).runs
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {name: run.total().io_time / SECONDS for name, run in zip(drives, runs, strict=True)}
 
@@ -114,7 +112,7 @@ def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[s
     try:
         totals = [run.total() for run in simulate_join(setting, files, [_in_use(name, files) for name in names]).runs]
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {name: {"io": each.io_time / SECONDS, "cpu": each.cpu_time / SECONDS} for name, each in zip(names, totals, strict=True)}
 
@@ -142,8 +140,6 @@ def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
 def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:
     """The device with the files in places drawn under a seed, at whole MiB as partitions begin."""
     drive, preset = _in_use(name, files), presets.load(name)
-    room = preset.capacity - bytes_needed(files)
-    if preset.kind == "ssd":
-        room = min(room, FLASH_PLACES)
+    room = min(preset.capacity - bytes_needed(files), FLASH_PLACES if preset.kind == "ssd" else preset.capacity)
     begins = [MIB * int(generator(seed, "place", number).integers(1 + room // MIB)) for number in range(PLACES)]
     return [replace(drive, start=begin, seed=seed + number) for number, begin in enumerate(begins)]

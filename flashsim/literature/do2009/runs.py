@@ -79,7 +79,7 @@ GRID = [Setup(join, memory) for join in JOINS for memory in MEMORY]
 LONGEST_FIRST = sorted(GRID, key=attrgetter("memory"))
 
 
-def too_small(problem: InvalidParameterError) -> str:
+def reason(problem: InvalidParameterError) -> str:
     """The message that a buffer pool is too small at this scale; any other error is raised again."""
     if problem.parameter != "memory":
         raise problem
@@ -160,7 +160,7 @@ def run_join(
         drives = [state for repeated in machines.values() for state in repeated]
         result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu, recording=RECORDING)
     except InvalidParameterError as problem:
-        return {"problem": too_small(problem)}
+        return {"problem": reason(problem)}
     measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]
     return {
         "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},

@@ -181,6 +181,11 @@ def near(place: float, points: float) -> Callable[..., bool]:
     return lambda value: abs(value - place) <= points
 
 
+def equal_to(expected: Sequence[float]) -> Callable[..., bool]:
+    """True if the values are these."""
+    return lambda *values: list(values) == list(expected)
+
+
 def within(factor: float) -> Callable[..., bool]:
     """True if the largest value is at most so many times the least."""
     return lambda *values: max(values) <= factor * min(values)
