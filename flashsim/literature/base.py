@@ -58,49 +58,37 @@ class Exhibit(Protocol):
         return []
 
 
-def _own_job(setup: Any, settings: Settings) -> Job:
-    job: Job = setup.job(settings)
-    return job
-
-
 class Runs:
-    """Results of a paper's runs by setup, the parameters of a run; the run is what `job` makes of it, or its own method of that name."""
+    """Results of a paper's runs by setup, the parameters of a run; `job` makes the run of it."""
 
-    def __init__(self, results: Results, job: Callable[[Any, Settings], Job] = _own_job) -> None:
-        self.results, self.settings, self._job = results, results.settings, job
+    job: Callable[[Any, Settings], Job] = staticmethod(lambda setup, settings: setup.job(settings))
+
+    def __init__(self, results: Results) -> None:
+        self.results, self.settings = results, results.settings
 
     def get(self, setup: Any) -> Any:
         """The result of a run; None where it was not asked for."""
-        return self.results.get(self._job(setup, self.settings))
+        return self.results.get(self.job(setup, self.settings))
 
     def id(self, setup: Any) -> str:
         """The id of a run."""
-        return self._job(setup, self.settings).id
+        return self.job(setup, self.settings).id
 
 
 @dataclass(frozen=True)
 class Shown(Exhibit):
-    """An exhibit in one line: what it runs, and what the report shows of the runs.
-
-    Parameters
-    ----------
-    setups
-        Of its runs, in their order; or those of each claim, of which the chosen claims' are run.
-    show
-        Makes sections of `runs`, which are made of results.
-    """
+    """An exhibit as data: the setups of its runs, or those of each claim, and what the report shows of the runs."""
 
     setups: Sequence[Any] | Mapping[str, Sequence[Any]]
     show: Callable[[Any], list[Section]] = lambda runs: []
     TITLE: str = ""
-    runs: Callable[[Results], Any] = Runs
-    job: Callable[[Any, Settings], Job] = _own_job
+    runs: type[Runs] = Runs
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         setups = self.setups
         if isinstance(setups, Mapping):
             setups = [setup for claim, own in setups.items() if claim in claims for setup in own]
-        return [self.job(setup, settings) for setup in setups]
+        return [self.runs.job(setup, settings) for setup in setups]
 
     def sections(self, results: Results) -> list[Section]:
         return self.show(self.runs(results))

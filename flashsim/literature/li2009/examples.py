@@ -1,12 +1,13 @@
-"""Figure 3: the example of a join graph, its segments, which of them are chosen, and the fewest fetches."""
+"""The paper's examples: page accesses of section II, counted as they are executed, and the join graph of figure 3 with its segments."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.planners.base import PLANNERS, plan
 from algorithms.page_access.segments import candidates
-from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Table
+from flashsim.literature.li2009.runs import count_pages
 from flashsim.studies.judging.cells import statement
 
 #: Pages 1 and 2 of one table, a to c of the other; a segment is named by its page and then its partners.
@@ -17,12 +18,8 @@ _CHOICES = {"": {"b1"}, "c": {"2ac", "b1"}}
 _FRAMES = (2, 3, 4)
 
 
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    return []
-
-
-def cells(claim: Claim, results: Results) -> list[Cell]:
-    """The segments, the choices, and the fewest fetches, which the paper does not print: an exhaustive search has them."""
+def _graph(claim: Claim, runs: Runs) -> list[Cell]:
+    """The segments, and those that may be chosen."""
     every = [_sets("segments", _SEGMENTS, _segments(""))]
     for resident, choices in _CHOICES.items():
         segments = _segments(resident)
@@ -43,9 +40,22 @@ def _sets(name: str, published: Collection[str], ours: Collection[str]) -> Cell:
     return statement(name, words, both, lambda shared, mine: shared == mine == len(published), digits=0)
 
 
-def sections(results: Results) -> list[Section]:
+def _fetches(runs: Runs) -> list[Section]:
+    """The fewest fetches, which the paper does not print, by an exhaustive search, and those of planners."""
     rows: list[list[Entry]] = [["fewest, by exhaustive search", *(fewest_fetches(_GRAPH, frames) for frames in _FRAMES)]]
     rows += [[name, *(plan(_GRAPH, frames, name).fetches for frames in _FRAMES)] for name in PLANNERS.names()]
     header = ["planner", *(f"{frames} pages" for frames in _FRAMES)]
     text = "Fetches of its five pages with a cache of 2 to 4 pages."
     return [Section("The join graph of figure 3", text, [Table(header, rows, "figure3")])]
+
+
+class _Counts(Runs):
+    job = staticmethod(lambda example, settings: Job.of(count_pages, example, seed=settings.seed))
+
+
+_EXAMPLE = "the worked example"
+_JUDGES = {"example": lambda claim, runs: claim.numbers(runs.get(_EXAMPLE)), "fig3": _graph}
+EXHIBITS: Mapping[str, Exhibit] = {
+    "example": Judged([_EXAMPLE], runs=_Counts, judges=_JUDGES),
+    "figure3": Judged([], _fetches, judges=_JUDGES),
+}
