@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -11,52 +12,29 @@ import numpy.typing as npt
 import pandas as pd
 
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
-from flashsim.literature.do2012.runs import (
-    DESIGNS,
-    DISKS,
-    LAST,
-    PUBLISHED,
-    Disks,
-    Runs,
-    dual_write,
-    job,
-    of_readings,
-    tpc_c,
-    tpc_e,
-)
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Table
+from flashsim.literature.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Judge, Runs, dual_write, of_readings, tpc_c, tpc_e
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging.cells import difference, number, ratio, rising, saving, statement
+from flashsim.studies.judging.cells import number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over
 
 #: Designs of all benchmarks; CW is of TPC-E only.
 COMPARED = ("none", "dw", "lc", "tac")
 #: The setup of a design with a reading of the disks.
 SetupOf = Callable[[str, Disks], PoolSetup]
-Judge = Callable[[Claim, Runs, Disks], list[Cell]]
 
 
-@dataclass(frozen=True)
-class Benchmark(Exhibit):
+def benchmark(
+    claims: Mapping[str, tuple[Callable[[Disks], list[PoolSetup]], Judge]],
+    show: Callable[[Runs], list[Section]],
+    readings: Sequence[Disks] = DISKS,
+) -> Exhibit:
     """Claims with their setups and judges, each with each reading of the disks, and what is shown of the runs."""
-
-    claims: Mapping[str, tuple[Callable[[Disks], list[PoolSetup]], Judge]]
-    shown: Callable[[Runs], list[Section]]
-    readings: Sequence[Disks] = DISKS
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        needed = [setups for claim, (setups, _) in self.claims.items() if claim in claims]
-        return [job(setup, settings) for setups in needed for disks in self.readings for setup in setups(disks)]
-
-    def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        _, judge = self.claims[claim.id]
-        return of_readings(lambda disks: judge(claim, Runs(results), disks), self.readings)
-
-    def sections(self, results: Results) -> list[Section]:
-        return self.shown(Runs(results))
+    setups = {claim: [setup for disks in readings for setup in setups_of(disks)] for claim, (setups_of, _) in claims.items()}
+    return Judged(setups, show, runs=Runs, judges={claim: partial(of_readings, judge, readings) for claim, (_, judge) in claims.items()})
 
 
-def speedups(
+def _speedups(
     title: str, name: str, of: str, databases: Sequence[int], setup_of: Callable[..., PoolSetup], designs: Sequence[str], runs: Runs
 ) -> list[Section]:
     """Throughput of each design in the last two hours on each database, absolute and over that without an SSD."""
@@ -78,7 +56,7 @@ def speedups(
 def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs, smoothed: int = 3) -> list[Section]:
     """Throughput over time, smoothed over three intervals as the thesis does, or more; a panel a database."""
     frames, every = [], 0.0
-    for panel, label, setup in ((panel, *line) for panel, lines in panels.items() for line in lines.items()):
+    for panel, (label, setup) in [(panel, line) for panel, lines in panels.items() for line in lines.items()]:
         if (series := runs.series(setup)) is not None:
             rates, every = smooth(series, smoothed), setup.interval / MINUTES
             hours = (np.arange(len(rates)) + (smoothed + 1) / 2) * every / 60
@@ -97,7 +75,7 @@ def smooth(series: PoolResult, intervals: int) -> npt.NDArray[np.float64]:
 _WAREHOUSES, _LIMITS = (1000, 2000, 4000), (10, 50, 90)
 
 
-def _designs(disks: Disks, designs: Sequence[str]) -> list[PoolSetup]:
+def _designs(disks: Disks, designs: Sequence[str] = COMPARED) -> list[PoolSetup]:
     return [tpc_c(size, design, disks) for size in _WAREHOUSES for design in designs]
 
 
@@ -135,15 +113,15 @@ def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 def _shown_c(runs: Runs) -> list[Section]:
     """Throughput, speedups and what devices do in the last two hours, throughput from the beginning, and LC by lambda."""
-    parts = speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
+    parts = _speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
     lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in COMPARED} for size in _WAREHOUSES[1:]}
     parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
-    rows: list[list[Entry]] = []
-    for disks in DISKS:
-        for limit, setup in zip(_LIMITS, limits(disks), strict=True):
-            if (series := runs.series(setup)) is not None:
-                newer = 100 * series.filled("ssd_newer", LAST)
-                rows.append([disks.name, limit, runs.steady(setup), series.rate("cleanings", LAST), newer])
+    rows = [
+        [disks.name, limit, runs.steady(setup), series.rate("cleanings", LAST), 100 * series.filled("ssd_newer", LAST)]
+        for disks in DISKS
+        for limit, setup in zip(_LIMITS, limits(disks), strict=True)
+        if (series := runs.series(setup)) is not None
+    ]
     table = Table(["disks", "lambda, %", "transactions/s", "cleaner's writes/s", "newer than disk, % of the SSD"], rows, "tpc-c-lambda", 1)
     return [*parts, *([Section("LC with 4,000 warehouses by lambda (figure 3.7)", "", [table], on_terminal=True)] if rows else [])]
 
@@ -154,14 +132,12 @@ _SIZES, _SWEEP, MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
 
 def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     """Designs over no SSD with TPC-E, a row a size of the database."""
-    limit = claim.limits["each"]
-    return [
-        number(
-            f"{design.upper()} at {size} GB", gain, runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)), limit, row=str(size)
-        )
-        for (gain,), size in zip(claim.published.values(), _SIZES, strict=True)
-        for design in COMPARED[1:]
-    ]
+    cells = []
+    for (published,), size in zip(claim.published.values(), _SIZES, strict=True):
+        gains = {design: runs.over(tpc_e(size, design, disks), tpc_e(size, "none", disks)) for design in COMPARED[1:]}
+        limit, row = claim.limits["each"], str(size)
+        cells += [number(f"{design.upper()} at {size} GB", published, gain, limit, row=row) for design, gain in gains.items()]
+    return cells
 
 
 def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
@@ -179,8 +155,7 @@ def clean_write(disks: Disks) -> list[PoolSetup]:
 def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     """Percent by which CW's throughput is below that of DW and LC."""
     mine, *others = map(runs.steady, clean_write(disks))
-    pairs = zip(claim.published.items(), others, strict=True)
-    return [difference(name, published, saving(mine, its), claim.limits["points"]) for (name, (published,)), its in pairs]
+    return claim.numbers((saving(mine, its) for its in others), points=True, equal=(0.0,))
 
 
 #: Counts whose sum is the pages that moved, by device and direction.
@@ -194,7 +169,7 @@ _TRAFFIC = {
 
 def _shown_e(runs: Runs) -> list[Section]:
     """Throughput, speedups and what devices do in the last two hours, and throughput from the beginning."""
-    parts = speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
+    parts = _speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in COMPARED} for size in _SIZES[1:]}
     parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
     return [*parts, *_traffic(runs)]
@@ -256,25 +231,17 @@ def _shown_filling(runs: Runs) -> list[Section]:
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "tpc-c": Benchmark(
-        {
-            "fig3.1-c": (lambda disks: _designs(disks, COMPARED), over_lc),
-            "fig3.7": (limits, over_limits),
-            "tac-waste": (lambda disks: _designs(disks, COMPARED[1:]), _waste),
-        },
-        _shown_c,
-    ),
-    "tpc-e": Benchmark(
-        {
-            "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
-            "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
-            "cw": (clean_write, below_others),
-        },
-        _shown_e,
-    ),
-    "filling": Benchmark(
-        {"fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling)},
-        _shown_filling,
-        (PUBLISHED,),
-    ),
-}
+    "tpc-c": benchmark({
+        "fig3.1-c": (_designs, over_lc),
+        "fig3.7": (limits, over_limits),
+        "tac-waste": (lambda disks: _designs(disks, COMPARED[1:]), _waste),
+    }, _shown_c),
+    "tpc-e": benchmark({
+        "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
+        "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
+        "cw": (clean_write, below_others),
+    }, _shown_e),
+    "filling": benchmark({
+        "fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling),
+    }, _shown_filling, (PUBLISHED,)),
+}  # fmt: skip

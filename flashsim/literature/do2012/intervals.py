@@ -5,15 +5,13 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import pandas as pd
-
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
-from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, Benchmark, SetupOf, clean_write, ramp_up
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Shown, Table
+from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, SetupOf, benchmark, clean_write, ramp_up
 from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
 from flashsim.literature.do2012.runs import DESIGNS, NO_WRITES, PUBLISHED, Disks, Runs, devices, disks_of, job, tpc_c, tpc_e
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging.cells import ratio, saving, statement
+from flashsim.studies.judging.cells import bounded, ratio, saving
 
 #: Intervals of an hour, those before the first checkpoint of the long interval, and those until the SSD was full; and the share of the
 #: pages that the SSD ever has with which it counts as full.
@@ -28,7 +26,7 @@ def _intervals(disks: Disks) -> list[PoolSetup]:
 
 def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
-    series, margin = [runs.series(setup) for setup in _intervals(disks)], 1 + claim.limits["margin"]
+    series = [runs.series(setup) for setup in _intervals(disks)]
     first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
     before, after = slice(_FIRST - _HOUR, _FIRST), slice(_FIRST, _FIRST + _HOUR)
     compared = {
@@ -40,20 +38,19 @@ def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     cells = []
     for name, (mine, part, other, its) in compared.items():
         rates = [None if one is None else one.rate("transactions", when) for one, when in ((series[mine], part), (series[other], its))]
-        cells.append(statement(name, f"above {margin:g}", [ratio(*rates)], lambda value: value > margin))
+        cells.append(bounded(name, "above", 1 + claim.limits["margin"], ratio(*rates)))
     return cells
 
 
 def _shown_intervals(runs: Runs) -> list[Section]:
     """Throughput over time, and rates before the SSD is full and after."""
-    dw, long_dw, lc, long_lc = _intervals(PUBLISHED)
-    names = ("every 40 minutes", "every 5 hours")
-    panels = {"DW": dict(zip(names, (dw, long_dw), strict=True)), "LC": dict(zip(names, (lc, long_lc), strict=True))}
+    names, setups = ("every 40 minutes", "every 5 hours"), _intervals(PUBLISHED)
+    panels = {"DW": dict(zip(names, setups[:2], strict=True)), "LC": dict(zip(names, setups[2:], strict=True))}
     parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
-    return [replace(part, tables=[_rates(runs, _intervals(PUBLISHED), "checkpoints-rates")], on_terminal=True) for part in parts]
+    return [replace(part, tables=[_rates(runs, setups, "checkpoints-rates")], on_terminal=True) for part in parts]
 
 
-def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> pd.DataFrame:
+def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> Table:
     rows: list[list[Entry]] = []
     for setup in setups:
         if (series := runs.series(setup)) is not None:
@@ -61,52 +58,29 @@ def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> pd.DataFrame:
             full = float((used >= _AS_FULL * used.max()).argmax() + 1) / _HOUR
             rates = [series.rate("transactions", early), series.rate("transactions", late), series.rate("disk_pages_written", early), full]
             rows.append([disks_of(setup), DESIGNS[setup.design], setup.options["checkpoint"] // MINUTES, *rates])
-    header = [
-        "",
-        "design",
-        "a checkpoint every, min",
-        "transactions/s in the first 10 h",
-        "after that",
-        "pages written to disk/s in the first 10 h",
-    ]
-    return Table([*header, "hours until the SSD is full"], rows, name, 1)
+    header = ["", "design", "a checkpoint every, min", "transactions/s in the first 10 h", "after that"]
+    header += ["pages written to disk/s in the first 10 h", "hours until the SSD is full"]
+    return Table(header, rows, name, 1)
 
 
-def _without_writes() -> list[PoolSetup]:
-    return [setup for each in _intervals(PUBLISHED)[:2] for setup in (each, replace(each, devices=devices(1, NO_WRITES)))]
-
-
-class _WithoutWrites(Exhibit):
-    """DW with both intervals, and the same where disk writes take no time, so that a checkpoint holds up no read."""
-
-    TITLE = "Checkpoints where disk writes take no time"
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [job(setup, settings) for setup in _without_writes()]
-
-    def sections(self, results: Results) -> list[Section]:
-        return [Section(self.TITLE, "", [_rates(Runs(results), _without_writes(), "without-writes")])]
-
-
+#: DW with both intervals, and the same where disk writes take no time, so that a checkpoint holds up no read.
+_WITHOUT_WRITES = [setup for each in _intervals(PUBLISHED)[:2] for setup in (each, replace(each, devices=devices(1, NO_WRITES)))]
+_IN_NO_TIME = "Checkpoints where disk writes take no time"
 _SETUPS: dict[str, SetupOf] = {
     "TPC-C, 2,000 warehouses": lambda design, disks: tpc_c(2000, design, disks),
     "TPC-E, 230 GB": lambda design, disks: tpc_e(230, design, disks),
 }
 
 
+#: LC with TPC-E and sharp checkpoints, by how many pages these write at the same time; and CW.
+_AT_ONCE = {f"LC, {pages} pages": tpc_e(MIDDLE, "lc", PUBLISHED, options={"cleaners": pages}) for pages in (256, 64, 32)}
+_AT_ONCE["CW"] = tpc_e(MIDDLE, "cw", PUBLISHED)
+
+
 def _kinds(setup_of: SetupOf, design: str) -> list[PoolSetup]:
     """A design without checkpoints, with sharp ones, and LC with fuzzy ones."""
     setup = setup_of(design, PUBLISHED).with_options(checkpoint=40 * MINUTES)
     return [setup.with_options(checkpoint=0), setup, *([setup.with_options(sharp=0)] if design == "lc" else [])]
-
-
-#: Pages that a sharp checkpoint of LC writes at the same time.
-_AT_ONCE = (256, 64, 32)
-
-
-def _at_once() -> list[PoolSetup]:
-    """LC with TPC-E and sharp checkpoints, by how many pages these write at the same time."""
-    return [tpc_e(MIDDLE, "lc", PUBLISHED, options={"cleaners": pages}) for pages in _AT_ONCE]
 
 
 def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:
@@ -121,29 +95,24 @@ class _Kinds(Exhibit):
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         kinds = [setup for setup_of in _SETUPS.values() for design in COMPARED for setup in _kinds(setup_of, design)]
-        at_rates = [job(setup, settings) for setup in (*kinds, *_at_once(), tpc_e(MIDDLE, "cw", PUBLISHED))]
+        at_rates = [job(setup, settings) for setup in (*kinds, *_AT_ONCE.values())]
         return at_rates + [_nearest_first(setup, settings) for setup in clean_write(PUBLISHED)]
 
     def sections(self, results: Results) -> list[Section]:
-        """Transactions a second, and what is left of them."""
         runs, rows = Runs(results), list[list[Entry]]()
         for (benchmark, setup_of), design in product(_SETUPS.items(), COMPARED):
             alone, sharp, fuzzy = (*map(runs.steady, _kinds(setup_of, design)), None)[:3]
             if alone and sharp:
                 rows.append([benchmark, DESIGNS[design], alone, sharp, fuzzy, 100 * sharp / alone, 100 * fuzzy / alone if fuzzy else None])
-        header = ["benchmark", "design", "transactions/s without"]
-        header += ["with sharp ones", "with fuzzy ones", "left with sharp ones, %", "with fuzzy ones, %"]
+        header = ["benchmark", "design", "transactions/s without", "with sharp ones", "with fuzzy ones", "left with sharp ones, %"]
         text = (
             "Means of the last two hours with a checkpoint every 40 minutes, disks as in table 3.1. Where nothing is newer on the SSD than "
             "on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
         )
-        alone, clean = runs.steady(_kinds(_SETUPS["TPC-E, 230 GB"], "lc")[0]), runs.steady(tpc_e(MIDDLE, "cw", PUBLISHED))
-        lost: list[list[Entry]] = [
-            [f"LC, {pages} pages", saving(runs.steady(setup), alone)] for pages, setup in zip(_AT_ONCE, _at_once(), strict=True)
-        ]
-        lost.append(["CW", saving(clean, alone)])
+        alone = runs.steady(_kinds(_SETUPS["TPC-E, 230 GB"], "lc")[0])
+        lost = [[name, saving(runs.steady(setup), alone)] for name, setup in _AT_ONCE.items()]
         driven = {DESIGNS[setup.design]: Runs(results, _nearest_first).steady(setup) for setup in clean_write(PUBLISHED)}
-        tables = [Table(header, rows, "checkpoint-kinds", 1)]
+        tables = [Table([*header, "with fuzzy ones, %"], rows, "checkpoint-kinds", 1)]
         if rows:
             tables.append(Table(["TPC-E: a sharp checkpoint writes at the same time", "below LC without, %"], lost, "checkpoint-widths", 1))
         if all(driven.values()):
@@ -153,7 +122,9 @@ class _Kinds(Exhibit):
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "checkpoints": Benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
-    "without-writes": _WithoutWrites(),
+    "checkpoints": benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "without-writes": Shown(
+        _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, Runs
+    ),
     "sharp-and-fuzzy": _Kinds(),
 }

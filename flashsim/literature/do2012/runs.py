@@ -1,11 +1,12 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from flashsim.core.units import GIB, MINUTES
-from flashsim.literature.base import Cell, Job, Results, Settings
+from flashsim.literature import base
+from flashsim.literature.base import Cell, Claim, Job, Results, Settings
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
 from flashsim.studies.judging.cells import ratio
 
@@ -16,18 +17,10 @@ STEADY = 20
 LAST = slice(-STEADY, None)
 
 
-@dataclass(frozen=True)
-class Disks:
-    """A reading of the thesis's disks.
+class Disks(NamedTuple):
+    """A reading of the thesis's disks: its name, and how many times as fast as in table 3.1 they are at random.
 
-    Parameters
-    ----------
-    name
-        In words.
-    faster
-        Than table 3.1 has them, at random.
-    work
-        Processor time of a transaction of TPC-E, ns: the limit is 7.6 times what is done without an SSD at 230 GB.
+    `work` is the processor time of a transaction of TPC-E, ns: the limit is 7.6 times what is done without an SSD at 230 GB.
     """
 
     name: str
@@ -95,37 +88,32 @@ def disks_of(setup: PoolSetup) -> str:
     return f"disks of table {table}" + (f" times {int(speed) / 100:g}" if speed else "")
 
 
-def _label(setup: PoolSetup) -> str:
-    options = setup.options
-    parts = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
-    if options.get("checkpoint"):
-        parts.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
-    if setup.design == "lc":
-        parts.append(f"lambda {options['dirty_limit']} %")
-    if options.get("expands_for_ssd"):
-        parts.append("reads of 8 pages until the SSD is full")
-    return ", ".join(parts)
-
-
 def job(setup: PoolSetup, settings: Settings) -> Job:
     """The run of a system whose devices have rates."""
-    return Job.of(run_pool, _label(setup), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
+    options, parts = setup.options, [setup.workload, DESIGNS[setup.design], disks_of(setup)]
+    parts += [f"a checkpoint every {options['checkpoint'] / MINUTES:g} min"] if options.get("checkpoint") else []
+    parts += [f"lambda {options['dirty_limit']} %"] if setup.design == "lc" else []
+    parts += ["reads of 8 pages until the SSD is full"] if options.get("expands_for_ssd") else []
+    return Job.of(run_pool, ", ".join(parts), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
 
 
-class Runs:
-    """Results of a paper's runs by setup, of those that `job` makes of setups."""
+class Runs(base.Runs):
+    """Results by setup, of those runs that `job` makes of setups."""
+
+    job = staticmethod(job)
 
     def __init__(self, results: Results, job: Callable[[PoolSetup, Settings], Job] = job) -> None:
-        self.results, self.job = results, job
+        super().__init__(results)
+        self.job = job
 
     def series(self, setup: PoolSetup) -> PoolResult | None:
         """Interval by interval; None where the run was not asked for."""
-        output = self.results.get(self.job(setup, self.results.settings))
+        output = self.get(setup)
         return PoolResult.of(output) if output else None
 
     def result(self, setup: PoolSetup) -> PoolResult:
         """The same of a run that was made."""
-        return PoolResult.of(self.results[self.job(setup, self.results.settings)])
+        return PoolResult.of(self.get(setup))
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
         """Events of a counter a second, over the last two hours."""
@@ -136,6 +124,10 @@ class Runs:
         return ratio(self.steady(setup), self.steady(other))
 
 
-def of_readings(cells: Callable[[Disks], list[Cell]], readings: Sequence[Disks] = DISKS) -> list[Cell]:
+#: Makes a claim's cells with a reading of the disks.
+Judge = Callable[[Claim, Any, Disks], list[Cell]]
+
+
+def of_readings(judge: Judge, readings: Sequence[Disks], claim: Claim, runs: base.Runs) -> list[Cell]:
     """The cells of each reading of the disks: the published one is the claim's own, the other a variant."""
-    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in readings for cell in cells(disks)]
+    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in readings for cell in judge(claim, runs, disks)]
