@@ -17,7 +17,6 @@ _BOTH = ("sort-merge", "grace-hash")
 
 
 def _times(joins: Iterable[str], memory: int, machine: str = "SSD", kinds: Sequence[str] = ("total",)) -> list[Time]:
-    """Times of joins with a buffer pool."""
     return [(Setup(join, memory), machine, kind) for join in joins for kind in kinds]
 
 
@@ -72,7 +71,6 @@ def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _figure1(runs: Runs) -> list[Section]:
-    """The counterpart of figure 1, all seconds, and formula against simulation."""
     text = (
         "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
         "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts. The paper prints no times; beside them "
@@ -129,7 +127,6 @@ def _io_times(runs: Runs, machine: str) -> dict[str, Sequence[float] | None]:
 
 
 def _variance(claim: Claim, runs: Runs) -> list[Cell]:
-    """The order of the spreads on the SSD, and their size on the HDD."""
     flash, disk = ({join: spread(times) for join, times in _io_times(runs, machine).items()} for machine in ("SSD", "HDD"))
     wider, cells = less(claim.limits["margin"]), list[Cell]()
     for wide, narrow in (("grace-hash", "sort-merge"), ("hybrid-hash", "sort-merge"), ("sort-merge", "bnl")):

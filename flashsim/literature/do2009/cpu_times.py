@@ -40,7 +40,6 @@ def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
 
 
 def _implied(runs: Runs) -> list[Section]:
-    """Implied and simulated CPU seconds by join and buffer pool, and what the implied ones make of the ratio of GH to HH."""
     rows, totals = list[list[Entry]](), dict[Run, float]()
     for setup in GRID:
         run = join, memory = setup.join, setup.memory
@@ -81,7 +80,6 @@ def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
 
 
 def _bound(runs: Runs) -> list[Section]:
-    """Implied seconds beside those of the nearest prices, of all joins and without Grace hash, whose equal work has unequal times."""
     io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
     if len(io) < len(RUNS):
         return []

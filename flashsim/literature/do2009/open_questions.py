@@ -111,7 +111,6 @@ class HybridRule(Exhibit):
         return [Section(self.TITLE, text, [Table(header, rows, "hybrid-rule", digits=2)], {"hybrid-rule": self._figure(results)})]
 
     def _figure(self, results: Results) -> Figure:
-        """Loss of the printed rule against the derived one, over the buffer pool."""
         with panels(3.6) as (picture, axes):
             for (colour, marker), (kind, label) in zip(LINES, self.kinds.items(), strict=False):
                 for rule, line in (("printed", "-"), ("best", ":")):
@@ -129,7 +128,6 @@ Divisions = str | dict[str, DetailedCost]
 
 @cache
 def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
-    """Sizes of joins with a buffer pool, and bytes that they need."""
     files, setting = laid_out(Setup("", memory), scale, seed)
     return sizes_of(files, setting.memory), bytes_needed(files)
 
@@ -253,7 +251,6 @@ class Allocations(Exhibit):
         return [Section(self.TITLE, text, tables, {"allocations": self._figure(run)})]
 
     def _figure(self, cases: Iterable[Case]) -> Figure:
-        """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
         rows = [(case.join, presets.load(case.device).kind, case.memory, case.gain) for case in cases]
         gains = pd.DataFrame(rows, columns=["join", "kind", "memory", "gain"]).astype({"gain": float})
         with panels(4.4, 2, 2, sharex=True) as (picture, grid):
@@ -298,7 +295,6 @@ class Hardware(Exhibit):
         return Job.of(on_every_device, label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
 
     def lessons(self, results: Results) -> list[Lessons]:
-        """Lessons on each device that ran every join."""
         blocked, single = ([results.get(self._job(results.settings, join, page_io), {}) for join in JOINS] for page_io in (False, True))
         names = [name for name in presets.names() if all(name in by_device for by_device in (*blocked, *single))]
         every = []
@@ -327,7 +323,6 @@ class Hardware(Exhibit):
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 
     def _figure(self, every: Sequence[Lessons]) -> Figure:
-        """Cost of page-sized I/O over blocked I/O on each device, the least and the most over the joins."""
         with panels(0.28 * len(every) + 1.2) as (picture, axes):
             for place, each in enumerate(every):
                 ends = [min(each.blocked_gains), max(each.blocked_gains)]

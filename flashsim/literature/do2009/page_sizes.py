@@ -25,7 +25,6 @@ _ALIGNED = [
 
 
 def _figure(number: int, kind: str, grid: list[Setup], runs: Runs) -> list[Section]:
-    """Bars and seconds of the joins on both machines, over the page size with one kind of I/O."""
     rows, ids = list[list[Entry]](), list[str]()
     for machine in DEVICES:
         for setup in grid:
@@ -53,7 +52,6 @@ def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _small_pages(runs: Runs) -> list[Section]:
-    """I/O seconds of the joins that write."""
     rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
     text = (
         "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one "
@@ -64,7 +62,6 @@ def _small_pages(runs: Runs) -> list[Section]:
 
 
 def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
-    """Total times with page-sized I/O over those with blocked I/O."""
 
     def measured(machine: str, join: str) -> tuple[str, float | None, str]:
         usual = Setup(join, PAGE_SIZES_MEMORY)
@@ -75,7 +72,6 @@ def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _with_small_pages(claim: Claim, runs: Runs) -> list[Cell]:
-    """Times of the SSD beside the HDD's."""
     small = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
     orders: list[Order] = [(f"{LABELS[s.join]}, HDD and SSD", "the first less, s", [(s, name) for name in DEVICES]) for s in small]
     return runs.orders(claim, orders)

@@ -33,7 +33,6 @@ def _job(settings: Settings, setup: Setup, placement: str = "") -> Job:
 
 
 def sections(results: Results) -> list[Section]:
-    """Speedups of each variant and how far they are from the published ones, and seconds with small pages."""
     settings, published = results.settings, load("do2009").claim("table3-io").published
     rows: list[list[Entry]] = []
     for placement, variants in PLACEMENTS.items():

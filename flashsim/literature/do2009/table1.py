@@ -60,7 +60,6 @@ def cells(claim: Claim, results: Results) -> list[Cell]:
 
 
 def sections(results: Results) -> list[Section]:
-    """The allocations' costs beside the best that any division in whole pages costs."""
     disk, rows = paper_disk(), list[list[Entry]]()
     for setup, job in zip(GRID, jobs((), results.settings), strict=True):
         join, memory, least = setup.join, setup.memory, results[job]

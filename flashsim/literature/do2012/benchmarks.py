@@ -24,7 +24,7 @@ COMPARED = ("none", "dw", "lc", "tac")
 SetupOf = Callable[[str, Disks], PoolSetup]
 
 
-def benchmark(
+def with_readings(
     claims: Mapping[str, tuple[Callable[[Disks], list[PoolSetup]], Judge]],
     show: Callable[[Runs], list[Section]],
     readings: Sequence[Disks] = DISKS,
@@ -37,7 +37,6 @@ def benchmark(
 def _speedups(
     title: str, name: str, of: str, databases: Sequence[int], setup_of: Callable[..., PoolSetup], designs: Sequence[str], runs: Runs
 ) -> list[Section]:
-    """Throughput of each design in the last two hours on each database, absolute and over that without an SSD."""
     rows: list[list[Entry]] = []
     counts, states = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes"), ("ssd_used", "ssd_newer", "ssd_invalid")
     for disks, size, design in product(DISKS, databases, designs):
@@ -96,7 +95,6 @@ def over_limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    """Percent of the SSD in pages that are not valid."""
 
     def invalid(size: int, design: str) -> float | None:
         result = runs.series(tpc_c(size, design, disks))
@@ -112,7 +110,6 @@ def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _shown_c(runs: Runs) -> list[Section]:
-    """Throughput, speedups and what devices do in the last two hours, throughput from the beginning, and LC by lambda."""
     parts = _speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
     lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in COMPARED} for size in _WAREHOUSES[1:]}
     parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
@@ -168,7 +165,6 @@ _TRAFFIC = {
 
 
 def _shown_e(runs: Runs) -> list[Section]:
-    """Throughput, speedups and what devices do in the last two hours, and throughput from the beginning."""
     parts = _speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in COMPARED} for size in _SIZES[1:]}
     parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
@@ -231,17 +227,17 @@ def _shown_filling(runs: Runs) -> list[Section]:
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "tpc-c": benchmark({
+    "tpc-c": with_readings({
         "fig3.1-c": (_designs, over_lc),
         "fig3.7": (limits, over_limits),
         "tac-waste": (lambda disks: _designs(disks, COMPARED[1:]), _waste),
     }, _shown_c),
-    "tpc-e": benchmark({
+    "tpc-e": with_readings({
         "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
         "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
         "cw": (clean_write, below_others),
     }, _shown_e),
-    "filling": benchmark({
+    "filling": with_readings({
         "fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling),
     }, _shown_filling, (PUBLISHED,)),
 }  # fmt: skip

@@ -37,7 +37,6 @@ def _varied(drives: Drives) -> tuple[str, ...]:
 
 
 def sections(results: Results) -> list[Section]:
-    """Rates, conclusions, designs with their wear, and parts of the drives; none if a run is missing."""
     settings = results.settings
     if any(job not in results for job in jobs((), settings)):
         return []
@@ -61,7 +60,6 @@ def sections(results: Results) -> list[Section]:
 
 
 def _rates(measured: Mapping[str, list[float]]) -> Table:
-    """Random requests of a page a second, beside table 3.1."""
     published = {"8": (DISKS_3_1.read, DISKS_3_1.write), "S": (SSD_3_1.read, SSD_3_1.write)}
     rows = [[name, *rates, *published[name[0]]] for name, rates in measured.items()]
     return Table(["drives", "reads/s", "writes/s", "table 3.1: reads/s", "writes/s"], rows, "drives-rates", 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Shown, Table
-from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, SetupOf, benchmark, clean_write, ramp_up
+from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, SetupOf, clean_write, ramp_up, with_readings
 from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
 from flashsim.literature.do2012.runs import DESIGNS, NO_WRITES, PUBLISHED, Disks, Runs, devices, disks_of, job, tpc_c, tpc_e
 from flashsim.pools.setup import PoolSetup
@@ -43,7 +43,6 @@ def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _shown_intervals(runs: Runs) -> list[Section]:
-    """Throughput over time, and rates before the SSD is full and after."""
     names, setups = ("every 40 minutes", "every 5 hours"), _intervals(PUBLISHED)
     panels = {"DW": dict(zip(names, setups[:2], strict=True)), "LC": dict(zip(names, setups[2:], strict=True))}
     parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
@@ -122,7 +121,7 @@ class _Kinds(Exhibit):
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "checkpoints": benchmark({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
     "without-writes": Shown(
         _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, Runs
     ),

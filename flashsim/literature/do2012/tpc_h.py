@@ -57,7 +57,6 @@ def _designs(size: int, disks: Disks, dense: float = _DENSE) -> list[PoolSetup]:
 
 
 def _published(claim: Claim, figure: str, size: int) -> dict[str, float]:
-    """A figure by design."""
     return dict(zip((*_COMPARED, "none"), claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"], strict=True))
 
 
@@ -73,7 +72,6 @@ def _ratios(claim: Claim, runs: _Runs, disks: Disks) -> list[Cell]:
 
 
 def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _Runs) -> list[Section]:
-    """Figures as published and as measured, and what the devices did."""
     claim = load("do2012").claim("table3.3")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     for (reading, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):

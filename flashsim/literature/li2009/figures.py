@@ -65,7 +65,6 @@ class _Runs(Runs):
         return ratio(self.value(setup), self.value(setup.with_method(BASIC)))
 
     def lines(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
-        """Values of points by method."""
         by_method: dict[str, list[float | None]] = {}
         for place, setup in points:
             by_method.setdefault(setup.method, []).append(value(self, setup, place))
@@ -78,7 +77,6 @@ class _Runs(Runs):
 
 
 def _of_k(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Cost of k = 0.5, and the distance between k = 1 to 4."""
     clearly, almost = 1 + claim.limits["clearly"], 1 + claim.limits["almost"]
     half, *others = runs.lines(_POINTS[6])["graph-based"]
     worse = statement("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one)
@@ -127,7 +125,6 @@ def _of_pages(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_memory(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Directions of all curves, the best strategy where a table fits, and the gap between page-based and graph-based fetching."""
     margin, ends = claim.limits["margin"], (_MEMORY[0], _MEMORY[-1])
     seconds = {method: line for method, line in runs.lines(_POINTS[12]).items() if method != "planned"}
     every = [statement(f"{method}, s", "falling", line, falling(margin)) for method, line in seconds.items()]
@@ -140,7 +137,6 @@ def _of_memory(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_skew(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Savings that rise with the skew, naive fetching that mostly wins, and graph-based fetching's lead, which rises too."""
     saved, rise = runs.saved(_POINTS[13]), rising(claim.limits["rise"])
     pairs = zip(saved["graph-based"], saved["page-based"], strict=True)
     ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
@@ -152,7 +148,6 @@ def _of_skew(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_speeds(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Savings of each strategy, which rise with the factor, and the strategies at the greatest factor, which come together."""
     every, limit = list[Cell](), claim.limits["points"]
     for figure in (14, 15):
         saved, rise = runs.saved(_POINTS[figure], _Runs.priced), rising(claim.limits["rise"])
@@ -178,7 +173,6 @@ class _Figure:
         return [one for setup in setups for one in (setup.with_method(BASIC), setup)]
 
     def sections(self, name: str, runs: _Runs) -> list[Section]:
-        """Lines of I/O seconds, one a method, and the table of them."""
         every = [(f"figure {number}: {title}", point) for number, title in self.panels.items() for point in _POINTS[number]]
         rows = [(panel, place, LABELS[setup.method], self.value(runs, setup, place)) for panel, (place, setup) in every]
         if not (rows := [row for row in rows if row[-1] is not None]):
@@ -192,7 +186,6 @@ class _Figure:
 
 
 def _accesses(runs: _Runs) -> list[Section]:
-    """The page accesses that are priced."""
     kinds = ("sequential_reads", "random_reads", "sequential_writes", "random_writes")
     setups = [(figure, setup) for figure in (14, 15) for place, setup in _POINTS[figure] if place == 1]
     rows = [[figure, LABELS[setup.method], *(runs.value(setup, kind) for kind in kinds)] for figure, setup in setups]

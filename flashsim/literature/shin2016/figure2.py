@@ -44,7 +44,6 @@ def _reached(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _shown(runs: _Runs) -> list[Section]:
-    """The counterpart of figure 2, a picture a drive."""
     measured = runs.measured
     rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
     rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]

@@ -75,7 +75,6 @@ def _best(claim: Claim, runs: DriveRuns, points: Sequence[Point]) -> list[Cell]:
 
 
 def _of_fixed(claim: Claim, runs: DriveRuns) -> list[Cell]:
-    """That memory matters to the original method and not to N-Hash on the ioDrive."""
     hardly, severe = 1 + claim.limits["hardly"], claim.limits["severe"]
     slow, fast = ([runs.seconds(pair[method], "ioDrive") for _, _, pair in POINTS["fig4"]] for method in (0, 1))
     return [
@@ -108,7 +107,6 @@ def _with_reads(runs: DriveRuns, setup: Setup, drive: str) -> float | None:
 
 
 def _of_pages(claim: Claim, runs: DriveRuns) -> list[Cell]:
-    """The best speedups; and that memory does not help the original method, were its buffers to take all of it."""
     every, help = _best(claim, runs, POINTS["fig6"]), 1 + claim.limits["help"]
     for drive in DEVICES:
         for partitions in _PARTITIONS:
@@ -153,7 +151,6 @@ def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]
 
 
 def _readings(runs: DriveRuns) -> list[Section]:
-    """Gain with most memory and most partitions by how pages are read, on which the paper is silent."""
     best = load("shin2016").claim("fig6").published
     rows: list[list[Entry]] = [["published", *(float(best[drive][0]) for drive in DEVICES)]]
     rows += [[name, *(runs.speedup(*pair, drive) for drive in DEVICES)] for name, pair in _OF_READINGS.items()]

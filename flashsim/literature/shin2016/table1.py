@@ -40,7 +40,6 @@ def published(drive: str, method: str, what: str = "total") -> dict[int, float]:
 
 
 def _parameters(claim: Claim, runs: DriveRuns) -> list[Cell]:
-    """The parameters, ours and those of the printed size of the relation."""
     every = []
     for row, memory in enumerate(MEMORY):
         printed = grace_setup(memory, round(_PRINTED / PAGE_SIZE), 1)
@@ -90,7 +89,6 @@ _VARIED = {(memory, method): grace_setup(memory).by(method) for memory in _ROWS 
 
 
 def _sensitivity(runs: _Varied) -> list[Section]:
-    """Errors of reads and writes of predicted rows, by drive and variant."""
     made = {place: runs.get(setup) for place, setup in _VARIED.items()}
     if not all(made.values()):
         return []
