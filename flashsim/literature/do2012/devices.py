@@ -1,20 +1,75 @@
-"""Chapter 3 once more on simulated disks and a simulated SSD: which conclusions survive, what designs wear, and what parts of drives do."""
+"""Chapter 3 once more on a part of simulated drives: which conclusions survive, what designs wear, and what parts of drives do."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any, NamedTuple
 
 from algorithms.extensions.base import DESIGNS
-from flashsim.core.units import MB
+from flashsim.core.units import MB, MIB
 from flashsim.device import presets
 from flashsim.literature.base import Cell, Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2012.benchmarks import below_others, limits, over_lc, over_limits, over_none
-from flashsim.literature.do2012.drives import AS_THEY_ARE, OTHERS, Drives, alone, at_rates, on_drives, scale_of
-from flashsim.literature.do2012.runs import LAST, PUBLISHED, STEADY, Runs, tpc_c, tpc_e
-from flashsim.literature.do2012.simulations import DISKS, DRIVES, FLASH
+from flashsim.literature.do2012.runs import LAST, PUBLISHED, SHARE, STEADY, Runs, at_scale, tpc_c, tpc_e
+from flashsim.literature.do2012.simulations import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear
-from flashsim.pools.setup import PoolSetup
+from flashsim.pools.setup import PoolSetup, run_pool
+from flashsim.studies.replaying.preconditioning import parse_state
 
 TITLE = "On simulated drives"
+#: Share of the paper's own scale; with less than a thousandth a plane of the SSD has too few blocks.
+_PART, _LEAST = 0.2, 0.001
+
+
+class Drives(NamedTuple):
+    """Drives with other values of their presets' parameters, and the state that the SSD begins in."""
+
+    name: str
+    disks: Mapping[str, Any] = {}
+    ssd: Mapping[str, Any] = {}
+    state: str = "steady"
+
+
+AS_THEY_ARE = Drives("as they are")
+NEAREST_FIRST = Drives("disks serve the nearest first", disks={"scheduler": "sptf"})
+OTHERS = (
+    Drives("the SSD is empty at the beginning", state="empty"),
+    Drives("no write buffer", ssd={"write_buffer": 0}),
+    Drives("one command at a time", ssd={"queue_depth": 1}),
+    Drives("reads overtake and interrupt programs and erases", ssd={"read_priority": True, "suspend": "both"}),
+    NEAREST_FIRST,
+    Drives("disks cache 2 MiB of writes", disks={"write_behind": 2 * MIB}),
+)
+
+
+def scale_of(settings: Settings) -> float:
+    return max(_PART * settings.scale * SHARE, _LEAST)
+
+
+def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
+    """Occupancy from which the steady state of one of so many parts of the SSD starts: a formula has it, and no run rests on one."""
+    occupancy = parse_state("steady", preset_of(FLASH, changes, parts)).occupancy
+    assert occupancy is not None
+    return list(occupancy.tolist())
+
+
+def on_drives(setup: PoolSetup, settings: Settings, drives: Drives = AS_THEY_ARE) -> Job:
+    """The run of a system on simulated drives."""
+    label, scale = f"{setup.workload}, {setup.design}, on simulated drives: {drives.name}", scale_of(settings)
+    occupancy = None if drives.state == "empty" else steady(drives.ssd, parts_at(scale))
+    values = at_scale(setup, scale, settings)
+    return Job.of(run_on_drives, label, setup=values, disks=drives.disks, ssd=drives.ssd, occupancy=occupancy)
+
+
+def at_rates(setup: PoolSetup, settings: Settings) -> Job:
+    """The same run on devices that have rates."""
+    label = f"{setup.workload}, {setup.design}, at rates beside simulated drives"
+    return Job.of(run_pool, label, setup=at_scale(setup, scale_of(settings), settings))
+
+
+def alone(settings: Settings) -> Job:
+    return Job.of(measure_rates, "random requests of simulated drives", occupancy=steady({}, PARTS), seed=settings.seed)
+
+
 _COMPARED = ("none", "cw", "dw", "lc", "tac")
 _TPC_C = {design: tpc_c(2000, design, PUBLISHED) for design in (*_COMPARED, *(name for name in DESIGNS.names() if name not in _COMPARED))}
 _TPC_E = {design: tpc_e(230, design, PUBLISHED) for design in _COMPARED}
@@ -114,10 +169,12 @@ def _conclusions(results: Results) -> Section:
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
 
 
-def _responses(results: Results, setup: PoolSetup, drives: Drives = AS_THEY_ARE) -> list[Entry]:
+def _responses(runs: Runs, setup: PoolSetup) -> list[Entry]:
     """Response times of the SSD's reads: mean, median, 99 and 99.9 %."""
-    times: list[Entry] = results[on_drives(setup, results.settings, drives)]["responses"].get("SSD read", [None] * 4)
-    return times
+    return [*runs.get(setup)["responses"].get("SSD read", [None] * 4)]
+
+
+_WEAR = ("programmed_per_transaction", "write_amplification", "erases_s", "years")
 
 
 def _designs(results: Results) -> Table:
@@ -127,14 +184,12 @@ def _designs(results: Results) -> Table:
         series, none = runs.result(setup), (_TPC_C if label == "TPC-C, 2K" else _TPC_E)["none"]
         sums = {name: float(series.counts[name][LAST].sum()) for name in (*WORN, "transactions")}
         seconds = STEADY * series.seconds
-        worn = wear(sums, seconds, lifetime)
-        of_disks = [series.rate(what, LAST) for what in ("disk_reads", "disk_writes")]
+        worn, of_disks = wear(sums, seconds, lifetime), [series.rate(what, LAST) for what in ("disk_reads", "disk_writes")]
         moved = [sums[name] / seconds / MB for name in ("flash_written", "flash_programmed")]
-        wears = ("ssd_programmed_per_transaction", "ssd_write_amplification", "ssd_erases_s", "ssd_years")
-        of_ssd: list[Entry] = [*moved, *(worn[name] for name in wears)] if design != "none" else [None] * 6
+        of_ssd: list[Entry] = [*moved, *(worn[f"ssd_{name}"] for name in _WEAR)] if design != "none" else [None] * 6
         hits = 100 * series.share("ssd_reads", "disk_reads", LAST)
         rates = [runs.steady(setup), runs.over(setup, none), 100 * hits / (100 + hits)]
-        rows.append([label, design, *rates, *of_disks, *_responses(results, setup)[:3], *of_ssd])
+        rows.append([label, design, *rates, *of_disks, *_responses(runs, setup)[:3], *of_ssd])
     header = ["workload", "design", "transactions/s", "over no SSD", "SSD hits, %", "disk reads/s", "disk writes/s", "SSD read, us"]
     header += ["median", "99 %", "written MB/s", "programmed MB/s", "B a transaction", "write amplification", "erases/s", "years"]
     return Table(header, rows, "drives-designs", 1)
@@ -148,6 +203,6 @@ def _parts(results: Results) -> Table:
         lazy = runs.result(_TPC_C["lc"])
         amplification = lazy.total("flash_programmed", LAST) / max(1, lazy.total("flash_written", LAST))
         gains: list[Entry] = [none, dw, lc, dw / none, lc / none, lc / dw, amplification]
-        rows.append([drives.name, *gains, *_responses(results, _TPC_C["lc"], drives)])
+        rows.append([drives.name, *gains, *_responses(runs, _TPC_C["lc"])])
     header = ["drives", "none/s", "DW/s", "LC/s", "DW over none", "LC over none", "LC over DW", "LC: write amplification"]
     return Table([*header, "LC: SSD read, us", "median", "99 %", "99.9 %"], rows, "drives-parts", 2)

@@ -8,7 +8,7 @@ from typing import Any
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Shown, Table
 from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, SetupOf, clean_write, ramp_up, with_readings
-from flashsim.literature.do2012.drives import NEAREST_FIRST, on_drives
+from flashsim.literature.do2012.devices import NEAREST_FIRST, on_drives
 from flashsim.literature.do2012.runs import DESIGNS, NO_WRITES, PUBLISHED, Disks, Runs, devices, disks_of, job, tpc_c, tpc_e
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.judging.cells import bounded, ratio, saving
