@@ -1,16 +1,33 @@
-"""Tables 3 and 4 and figure 1: the four joins over the buffer pool on both devices, how times vary, and what the text says of them."""
+"""Tables 3 to 5 and figures 1 to 3: the four joins over the buffer pool and over the page size, and how times vary.
+
+The CPU preset was fitted to table 5's rows of 8 and 32 KB (`flashsim.literature.do2009.cpu_fit`); the other rows are what it predicts.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Table
-from flashsim.literature.do2009.cpu_fit import prices
+from flashsim.core.units import KIB
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
+from flashsim.literature.do2009.cpu_fit import ROWS, prices
 from flashsim.literature.do2009.measured import Order, Runs, Time
-from flashsim.literature.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, VARIATION_MEMORY, Setup
+from flashsim.literature.do2009.runs import (
+    DEVICES,
+    FLASH_PAGE,
+    GRID,
+    JOINS,
+    LABELS,
+    LONGEST_FIRST,
+    MEMORY,
+    PAGE_SIZES,
+    REPEATED,
+    Setup,
+    sized,
+)
 from flashsim.studies.formulas.comparison import WHY, relative
-from flashsim.studies.judging.cells import bounded, less, near, number, statement
+from flashsim.studies.judging.cells import bounded, less, near, number, ratio, statement
 from flashsim.studies.presentation.tables import percent
 
 _BOTH = ("sort-merge", "grace-hash")
@@ -123,7 +140,7 @@ def spread(times: Sequence[float] | None) -> float | None:
 
 def _io_times(runs: Runs, machine: str) -> dict[str, Sequence[float] | None]:
     """I/O seconds on each state, by join; None where a run could not be made."""
-    return {join: result and result.io for join in JOINS for result in [runs.result(Setup(join, VARIATION_MEMORY), machine)]}
+    return {setup.join: result and result.io for setup in REPEATED for result in [runs.result(setup, machine)]}
 
 
 def _variance(claim: Claim, runs: Runs) -> list[Cell]:
@@ -144,7 +161,7 @@ def _error_bars(runs: Runs) -> list[Section]:
     ]
     header = ["machine", "join", "states", "least I/O s", "mean", "most", "spread %"]
     condition = "over drive states drawn under the seed: where the volume begins, and what was overwritten before"
-    text = f"I/O seconds with {VARIATION_MEMORY} MB {condition}."
+    text = f"I/O seconds with {REPEATED[0].memory} MB {condition}."
     return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]
 
 
@@ -159,12 +176,93 @@ def _speedups(claim: Claim, runs: Runs) -> list[Cell]:
     return claim.grid(MEMORY, measured)
 
 
+#: Every join with every page size, the longest runs first, with blocked and with page-sized I/O.
+_BLOCKED, _PAGE_SIZED = ([sized(join, size, page_io) for size in PAGE_SIZES for join in JOINS] for page_io in (False, True))
+#: Runs that show whether half flash pages make small pages dear: as usual, in buffers of whole flash pages, and with pages of that size.
+_ALIGNED = [
+    (usual, replace(usual, aligned=True), replace(usual, page_size=FLASH_PAGE)) for usual in _BLOCKED[: len(JOINS)] if usual.join != "bnl"
+]
+
+
+def _figure(number: int, kind: str, grid: list[Setup], runs: Runs) -> list[Section]:
+    rows, ids = list[list[Entry]](), list[str]()
+    for machine in DEVICES:
+        for setup in grid:
+            if result := runs.result(setup, machine):
+                total, kib = result.total, setup.page_size // 1024
+                rows.append([machine, setup.join, kib, total.formula_io, total.io, result.user[0], result.kernel[0], total.total])
+                ids.append(runs.id(setup))
+    header = ["machine", "join", "page, KB", "formula I/O", "I/O", "user", "kernel", "total"]
+    text = f"A buffer pool of 500 MB and {kind} I/O: I/O time (dark) and CPU time (light), in seconds; the dot is the formula's I/O time."
+    name, groups = f"figure{number}", {f"{size // 1024} KB": [each for each in grid if each.page_size == size] for size in PAGE_SIZES}
+    title = f"Join times over the page size, {kind} I/O (figure {number})"
+    return [Section(title, text, [Table(header, rows, name, runs=ids)], {name: runs.bars(groups, f"{kind} I/O, ")})]
+
+
+def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
+    """Spread of total times over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
+    cells = []
+    for grid, relation, kind in ((_BLOCKED, "below", ""), (_PAGE_SIZED, "above", ", page-sized I/O")):
+        for machine in DEVICES:
+            for join in JOINS:
+                seconds = [runs.seconds(each, machine) for each in grid if each.join == join]
+                spread = None if None in seconds else max(filter(None, seconds)) / min(filter(None, seconds)) - 1
+                cells.append(bounded(f"spread of {join}, {machine}{kind}", relation, claim.limits["spread"], spread, equal=0))
+    return cells
+
+
+def _small_pages(runs: Runs) -> list[Section]:
+    rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
+    text = (
+        "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one "
+        "begins there, so every command of it touches one flash page that another command touched as well."
+    )
+    header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
+    return [Section(_SMALL_PAGES, text, [Table(header, rows, "aligned", digits=1)])]
+
+
+def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
+
+    def measured(machine: str, join: str) -> tuple[str, float | None, str]:
+        times = ((sized(join, page_io=page_io), machine) for page_io in (True, False))
+        return f"{LABELS[join]}, {machine}, page-sized over blocked", runs.ratio(times), ""
+
+    return claim.grid(JOINS, measured)
+
+
+def _with_small_pages(claim: Claim, runs: Runs) -> list[Cell]:
+    small = [sized(join, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
+    orders: list[Order] = [(f"{LABELS[s.join]}, HDD and SSD", "the first less, s", [(s, name) for name in DEVICES]) for s in small]
+    return runs.orders(claim, orders)
+
+
+def _cpu_times(claim: Claim, runs: Runs) -> list[Cell]:
+    """CPU times of block nested loops, a row a machine and kind of time, as at scale 1: work is proportional to the scale."""
+
+    def measured(row: str, kilobytes: int) -> tuple[str, float | None, str]:
+        setup = sized("bnl", kilobytes * KIB, page_io=True)
+        seconds = runs.seconds(setup, *row.split(", "))
+        return f"{row}, {kilobytes} KB", ratio(seconds, runs.settings.scale), runs.id(setup)
+
+    return claim.grid(ROWS, measured)
+
+
+_SMALL_PAGES = "Small pages and flash pages"
+#: The runs of figure 3 have blocked I/O at the page size of the rest of the paper alone.
+_FIGURE_3 = [*_PAGE_SIZED, *map(sized, JOINS)]
 _JUDGES = dict.fromkeys(_ORDERS, _ordered) | {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace}
-#: The error bars need more states than other runs.
-_REPEATED = [Setup(join, VARIATION_MEMORY) for join in JOINS]
 EXHIBITS: Mapping[str, Exhibit] = {
     "figure1": Judged(LONGEST_FIRST, _figure1, runs=Runs, judges=_JUDGES),
-    "variance": Judged(_REPEATED, _error_bars, runs=Runs, judges={"fig1-variance": _variance}),
+    "variance": Judged(REPEATED, _error_bars, runs=Runs, judges={"fig1-variance": _variance}),
     "table3": Judged(LONGEST_FIRST, runs=Runs, judges=dict.fromkeys(("table3-io", "table3-join"), _speedups)),
     "table4": Judged(LONGEST_FIRST, runs=Runs, judges={"table4": _speedups}),
+    "figure2": Judged([*_PAGE_SIZED, *_BLOCKED], partial(_figure, 2, "blocked", _BLOCKED), runs=Runs, judges={"fig2": _spreads}),
+    "figure3": Judged(
+        _FIGURE_3,
+        partial(_figure, 3, "page-sized", _PAGE_SIZED),
+        runs=Runs,
+        judges={"fig3-blocked": _over_blocked, "fig3-2kb": _with_small_pages},
+    ),
+    "table5": Judged([setup for setup in _PAGE_SIZED if setup.join == "bnl"], runs=Runs, judges={"table5": _cpu_times}),
+    "aligned": Shown([setup for each in _ALIGNED for setup in each], _small_pages, _SMALL_PAGES, Runs),
 }

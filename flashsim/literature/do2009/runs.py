@@ -33,8 +33,7 @@ FLASH_PAGE = 4096
 PLACEMENT = "ext3"
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
-#: Section 4.4 and 4.5 vary the page size with one buffer pool.
-PAGE_SIZES, PAGE_SIZES_MEMORY = (2048, 4096, 8192, 16384, 32768), 500
+PAGE_SIZES = (2048, 4096, 8192, 16384, 32768)
 #: States of the drives that a run is repeated on ("each data point is the average over three runs"), and more of them for the runs by which
 #: the variation is judged.
 REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
@@ -74,8 +73,14 @@ def settings_of(settings: Settings) -> dict[str, Any]:
     return {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
 
 
-#: The paper's grid in the order of its tables, and the longest runs first.
+def sized(join: str, page_size: int = PAGE_SIZE, page_io: bool = False) -> Setup:
+    """A join with the buffer pool of sections 4.4 and 4.5, which vary the page size."""
+    return Setup(join, 500, page_size, page_io)
+
+
+#: The paper's grid in the order of its tables, those runs by which the variation is judged, and all with the longest first.
 GRID = [Setup(join, memory) for join in JOINS for memory in MEMORY]
+REPEATED = [Setup(join, VARIATION_MEMORY) for join in JOINS]
 LONGEST_FIRST = sorted(GRID, key=attrgetter("memory"))
 
 

@@ -5,16 +5,13 @@ from statistics import median
 
 from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2009.other_runs import PLACEMENTS, SMALL_PAGES, io_seconds
-from flashsim.literature.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PAGE_SIZES_MEMORY, PLACEMENT, Setup, settings_of
+from flashsim.literature.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PLACEMENT, Setup, settings_of, sized
 
 TITLE = "How much each assumption matters"
 #: The joins that write, with the buffer pools of the calibration columns.
 _POOLS = [Setup(join, memory) for join in ("sort-merge", "grace-hash", "hybrid-hash") for memory in (200, 500)]
 #: Joins with pages of 2 KB, blocked or with requests of single pages: those of the claims that halves of flash pages decide.
-_SMALL = [
-    Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], page_io)
-    for join, page_io in (("hybrid-hash", False), ("sort-merge", True), ("grace-hash", True))
-]
+_SMALL = [sized(join, PAGE_SIZES[0], page_io) for join, page_io in (("hybrid-hash", False), ("sort-merge", True), ("grace-hash", True))]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

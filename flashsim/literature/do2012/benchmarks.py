@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Table
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
+from flashsim.literature.do2012 import runs as own
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Judge, Runs, dual_write, of_readings, tpc_c, tpc_e
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging.cells import number, ratio, rising, saving, statement
+from flashsim.studies.judging.cells import bounded, number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over
 
 #: Designs of all benchmarks; CW is of TPC-E only.
 COMPARED = ("none", "dw", "lc", "tac")
-#: The setup of a design with a reading of the disks.
-SetupOf = Callable[[str, Disks], PoolSetup]
 
 
 def with_readings(
@@ -226,6 +226,58 @@ def _shown_filling(runs: Runs) -> list[Section]:
     return [replace(each, tables=[table], on_terminal=True) for each in ramp_up(title, "filling", lines, runs, _SMOOTHED)]
 
 
+#: Intervals of an hour, those before the first checkpoint of the long interval, and those until the SSD was full; and the share of the
+#: pages that the SSD ever has with which it counts as full.
+_HOUR, _FIRST, _FULL, _AS_FULL = 10, 50, 100, 0.99
+
+
+def _intervals(disks: Disks) -> list[PoolSetup]:
+    """DW and LC, each with a checkpoint every 40 minutes, and every 5 hours."""
+    changes: tuple[dict[str, Any], ...] = ({}, {"checkpoint": 5 * HOURS, "options": {"dirty_limit": 50}})
+    return [tpc_e(MIDDLE, design, disks, time=14 * HOURS, **change) for design in ("dw", "lc") for change in changes]
+
+
+def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+    """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
+    series = [runs.series(setup) for setup in _intervals(disks)]
+    first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
+    before, after = slice(_FIRST - _HOUR, _FIRST), slice(_FIRST, _FIRST + _HOUR)
+    compared = {
+        "DW, 40 minutes over 5 hours, in the first 10 hours": (0, early, 1, early),
+        "DW, 5 hours over 40 minutes, after that": (1, late, 0, late),
+        "LC, 5 hours over 40 minutes, in the first 5 hours": (3, first, 2, first),
+        "LC, 5 hours: the hour before the first checkpoint over the hour after it began": (3, before, 3, after),
+    }
+    cells = []
+    for name, (mine, part, other, its) in compared.items():
+        rates = [None if one is None else one.rate("transactions", when) for one, when in ((series[mine], part), (series[other], its))]
+        cells.append(bounded(name, "above", 1 + claim.limits["margin"], ratio(*rates)))
+    return cells
+
+
+def _shown_intervals(runs: Runs) -> list[Section]:
+    names, setups = ("every 40 minutes", "every 5 hours"), _intervals(PUBLISHED)
+    panels = {"DW": dict(zip(names, setups[:2], strict=True)), "LC": dict(zip(names, setups[2:], strict=True))}
+    parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
+    return [replace(part, tables=[_rates(runs, setups, "checkpoints-rates")], on_terminal=True) for part in parts]
+
+
+def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> Table:
+    rows: list[list[Entry]] = []
+    for setup in setups:
+        if (series := runs.series(setup)) is not None:
+            used, early, late = series.counts["ssd_used"], slice(0, _FULL), slice(_FULL, None)
+            full = float((used >= _AS_FULL * used.max()).argmax() + 1) / _HOUR
+            rates = [series.rate("transactions", early), series.rate("transactions", late), series.rate("disk_pages_written", early), full]
+            rows.append([own.disks_of(setup), DESIGNS[setup.design], setup.options["checkpoint"] // MINUTES, *rates])
+    header = ["", "design", "a checkpoint every, min", "transactions/s in the first 10 h", "after that"]
+    header += ["pages written to disk/s in the first 10 h", "hours until the SSD is full"]
+    return Table(header, rows, name, 1)
+
+
+#: DW with both intervals, and the same where disk writes take no time, so that a checkpoint holds up no read.
+_WITHOUT_WRITES = [setup for each in _intervals(PUBLISHED)[:2] for setup in (each, replace(each, devices=own.devices(1, own.NO_WRITES)))]
+_IN_NO_TIME = "Checkpoints where disk writes take no time"
 EXHIBITS: Mapping[str, Exhibit] = {
     "tpc-c": with_readings({
         "fig3.1-c": (_designs, over_lc),
@@ -240,4 +292,8 @@ EXHIBITS: Mapping[str, Exhibit] = {
     "filling": with_readings({
         "fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling),
     }, _shown_filling, (PUBLISHED,)),
+    "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    "without-writes": Shown(
+        _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, Runs
+    ),
 }  # fmt: skip

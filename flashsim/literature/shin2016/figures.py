@@ -1,4 +1,4 @@
-"""Figures 4 to 6: how many times as fast N-Hash is, and what both methods take, over memory on the three drives."""
+"""Figure 2, bandwidth of writes that are handed over at once; and figures 4 to 6, both methods over memory on the three drives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from functools import partial
 
 import pandas as pd
 
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
+from flashsim.core.units import KIB, MB, MIB, format_size
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
+from flashsim.literature.shin2016.figure2_runs import bandwidths
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, grace_setup
 from flashsim.literature.shin2016.table1 import MEMORY, DriveRuns, published
-from flashsim.studies.judging.cells import less, number, statement, within
+from flashsim.studies.bench.session import aio_picture, at_levels
+from flashsim.studies.judging.cells import bounded, less, number, statement, within
 from flashsim.studies.presentation.plots import series_over
 
 #: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
@@ -88,11 +91,9 @@ def _of_grace(claim: Claim, runs: DriveRuns) -> list[Cell]:
     """The best speedups over the rows of table 1, and the dip, which a larger input buffer must take away."""
     every, margin = _best(claim, runs, [point for point in POINTS["fig5"] if point[0] in MEMORY]), claim.limits["margin"]
     for drive in DEVICES:
-        beside, name = (
-            [_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (*_BESIDE, _DIP)],
-            "N-Hash with 10, 30 and 20 MB",
-        )
-        every.append(statement(f"{name}, {drive}", "the last above each, s", beside, lambda *all: all[-1] > (1 + margin) * max(all[:-1])))
+        beside = [_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (*_BESIDE, _DIP)]
+        name, holds = f"N-Hash with 10, 30 and 20 MB, {drive}", lambda *all: all[-1] > (1 + margin) * max(all[:-1])
+        every.append(statement(name, "the last above each, s", beside, holds))
         for method in METHODS:
             reads = [runs.seconds(setup.by(method), drive, "read") for setup in (_CONTROL, grace_setup(_DIP))]
             words = f"the second above, s; the first with an input buffer of {_CONTROL.input * 8} KB"
@@ -166,6 +167,49 @@ def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title:
     return Judged(setups, partial(_figure, claim, title, text), runs=DriveRuns, judges={claim: judge})
 
 
+class _Bandwidths(Runs):
+    @staticmethod
+    def job(drive: str, settings: Settings) -> Job:
+        return Job.of(bandwidths, f"bandwidth of writes, {drive}", drive=drive, whole=settings.scale == 1, seed=settings.seed)
+
+    @property
+    def measured(self) -> dict[str, pd.DataFrame]:
+        """Bandwidth by size and level, of each drive."""
+        return {drive: pd.DataFrame(runs) for drive in DEVICES if (runs := self.get(drive))}
+
+
+def _reached(claim: Claim, runs: _Bandwidths) -> list[Cell]:
+    """From which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
+    rates, limit = {drive: at_levels(frame) for drive, frame in runs.measured.items()}, claim.limits["reached"]
+    best = {drive: each.max(axis=1) / each.max().max() for drive, each in rates.items()}  # over the levels of each size
+    if len(best) < len(DEVICES):
+        return [statement("every drive", "measured", [None], bool)]
+    shares = {
+        "ioDrive with any size": best["ioDrive"].min(),
+        "P300 from 64 KB on": best["P300"].loc[64 * KIB :].min(),
+        "P300 with 32 KB": best["P300"][32 * KIB],
+        "Vertex 3 with 4 KB": best["Vertex 3"][4 * KIB],
+        **{f"{drive}, one write of 1 MB": each.loc[MIB, 1] / each.max().max() for drive, each in rates.items()},
+    }
+    below = ("P300 with 32 KB", "Vertex 3 with 4 KB")
+    every = [
+        bounded(f"{name}: share of the maximum", "below" if name in below else "at least", limit, float(share))
+        for name, share in shares.items()
+    ]
+    factor = max(float(each.max().max() / each.min().min()) for each in rates.values())
+    return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
+
+
+def _rates(runs: _Bandwidths) -> list[Section]:
+    measured = runs.measured
+    rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
+    rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]
+    text = "MB/s of writes to random places of 8 GiB, as many at once as a column says, and the next ones once all of these are done."
+    pictures = {f"fig2-{drive.replace(' ', '-')}": aio_picture(frame) for drive, frame in measured.items()}
+    table = Table(["drive", "I/O size", *map(str, rates)], rows, "fig2", digits=1)
+    return [Section("Bandwidth of writes at once (figure 2)", text, [table], pictures)]
+
+
 _HOW_READ = "How pages are read"
 _TEXT_4 = "An input buffer of 4 MB and n output buffers of equal length. Seconds are as at scale 1."
 _TEXT_5 = (
@@ -174,6 +218,7 @@ _TEXT_5 = (
 )
 _TEXT_6 = f"n partitions, writes of one page each; {_READINGS[_FITTED]} are read. Seconds are as at scale 1."
 EXHIBITS: Mapping[str, Exhibit] = {
+    "figure2": Judged([*DEVICES], _rates, runs=_Bandwidths, judges={"fig2": _reached}),
     "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions", _TEXT_4),
     "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", _TEXT_5, both(_CONTROL)),
     "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", _TEXT_6, [one for count in _PARTITIONS for one in _growing(count)]),
