@@ -123,6 +123,8 @@ class Paper:
         How long it takes, in words.
     scaled
         What the scale multiplies, in words, if not what `flashsim.studies.runs.jobs.Settings.devices` says.
+    texts
+        Texts of the report by name.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Paper:
     policies: Sequence[str] = ()
     takes: str = ""
     scaled: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id."""

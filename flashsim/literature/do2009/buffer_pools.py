@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from flashsim.core.units import KIB
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
 from flashsim.literature.do2009.cpu_fit import ROWS, prices
 from flashsim.literature.do2009.measured import Order, Runs, Time
 from flashsim.literature.do2009.runs import (
@@ -88,11 +88,7 @@ def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _figure1(runs: Runs) -> list[Section]:
-    text = (
-        "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
-        "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts. The paper prints no times; beside them "
-        "stands what its text and its slides say of them."
-    )
+    text = load("do2009").texts["figure1"]
     why = "; ".join(f"{setup.name}: {problem}" for setup in GRID if (problem := (runs.get(setup) or {}).get("problem")))
     picture = runs.bars({f"{memory} MB": [Setup(join, memory) for join in JOINS] for memory in MEMORY}, "")
     return [
@@ -213,10 +209,7 @@ def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
 
 def _small_pages(runs: Runs) -> list[Section]:
     rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
-    text = (
-        "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one "
-        "begins there, so every command of it touches one flash page that another command touched as well."
-    )
+    text = load("do2009").texts["aligned"]
     header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
     return [Section(_SMALL_PAGES, text, [Table(header, rows, "aligned", digits=1)])]
 

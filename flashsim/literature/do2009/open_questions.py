@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
-from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2009.other_runs import LESSONS_MEMORY, PLACES, SHARE, bytes_needed, on_every_device, with_buffers, with_divisions
 from flashsim.literature.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, join_setting, laid_out, large_pages, paper_disk, reason
 from flashsim.literature.do2009.table1 import in_words
@@ -102,12 +102,7 @@ class HybridRule(Exhibit):
                 rows.append([memory, rule, division["input"], division["output"], *seconds, costs[rule]["seeks"], *more])
         _, *simulated = self.kinds.values()
         header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", *simulated, "seeks", "over derived %: formula", *simulated]
-        text = (
-            "Hybrid hash on the paper's disk (two, as the formula assumes): I = O = 1.1 sqrt(B) as printed, 1.118 sqrt(B y) as derived, "
-            "and the best whole division by the formula. Simulated as the formula sees it, every request one command that waits a latency, "
-            "and with read-ahead, write-behind and commands of 128 KiB: then a request that goes on where the last one ended waits for "
-            "nothing, and small buffers cost little."
-        )
+        text = load("do2009").texts["hybrid_rule"]
         return [Section(self.TITLE, text, [Table(header, rows, "hybrid-rule", digits=2)], {"hybrid-rule": self._figure(results)})]
 
     def _figure(self, results: Results) -> Figure:
@@ -221,12 +216,7 @@ class Allocations(Exhibit):
     def sections(self, results: Results) -> list[Section]:
         cases, scale = self.cases(results), results.settings.scale * SHARE
         run = sorted((case for case in cases if not case.problem), key=lambda case: case.device)
-        text = (
-            f"I/O seconds of every join, executed at scale {scale:g} on new drives (those that merge blocks: full), "
-            "with the buffers that Haas et al. give for the device's own figures and with the best ones of the detailed model; gain is how "
-            f"much faster the latter are, the mean over {PLACES} places of the files on the drive. Noise is two standard errors of that "
-            "mean: on a disk it is a matter of luck where the platter stands when the next piece comes."
-        )
+        text = load("do2009").texts["allocations"].format(scale=scale, places=PLACES)
         gains = {(case.device, case.join, case.memory): case.gain for case in run}
         devices = dict.fromkeys(case.device for case in run)
         rows = [[name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)] for name in devices for join in JOINS]
@@ -316,9 +306,9 @@ class Hardware(Exhibit):
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
         text = (
-            f"Executed at scale {results.settings.scale * SHARE:g} with the paper's {LESSONS_MEMORY} MB, processor and buffers. Of "
-            f"{len(every)} devices, hybrid hash is the fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at "
-            f"least, in every join, on {blocked}; CPU time is more than half of the total on {busy}."
+            load("do2009")
+            .texts["hardware"]
+            .format(scale=results.settings.scale * SHARE, memory=LESSONS_MEMORY, devices=len(every), best=best, blocked=blocked, busy=busy)
         )
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 

@@ -39,12 +39,7 @@ def sections(results: Results) -> list[Section]:
             if errors := [abs(value / float(published[pool.join][pool.memory // 100 - 1]) - 1) for pool, value in ours.items()]:
                 rows.append([placement, variant, 100 * median(errors), 100 * max(errors), *map(ours.get, _POOLS)])
     header = ["placement", "assumption", "median error %", "worst %", *(f"{LABELS[pool.join]} {pool.memory} MB" for pool in _POOLS)]
-    text = (
-        "I/O speedups, SSD over HDD, of the joins that write, against table 3 at 200 and 500 MB, with one assumption changed at a time; "
-        "packed is a file system without any metadata, spread one that also gives every temporary file a region of its own, and "
-        "ext3-interleaved has reservation windows. Below are I/O seconds with pages of 2 KB: of a flash page whose halves two commands "
-        "write, a drive that joins them programs one page."
-    )
+    text = load("do2009").texts["sensitivity"]
     small = [
         [LABELS[setup.join], "page-sized" if setup.page_io else "blocked", *(seconds.get(name) for name in ("HDD", *SMALL_PAGES))]
         for setup in _SMALL

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import partial
 
 from flashsim.core.units import MIB
-from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2009.runs import GRID, MEMORY, PAGE_SIZE, large_pages, paper_disk
 from flashsim.studies.judging.cells import equal_to, near, statement
 from models import optimum
@@ -67,10 +67,7 @@ def sections(results: Results) -> list[Section]:
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, allocation).seconds
         rows.append([join, memory, in_words(allocation), ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
-    text = (
-        "Buffers by Haas et al. at the paper's sizes, what the formula says they cost on the HDD, and the least that any division in whole "
-        "pages would cost."
-    )
+    text = load("do2009").texts["table1"]
     return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
 
 

@@ -97,21 +97,13 @@ def sections(results: Results) -> list[Section]:
     settings = results.settings
     if any(job not in results for job in jobs((), settings)):
         return []
-    text = (
-        f"The same transactions once more, on {DRIVES} disks ({DISKS}, the nearest to the thesis's of 1 TB, without a write cache as "
-        f"there) and an SSD ({FLASH}) with its translation layer: one of {round(1 / scale_of(settings)):,} parts of each drive, so that "
-        "the database lies on as large a share of the disks' cylinders, and the frames fill as much of the SSD, as at full size. The SSD "
-        "begins as long random writes leave it. The rates are those of the drives alone."
-    )
-    designs_text = (
-        "Means of the last two hours. SSD read: from the request on until it is answered, the cleaner's reads too. Years: until all "
-        "blocks of the whole drive have been erased 100,000 times, at that pace day and night."
-    )
+    texts = load("do2012").texts
+    text = texts["devices"].format(drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
     parts_text = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
     return [
         Section(f"{TITLE}: their rates", text, [_rates(results[alone(settings)])]),
         _conclusions(results),
-        Section(f"{TITLE}: designs", designs_text, [_designs(results)], on_terminal=True),
+        Section(f"{TITLE}: designs", texts["designs"], [_designs(results)], on_terminal=True),
         Section(f"{TITLE}: parts of the drives", parts_text, [_parts(results)], on_terminal=True),
     ]
 
@@ -163,9 +155,7 @@ def _conclusions(results: Results) -> Section:
     served = ("ssd_reads", "ssd_writes", "cleaner_reads")
     iops, bounded = (sum(runs.result(_TPC_C["lc"]).rate(what, LAST) for what in served) for runs in (driven, rated))
     text = (
-        f"Of {len(rows)} conclusions {count} hold both at table 3.1's rates and on drives, and {lost} at rates alone; numbers within the "
-        f"claims' tolerances. With LC the SSD serves {iops:,.0f} requests a second on drives, {bounded:,.0f} at rates, where it is one "
-        f"server with {SSD_3_1.read:,} reads a second: a drive works on many at a time."
+        load("do2012").texts["conclusions"].format(all=len(rows), both=count, lost=lost, served=iops, bounded=bounded, reads=SSD_3_1.read)
     )
     header = ["conclusion", "thesis", "at table 3.1's rates", "on drives", "verdict"]
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
@@ -249,10 +239,6 @@ class _Kinds(Exhibit):
             if alone and sharp:
                 rows.append([benchmark, DESIGNS[design], alone, sharp, fuzzy, 100 * sharp / alone, 100 * fuzzy / alone if fuzzy else None])
         header = ["benchmark", "design", "transactions/s without", "with sharp ones", "with fuzzy ones", "left with sharp ones, %"]
-        text = (
-            "Means of the last two hours with a checkpoint every 40 minutes, disks as in table 3.1. Where nothing is newer on the SSD than "
-            "on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
-        )
         alone = runs.steady(_kinds(_SETUPS["TPC-E, 230 GB"], "lc")[0])
         lost = [[name, saving(runs.steady(setup), alone)] for name, setup in _AT_ONCE.items()]
         driven = {DESIGNS[setup.design]: Runs(results, _nearest_first).steady(setup) for setup in clean_write(PUBLISHED)}
@@ -262,7 +248,7 @@ class _Kinds(Exhibit):
         if all(driven.values()):
             title = "TPC-E, simulated disks that serve the nearest first, 32 writes of a checkpoint at once"
             tables.append(Table([title, "transactions/s"], [[*each] for each in driven.items()], "checkpoint-drives", 1))
-        return [Section(self.TITLE, text, tables, on_terminal=True)]
+        return [Section(self.TITLE, load("do2012").texts["sharp-and-fuzzy"], tables, on_terminal=True)]
 
 
 EXHIBITS: Mapping[str, Exhibit] = {"sharp-and-fuzzy": _Kinds()}

@@ -23,10 +23,6 @@ _OUTSTANDING, _PAGES = 32, 64
 _WORK = 1000
 _LONGEST = 200 * HOURS
 _TRAFFIC = ("hits in memory, %", "SSD hits of the others, %", "disk reads", "pages of a disk read", "disk writes")
-_EXPLAINED = (
-    "The throughput test follows the power test, whose pages memory and SSD still hold (clause 5.3.4.1). Plans by costs are those that "
-    "nothing was fitted to: fewer queries look rows up."
-)
 
 
 def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSetup:
@@ -72,7 +68,7 @@ def _ratios(claim: Claim, runs: _Runs, disks: Disks) -> list[Cell]:
 
 
 def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _Runs) -> list[Section]:
-    claim = load("do2012").claim("table3.3")
+    paper = load("do2012")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     for (reading, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):
         if (output := runs.get(tpc_h(size, design, disks, dense))) is None:
@@ -80,7 +76,7 @@ def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], 
         its = runs.figures(tpc_h(size, "none", disks, dense))
         row: list[Entry] = [reading, size, DESIGNS[design]]
         for figure in _FIGURES:
-            published, measured = _published(claim, figure, size), output["figures"][figure]
+            published, measured = _published(paper.claim("table3.3"), figure, size), output["figures"][figure]
             row += [published[design], measured, published[design] / published["none"], ratio(measured, its.get(figure))]
         rows.append(row)
         traffic_rows.append([reading, size, DESIGNS[design], *_traffic(output["counts"])])
@@ -89,7 +85,7 @@ def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], 
         Table(["disks", "scale factor", "design", *header], rows, name, 2),
         Table(["disks", "scale factor", "design", *_TRAFFIC], traffic_rows, f"{name}-traffic", 1),
     ]
-    return [Section(title, _EXPLAINED, tables, on_terminal=True)] if rows else []
+    return [Section(title, paper.texts["tpc-h"], tables, on_terminal=True)] if rows else []
 
 
 def _traffic(counts: Mapping[str, int]) -> list[Entry]:

@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any, NamedTuple
 
 from algorithms.page_access.plan import LEAST_FRAMES
-from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.li2009.figures import STRATEGIES
 from flashsim.literature.li2009.runs import BASIC, DRIVES, GRAPHS, LABELS, Setup, on_drives
 from flashsim.studies.judging.cells import crossing
@@ -99,23 +99,13 @@ def sections(results: Results) -> list[Section]:
             saved = [100 * (1 - ratio) for _, ratio in over.pop("graph-based")]
             rows.append([reading.title, *map(_crossing, over.values()), min(saved), max(saved)])
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
-    text = (
-        "Selectivities at which strategies become slower than sort-merge, and what graph-based fetching saves at selectivities of 0.005 to "
-        "0.5, with one thing changed at a time. The drive's prices, 48 bytes a result and the order of ties were chosen with the published "
-        "numbers in view."
-    )
-    others_text = (
-        "I/O seconds. k says how many pages the cache keeps while the graph grows: with figure 6's selectivity the graph takes 121 of 512 "
-        "pages and never asks. In a cache of one frame each result fetches its two pages one after the other. What a page has no tuples "
-        "for goes to other pages, or is lost. And the same on other tables with other coins."
-    )
-    tables = []
+    texts, tables = load("li2009").texts, []
     for name, (columns, labelled) in _OTHERS.items():
         runs = [(labels, (results.get(_with_coin(*each, results.settings)) for each in row)) for labels, row in labelled]
         seconds = [[*labels, *(run["seconds"] if run else None for run in row)] for labels, row in runs]
         tables.append(Table(columns, seconds, name, digits=4))
-    readings = Section(TITLE, text, [Table(header, rows, "sensitivity", digits=1)])
-    return [readings, Section("What k, memory, skew and chance change", others_text, tables)]
+    readings = Section(TITLE, texts["sensitivity"], [Table(header, rows, "sensitivity", digits=1)])
+    return [readings, Section("What k, memory, skew and chance change", texts["others"], tables)]
 
 
 def _crossing(points: list[tuple[float, float]]) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
 from flashsim.literature.shin2016.table1 import MEMORY
 from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
@@ -85,15 +85,9 @@ def sections(results: Results) -> list[Section]:
         gains.append([drive, "closed form", *by_formula])
         gains.append([drive, "over the original", *(100 * (original / least - 1) for original, _, least in row)])
     header = [f"{memory} MB" for memory in MEMORY]
-    where = (
-        "How many times as fast N-Hash is as the original method, seconds of the whole partition phase with the paper's CPU and the "
-        "published buffers. Where one command is taken at a time a call of many gains nothing, and N-Hash, which makes about two requests "
-        "of every buffer, loses."
-    )
-    divided = (
-        "What N-Hash gains, in %, where buckets, output and input buffers and sub-buffers are divided for the drive by the rule in closed "
-        "form, over the published rule; and over the original method with the published buffers. Below a gain of 2 % by the closed form "
-        "the published buffers stay."
-    )
+    texts = load("shin2016").texts
     tables = Table(["drive", *header], pays, "every-drive", digits=2), Table(["drive", "", *header], gains, "divided", digits=1)
-    return [Section(TITLE, where, tables[:1]), Section("What the paper left open: buffers divided for a drive", divided, tables[1:])]
+    return [
+        Section(TITLE, texts["every_drive"], tables[:1]),
+        Section("What the paper left open: buffers divided for a drive", texts["divided"], tables[1:]),
+    ]

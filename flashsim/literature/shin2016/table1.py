@@ -99,10 +99,7 @@ def _sensitivity(runs: _Varied) -> list[Section]:
         errors = [100 * (ours[place] / its[place] - 1) for place in made]
         row.append(f"{median(map(abs, errors)):.0f} (worst {max(errors, key=abs):+,.0f})")
     header = ["drives", *(f"{drive}: {what}, %" for drive in DEVICES for what in ("reads", "writes"))]
-    text = (
-        f"Errors of read and write seconds of both methods with {', '.join(map(str, _ROWS))} MB, medians of absolute ones, when drives "
-        "differ in one assumption and all that was calibrated stays."
-    )
+    text = load("shin2016").texts["sensitivity"].format(sizes=", ".join(map(str, _ROWS)))
     return [Section(_TITLE, text, [Table(header, rows, "sensitivity")])]
 
 
