@@ -110,15 +110,12 @@ class Paper:
 
     Parameters
     ----------
-    family
-        Its folder, of whose modules some are exhibits.
-    exhibits
-        Their modules by name, in the order of the report.
+    family, exhibits
+        Its folder, and the modules of exhibits in it by name, in the order of the report.
     experiments
         Exhibits that judge no claim, and are run when they are named or asked for.
     translation_layers, kinds, designs, policies
-        Translation layers and kinds of the drives, extensions of memory, and replacement policies that the runs need: they are compiled
-        before.
+        Of the drives, extensions of memory and replacement in the runs: they are compiled before.
     takes
         How long it takes, in words.
     scaled
@@ -253,7 +250,7 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
         There is no such paper, claim or exhibit.
     """
     if target is None:
-        return [(paper, list(paper.claims), list(paper.exhibits)) for paper in map(load, PAPERS.names())]
+        return [part for name in PAPERS.names() for part in chosen(name)]
     paper_name, slash, text = target.partition("/")
     paper = load(paper_name)
     if not slash:

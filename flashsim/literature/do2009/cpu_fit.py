@@ -83,7 +83,6 @@ def fit_kernel() -> Kernel:
 
 
 def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
-    """The kernel's time of a run."""
     per_request, per_byte = kernel[device]
     return (per_request * run["commands"] + per_byte * run["bytes"]) / SECONDS
 

@@ -46,14 +46,9 @@ _LEAST, _LENGTHS, _MOST = 76, 60, 126
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: a method, how many buckets, and the buffers in pages.
+    """One run: a method, how many buckets, and the buffers in pages, but sub-buffers in bytes, or 0 for the paper's rule.
 
-    Parameters
-    ----------
-    page_io
-        Whether every write is of one page; a read is of the input buffer all the same.
-    sub_buffer
-        Bytes; 0 for the paper's rule.
+    With `page_io` every write is of one page; a read is of the input buffer all the same.
     """
 
     method: str
