@@ -15,8 +15,6 @@ What papers share stands in `runs` (joins, and runs made once and kept), `formul
 that every exhibit is written in can be imported from here.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

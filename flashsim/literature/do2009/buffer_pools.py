@@ -175,9 +175,7 @@ def _speedups(claim: Claim, runs: Runs) -> list[Cell]:
 #: Every join with every page size, the longest runs first, with blocked and with page-sized I/O.
 _BLOCKED, _PAGE_SIZED = ([sized(join, size, page_io) for size in PAGE_SIZES for join in JOINS] for page_io in (False, True))
 #: Runs that show whether half flash pages make small pages dear: as usual, in buffers of whole flash pages, and with pages of that size.
-_ALIGNED = [
-    (usual, replace(usual, aligned=True), replace(usual, page_size=FLASH_PAGE)) for usual in _BLOCKED[: len(JOINS)] if usual.join != "bnl"
-]
+_ALIGNED = [(one, replace(one, aligned=True), replace(one, page_size=FLASH_PAGE)) for one in _BLOCKED[: len(JOINS)] if one.join != "bnl"]
 
 
 def _figure(number: int, kind: str, grid: list[Setup], runs: Runs) -> list[Section]:
@@ -209,9 +207,8 @@ def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
 
 def _small_pages(runs: Runs) -> list[Section]:
     rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
-    text = load("do2009").texts["aligned"]
     header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
-    return [Section(_SMALL_PAGES, text, [Table(header, rows, "aligned", digits=1)])]
+    return [Section(_SMALL_PAGES, load("do2009").texts["aligned"], [Table(header, rows, "aligned", digits=1)])]
 
 
 def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:

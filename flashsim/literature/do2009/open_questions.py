@@ -77,8 +77,7 @@ class HybridRule(Exhibit):
         for memory in MEMORY:
             if rules := {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}:
                 label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
-                values = {"memory": memory, "rules": rules, "scale": settings.scale, "seed": settings.seed}
-                jobs[memory] = Job.of(with_buffers, label, group, **values)
+                jobs[memory] = Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
         return jobs
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
@@ -102,8 +101,8 @@ class HybridRule(Exhibit):
                 rows.append([memory, rule, division["input"], division["output"], *seconds, costs[rule]["seeks"], *more])
         _, *simulated = self.kinds.values()
         header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", *simulated, "seeks", "over derived %: formula", *simulated]
-        text = load("do2009").texts["hybrid_rule"]
-        return [Section(self.TITLE, text, [Table(header, rows, "hybrid-rule", digits=2)], {"hybrid-rule": self._figure(results)})]
+        table = Table(header, rows, "hybrid-rule", digits=2)
+        return [Section(self.TITLE, load("do2009").texts["hybrid_rule"], [table], {"hybrid-rule": self._figure(results)})]
 
     def _figure(self, results: Results) -> Figure:
         with panels(3.6) as (picture, axes):
@@ -297,19 +296,14 @@ class Hardware(Exhibit):
 
     def sections(self, results: Results) -> list[Section]:
         every = self.lessons(results)
-        rows = [
-            [each.device, *each.io, LABELS[JOINS[each.totals.index(min(each.totals))]], min(each.blocked_gains), 100 * each.cpu_share]
-            for each in every
-        ]
+        fastest = [LABELS[JOINS[each.totals.index(min(each.totals))]] for each in every]
+        rows = [[one.device, *one.io, join, min(one.blocked_gains), 100 * one.cpu_share] for one, join in zip(every, fastest, strict=True)]
         joins = [f"{LABELS[join]}: I/O s" for join in JOINS]
         header = ["device", *joins, "fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
-        text = (
-            load("do2009")
-            .texts["hardware"]
-            .format(scale=results.settings.scale * SHARE, memory=LESSONS_MEMORY, devices=len(every), best=best, blocked=blocked, busy=busy)
-        )
+        told = {"scale": results.settings.scale * SHARE, "memory": LESSONS_MEMORY, "devices": len(every)}
+        text = load("do2009").texts["hardware"].format(**told, best=best, blocked=blocked, busy=busy)
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 
     def _figure(self, every: Sequence[Lessons]) -> Figure:

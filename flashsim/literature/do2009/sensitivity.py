@@ -39,7 +39,6 @@ def sections(results: Results) -> list[Section]:
             if errors := [abs(value / float(published[pool.join][pool.memory // 100 - 1]) - 1) for pool, value in ours.items()]:
                 rows.append([placement, variant, 100 * median(errors), 100 * max(errors), *map(ours.get, _POOLS)])
     header = ["placement", "assumption", "median error %", "worst %", *(f"{LABELS[pool.join]} {pool.memory} MB" for pool in _POOLS)]
-    text = load("do2009").texts["sensitivity"]
     small = [
         [LABELS[setup.join], "page-sized" if setup.page_io else "blocked", *(seconds.get(name) for name in ("HDD", *SMALL_PAGES))]
         for setup in _SMALL
@@ -47,4 +46,4 @@ def sections(results: Results) -> list[Section]:
     ]
     small_header = ["join", "I/O", "HDD", *(f"SSD, {name}" for name in SMALL_PAGES)]
     tables = [Table(header, rows, "sensitivity", digits=2), Table(small_header, small, "small-pages", digits=1)]
-    return [Section(TITLE, text, tables)]
+    return [Section(TITLE, load("do2009").texts["sensitivity"], tables)]

@@ -47,9 +47,8 @@ def cells(claim: Claim, results: Results) -> list[Cell]:
         nested = optimum.continuous(partial(optimum.nested_loops_cost, **sizes, latency_ratio=y), pages)
         sorting = optimum.continuous(partial(optimum.sort_merge_cost, **sizes, access_ratio=x), pages / 2)
         for join, buffer, best in (("bnl", inner, nested), ("sort-merge", sort_merge(R_PAGES, S_PAGES, pages, x).input, sorting)):
-            cells.append(
-                statement(f"{join} {memory} MB", f"{best:.2f} at least cost", [buffer], near(best, claim.limits["pages"]), pages / 2)
-            )
+            words, holds = f"{best:.2f} at least cost", near(best, claim.limits["pages"])
+            cells.append(statement(f"{join} {memory} MB", words, [buffer], holds, pages / 2))
         grace, hybrid = grace_hash(R_PAGES, S_PAGES, pages), hybrid_hash(R_PAGES, S_PAGES, pages, y)
         buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
         for join, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
@@ -67,8 +66,7 @@ def sections(results: Results) -> list[Section]:
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, allocation).seconds
         rows.append([join, memory, in_words(allocation), ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
-    text = load("do2009").texts["table1"]
-    return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
+    return [Section("Buffer allocations (table 1)", load("do2009").texts["table1"], [Table(header, rows, "table1")])]
 
 
 def in_words(allocation: object) -> str:

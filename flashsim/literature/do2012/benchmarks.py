@@ -1,7 +1,5 @@
 """Figures of chapters 3 and 4 with TPC-C and TPC-E: throughput by design, by checkpoints, and from the beginning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -184,10 +182,8 @@ def _traffic(runs: Runs) -> list[Section]:
         rows.append([disks.name, *map(float, (moved["disks", "read"][0], last, *rest))])
         if disks is PUBLISHED:
             hours = (np.arange(len(series.counts["references"])) + 0.5) * (setup.interval / HOURS)
-            frames = [
-                pd.DataFrame({"device": device, "hours": hours, "direction": direction, "MB/s": rates})
-                for (device, direction), rates in moved.items()
-            ]
+            every = [{"device": device, "hours": hours, "direction": name, "MB/s": rates} for (device, name), rates in moved.items()]
+            frames = [pd.DataFrame(each) for each in every]
     if not rows:
         return []
     header = ["disks", "disks at first: read, MB/s", "in the last two hours: both", "SSD at most: read, MB/s", "written"]

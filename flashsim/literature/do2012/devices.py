@@ -154,10 +154,9 @@ def _conclusions(results: Results) -> Section:
     count, lost = (sum(row[-1] == verdict for row in rows) for verdict in ("survives", "does not"))
     served = ("ssd_reads", "ssd_writes", "cleaner_reads")
     iops, bounded = (sum(runs.result(_TPC_C["lc"]).rate(what, LAST) for what in served) for runs in (driven, rated))
-    text = (
-        load("do2012").texts["conclusions"].format(all=len(rows), both=count, lost=lost, served=iops, bounded=bounded, reads=SSD_3_1.read)
-    )
+    counted = {"all": len(rows), "both": count, "lost": lost, "served": iops, "bounded": bounded, "reads": SSD_3_1.read}
     header = ["conclusion", "thesis", "at table 3.1's rates", "on drives", "verdict"]
+    text = load("do2012").texts["conclusions"].format(**counted)
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
 
 
@@ -200,12 +199,7 @@ def _parts(results: Results) -> Table:
     return Table([*header, "LC: SSD read, us", "median", "99 %", "99.9 %"], rows, "drives-parts", 2)
 
 
-_SETUPS: dict[str, Callable[..., PoolSetup]] = {
-    "TPC-C, 2,000 warehouses": lambda design, disks: tpc_c(2000, design, disks),
-    "TPC-E, 230 GB": lambda design, disks: tpc_e(230, design, disks),
-}
-
-
+_SETUPS: dict[str, Callable[..., PoolSetup]] = {"TPC-C, 2,000 warehouses": partial(tpc_c, 2000), "TPC-E, 230 GB": partial(tpc_e, 230)}
 #: LC with TPC-E and sharp checkpoints, by how many pages these write at the same time; and CW.
 _AT_ONCE = {f"LC, {pages} pages": tpc_e(MIDDLE, "lc", PUBLISHED, options={"cleaners": pages}) for pages in (256, 64, 32)}
 _AT_ONCE["CW"] = tpc_e(MIDDLE, "cw", PUBLISHED)

@@ -35,16 +35,13 @@ PUBLISHED, FITTED = DISKS
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 #: Parts of the SSD's frames.
 PARTITIONS = {"partitions": 16}
+#: Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer.
+WRITING = PARTITIONS | {"cleaners": 256}
 #: Table 3.1, but disks whose writes take next to no time.
 NO_WRITES = "3.1, writes in no time"
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
 RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,servers=18"}
 RATES[NO_WRITES] = "rates:read=1015,write=210000,further=26370,servers=8"
-
-
-def writing(dirty_limit: int) -> dict[str, int]:
-    """Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
-    return PARTITIONS | {"dirty_limit": dirty_limit, "cleaners": 256}
 
 
 def devices(faster: float, table: str = "3.1") -> dict[str, str]:
@@ -55,12 +52,14 @@ def devices(faster: float, table: str = "3.1") -> dict[str, str]:
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=writing(dirty_limit))
+    return PoolSetup(
+        f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=WRITING | {"dirty_limit": dirty_limit}
+    )
 
 
 def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:
     """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3); pages of an extent of SQL Server, eight, are about as hot."""
-    options = writing(1) | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
+    options = WRITING | {"dirty_limit": 1} | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
     workload = f"tpc-e:database={gigabytes}GiB,neighbours=8"
     return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
 

@@ -27,14 +27,9 @@ _TRAFFIC = ("hits in memory, %", "SSD hits of the others, %", "disk reads", "pag
 
 def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSetup:
     """Power test and throughput test with a checkpoint every 40 minutes (3.4.4)."""
-    return PoolSetup(
-        f"tpc-h:scale={size},dense={dense:.4g}",
-        design,
-        time=_LONGEST,
-        interval=MINUTES,
-        devices=devices(disks.faster),
-        options=PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK},
-    )
+    options = PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK}
+    workload = f"tpc-h:scale={size},dense={dense:.4g}"
+    return PoolSetup(workload, design, time=_LONGEST, interval=MINUTES, devices=devices(disks.faster), options=options)
 
 
 class _Runs(Runs):
@@ -81,10 +76,8 @@ def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], 
         rows.append(row)
         traffic_rows.append([reading, size, DESIGNS[design], *_traffic(output["counts"])])
     header = [f"{figure}{what}" for figure in _FIGURES for what in (", published", "", " over noSSD, published", " over noSSD")]
-    tables = [
-        Table(["disks", "scale factor", "design", *header], rows, name, 2),
-        Table(["disks", "scale factor", "design", *_TRAFFIC], traffic_rows, f"{name}-traffic", 1),
-    ]
+    own = ["disks", "scale factor", "design"]
+    tables = [Table([*own, *header], rows, name, 2), Table([*own, *_TRAFFIC], traffic_rows, f"{name}-traffic", 1)]
     return [Section(title, paper.texts["tpc-h"], tables, on_terminal=True)] if rows else []
 
 

@@ -76,10 +76,8 @@ def sections(results: Results) -> list[Section]:
         return []
     pays, gains = list[list[Entry]](), list[list[Entry]]()
     for drive, row in cells.items():
-        told = [problem(drive, memory) for memory in MEMORY]
-        by_formula = [
-            100 * (each.seconds(published(each)) / each.seconds(best(drive, mb)) - 1) for mb, each in zip(MEMORY, told, strict=True)
-        ]
+        divisions = [(problem(drive, memory), best(drive, memory)) for memory in MEMORY]
+        by_formula = [100 * (task.seconds(published(task)) / task.seconds(ours) - 1) for task, ours in divisions]
         pays.append([drive, *(original / n_hash for original, n_hash, _ in row)])
         gains.append([drive, "simulated", *(100 * (n_hash / least - 1) for _, n_hash, least in row)])
         gains.append([drive, "closed form", *by_formula])
@@ -87,7 +85,5 @@ def sections(results: Results) -> list[Section]:
     header = [f"{memory} MB" for memory in MEMORY]
     texts = load("shin2016").texts
     tables = Table(["drive", *header], pays, "every-drive", digits=2), Table(["drive", "", *header], gains, "divided", digits=1)
-    return [
-        Section(TITLE, texts["every_drive"], tables[:1]),
-        Section("What the paper left open: buffers divided for a drive", texts["divided"], tables[1:]),
-    ]
+    title = "What the paper left open: buffers divided for a drive"
+    return [Section(TITLE, texts["every_drive"], tables[:1]), Section(title, texts["divided"], tables[1:])]

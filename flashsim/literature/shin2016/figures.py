@@ -1,7 +1,5 @@
 """Figure 2, bandwidth of writes that are handed over at once; and figures 4 to 6, both methods over memory on the three drives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -125,9 +123,7 @@ def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]
     lines = {
         "speedup": [(drive, place, series, runs.speedup(*pair, drive)) for drive, place, series, pair in every],
         "seconds": [
-            (drive, place, f"{LABELS[one.method]}, {series}", runs.seconds(one, drive))
-            for drive, place, series, pair in every
-            for one in pair
+            (drive, mb, f"{LABELS[one.method]}, {name}", runs.seconds(one, drive)) for drive, mb, name, pair in every for one in pair
         ],
     }
     if all(row[-1] is None for row in lines["seconds"]):
@@ -136,12 +132,8 @@ def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]
     if claim == "fig5":  # its points stand in table 1
         table1 = [(drive, method, published(drive, method)) for drive in DEVICES for method in METHODS]
         lines["seconds"] += [(drive, f"{mb:g}", f"{LABELS[method]}, paper", s) for drive, method, row in table1 for mb, s in row.items()]
-    pictures = {
-        f"{claim}-{what}": series_over(
-            pd.DataFrame(rows, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB"
-        )
-        for what, rows in lines.items()
-    }
+    frames = {what: pd.DataFrame(rows, columns=["drive", "MB", "line", what]) for what, rows in lines.items()}
+    pictures = {f"{claim}-{what}": series_over(each, "MB", what, "line", ["drive"], "memory, MB") for what, each in frames.items()}
     rows = [
         [series, memory, *(each for drive in DEVICES for each in (*(runs.seconds(one, drive) for one in pair), runs.speedup(*pair, drive)))]
         for memory, series, pair in points
@@ -189,11 +181,8 @@ def _reached(claim: Claim, runs: _Bandwidths) -> list[Cell]:
         "Vertex 3 with 4 KB": best["Vertex 3"][4 * KIB],
         **{f"{drive}, one write of 1 MB": each.loc[MIB, 1] / each.max().max() for drive, each in rates.items()},
     }
-    below = ("P300 with 32 KB", "Vertex 3 with 4 KB")
-    every = [
-        bounded(f"{name}: share of the maximum", "below" if name in below else "at least", limit, float(share))
-        for name, share in shares.items()
-    ]
+    relation = dict.fromkeys(shares, "at least") | dict.fromkeys(("P300 with 32 KB", "Vertex 3 with 4 KB"), "below")
+    every = [bounded(f"{name}: share of the maximum", relation[name], limit, float(share)) for name, share in shares.items()]
     factor = max(float(each.max().max() / each.min().min()) for each in rates.values())
     return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
 
