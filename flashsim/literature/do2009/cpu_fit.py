@@ -44,20 +44,17 @@ Kernel = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class FittedValue:
-    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``.
-
-    ``work`` is in units of each kind, in the order of `Work`.
-    """
+    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``."""
 
     name: str
     published: float
-    work: Floats
+    work: Counts
     hdd: float | None = None
     ssd: float | None = None
 
     def value(self, prices: Floats) -> float:
         """The value for prices in the order of `Work`, ns."""
-        user = float(self.work @ prices) / SECONDS
+        user = float(np.array([self.work.get(kind, 0) for kind in Work], np.float64) @ prices) / SECONDS
         return user if self.hdd is None or self.ssd is None else (self.hdd + user) / (self.ssd + user)
 
 
@@ -92,18 +89,13 @@ def cells() -> list[FittedValue]:
     values, kernel = [], fit_kernel()
     speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
     for (join, memory), run in committed()[0].items():
-        io_speedup, speedup = next(speedups[join])
-        hdd = hdd_seconds(join, memory)
+        (io_speedup, speedup), hdd = next(speedups[join]), hdd_seconds(join, memory)
         times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
-        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
+        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, run, *times))
     for device in DEVICES:
         for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user"), strict=True):
-            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(page_sized(kilobytes))))
+            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, page_sized(kilobytes)))
     return values
-
-
-def _in_order(counts: Counts) -> Floats:
-    return np.array([counts.get(kind, 0) for kind in Work], np.float64)
 
 
 def hdd_seconds(join: str, memory: int) -> float:
@@ -124,8 +116,7 @@ def fit_user(values: list[FittedValue]) -> Floats:
 
     start = np.full(len(Work), np.log(500.0))
     solution = least_squares(residuals, start, bounds=(np.log(_LEAST), np.log(_MOST)), xtol=1e-12, ftol=1e-12, gtol=1e-12)
-    prices: Floats = np.exp(solution.x)
-    return prices
+    return np.asarray(np.exp(solution.x))
 
 
 @cache

@@ -194,9 +194,9 @@ class Allocations(Exhibit):
         for name, divisions in by_device.items():
             for each in () if isinstance(divisions, str) else divisions.values():
                 rules.setdefault(each.allocation, {})[name] = None
-        values = {"join": join, "memory": memory, "scale": scale, "seed": settings.seed}
-        values["divisions"] = [(asdict(allocation), list(names)) for allocation, names in rules.items()]
-        return Job.of(with_divisions, f"{join}, {memory} MB, best buffers on every device", **values), by_device
+        label, shared = f"{join}, {memory} MB, best buffers on every device", [(asdict(each), [*names]) for each, names in rules.items()]
+        job = Job.of(with_divisions, label, join=join, memory=memory, divisions=shared, scale=scale, seed=settings.seed)
+        return job, by_device
 
     def cases(self, results: Results) -> list[Case]:
         """Every join and buffer pool that was run, on every device."""

@@ -9,7 +9,6 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.execution.cpu import CpuModel
 from flashsim.execution.recording import Recording
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
@@ -142,11 +141,6 @@ def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_mod
     return replace(allocation, output=max(per_flash_page, allocation.output // per_flash_page * per_flash_page))
 
 
-def prices(setup: Setup, files: tuple[HeapFile, HeapFile], model: ShipsModel | None) -> CpuModel:
-    cpu = cpus.load(CPU)
-    return model.sorting(cpu, sum(len(file.relation) for file in files)) if model and setup.join == "sort-merge" else cpu
-
-
 def run_join(
     join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int, ships_model: bool
 ) -> dict[str, Any]:
@@ -160,8 +154,11 @@ def run_join(
     model = ShipsModel(scale, page_size * page_io) if ships_model else None
     machines = {machine: [drive.in_model(model) for drive in drives] for machine, drives in states(DEVICES, repetitions, seed).items()}
     pages = [file.pages for file in files]
+    cpu = cpus.load(CPU)
+    if model and join == "sort-merge":
+        cpu = model.sorting(cpu, sum(len(file.relation) for file in files))
     try:
-        allocation, cpu = buffers(setup, scale, *pages, ships_model=ships_model), prices(setup, files, model)
+        allocation = buffers(setup, scale, *pages, ships_model=ships_model)
         drives = [state for repeated in machines.values() for state in repeated]
         result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu, recording=RECORDING)
     except InvalidParameterError as problem:

@@ -60,13 +60,12 @@ def _drive(is_full: bool) -> Device:
     return device
 
 
-def counts(device: Device, requests: Requests) -> tuple[int, int, int]:
+def _counts(device: Device, requests: Requests) -> list[int]:
     """Erases, moves and programs for the host that requests take, one after the other."""
     before = device.statistics()
     device.serve(requests)
     after = device.statistics()
-    erases, moves, programs = (int(after[name] - before[name]) for name in ("flash_erases", "programs_merge", "programs_host"))
-    return erases, moves, programs
+    return [int(after[name] - before[name]) for name in ("flash_erases", "programs_merge", "programs_host")]
 
 
 def _pages(*numbers: int) -> Requests:
@@ -75,16 +74,13 @@ def _pages(*numbers: int) -> Requests:
 
 def erase_counts() -> dict[str, list[int]]:
     """Costs of the three examples of pages 29 and 30, by the names of the published values."""
-    whole = counts(_drive(is_full=True), make_requests(WRITE, 5 * _PER_BLOCK * _PAGE, _PER_BLOCK * _PAGE))
-    worst = counts(_drive(is_full=True), _pages(*(block * _PER_BLOCK + _PER_BLOCK - 1 for block in range(_BLOCKS))))
+    whole = _counts(_drive(is_full=True), make_requests(WRITE, 5 * _PER_BLOCK * _PAGE, _PER_BLOCK * _PAGE))
+    worst = _counts(_drive(is_full=True), _pages(*(block * _PER_BLOCK + _PER_BLOCK - 1 for block in range(_BLOCKS))))
     device = _drive(is_full=False)
-    steps = np.array([counts(device, _pages(page)) for page in (3, 100, 99, 1, 2)])
-    first_block = steps[[0, 3, 4]].sum(axis=0)  # pages 3, 1 and 2: 99 and 100 lie in another block
-    return {
-        "256 KB in one write: erases, programs": [whole[0], whole[2]],
-        "256 KB in 64 writes, at worst: erases, programs": [worst[0], worst[2]],
-        "3, 100, 99, 1, 2: erases, moves, programs": [int(count) for count in first_block],
-    }
+    steps = np.array([_counts(device, _pages(page)) for page in (3, 100, 99, 1, 2)])
+    first_block = steps[[0, 3, 4]].sum(axis=0).tolist()  # pages 3, 1 and 2: 99 and 100 lie in another block
+    names = ("256 KB in one write: erases, programs", "256 KB in 64 writes, at worst: erases, programs")
+    return dict(zip(names, (whole[::2], worst[::2]), strict=True)) | {"3, 100, 99, 1, 2: erases, moves, programs": first_block}
 
 
 def _shown(runs: Runs) -> list[Section]:

@@ -52,9 +52,8 @@ def devices(faster: float, table: str = "3.1") -> dict[str, str]:
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    return PoolSetup(
-        f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=WRITING | {"dirty_limit": dirty_limit}
-    )
+    options = WRITING | {"dirty_limit": dirty_limit}
+    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=options)
 
 
 def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:

@@ -122,9 +122,7 @@ def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]
     every = [(drive, f"{memory:g}", series, pair) for memory, series, pair in points for drive in DEVICES]
     lines = {
         "speedup": [(drive, place, series, runs.speedup(*pair, drive)) for drive, place, series, pair in every],
-        "seconds": [
-            (drive, mb, f"{LABELS[one.method]}, {name}", runs.seconds(one, drive)) for drive, mb, name, pair in every for one in pair
-        ],
+        "seconds": [(drive, mb, f"{LABELS[one.method]}, {n}", runs.seconds(one, drive)) for drive, mb, n, pair in every for one in pair],
     }
     if all(row[-1] is None for row in lines["seconds"]):
         return []

@@ -79,8 +79,8 @@ class _Varied(Runs):
 
     @staticmethod
     def job(setup: Setup, settings: Settings) -> Job:
-        values = {"setup": vars(setup), "scale": settings.scale * _Varied.share, "seed": settings.seed}
-        return Job.of(varied, f"{setup.name}, drives that differ in one assumption", **values)
+        label, scale = f"{setup.name}, drives that differ in one assumption", settings.scale * _Varied.share
+        return Job.of(varied, label, setup=vars(setup), scale=scale, seed=settings.seed)
 
 
 #: Rows that show what the drives' inside matters.
