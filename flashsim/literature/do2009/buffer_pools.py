@@ -98,10 +98,6 @@ def _figure1(runs: Runs) -> list[Section]:
     ]
 
 
-def _digits(runs: Runs) -> int:
-    return 2 if runs.settings.scale >= 0.05 else 3
-
-
 def _seconds(runs: Runs) -> Table:
     rows = []
     for setup in GRID:
@@ -109,12 +105,11 @@ def _seconds(runs: Runs) -> Table:
         times = [getattr(total, name) if total else None for total in totals for name in ("formula_io", "io", "cpu", "total")]
         rows.append([setup.join, setup.memory, *times])
     header = ["join", "MB", *(name for machine in DEVICES for name in (f"{machine}: formula I/O", "I/O", "CPU", "total"))]
-    return Table(header, rows, "seconds", digits=_digits(runs), runs=[runs.id(setup) for setup in GRID])
+    return Table(header, rows, "seconds", 2 if runs.settings.scale >= 0.05 else 3, runs=[runs.id(setup) for setup in GRID])
 
 
 def _counts(runs: Runs) -> Table:
-    rows: list[list[Entry]] = []
-    ids: list[str] = []
+    rows, ids = list[list[Entry]](), list[str]()
     for setup in GRID:
         hdd, ssd = (runs.result(setup, machine) for machine in DEVICES)
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True) if hdd and ssd else ():
@@ -126,7 +121,7 @@ def _counts(runs: Runs) -> Table:
             ids.append(runs.id(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
     header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
-    return Table(header, rows, "formula", digits=_digits(runs), runs=ids)
+    return Table(header, rows, "formula", 2 if runs.settings.scale >= 0.05 else 3, runs=ids)
 
 
 def spread(times: Sequence[float] | None) -> float | None:
@@ -212,7 +207,6 @@ def _small_pages(runs: Runs) -> list[Section]:
 
 
 def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
-
     def measured(machine: str, join: str) -> tuple[str, float | None, str]:
         times = ((sized(join, page_io=page_io), machine) for page_io in (True, False))
         return f"{LABELS[join]}, {machine}, page-sized over blocked", runs.ratio(times), ""
@@ -240,19 +234,15 @@ def _cpu_times(claim: Claim, runs: Runs) -> list[Cell]:
 _SMALL_PAGES = "Small pages and flash pages"
 #: The runs of figure 3 have blocked I/O at the page size of the rest of the paper alone.
 _FIGURE_3 = [*_PAGE_SIZED, *map(sized, JOINS)]
-_JUDGES = dict.fromkeys(_ORDERS, _ordered) | {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace}
+_JUDGES = dict.fromkeys(_ORDERS, _ordered) | {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace, "fig1-variance": _variance}
+_JUDGES |= dict.fromkeys(("table3-io", "table3-join", "table4"), _speedups) | {"table5": _cpu_times}
+_JUDGES |= {"fig2": _spreads, "fig3-blocked": _over_blocked, "fig3-2kb": _with_small_pages}
 EXHIBITS: Mapping[str, Exhibit] = {
     "figure1": Judged(LONGEST_FIRST, _figure1, runs=Runs, judges=_JUDGES),
-    "variance": Judged(REPEATED, _error_bars, runs=Runs, judges={"fig1-variance": _variance}),
-    "table3": Judged(LONGEST_FIRST, runs=Runs, judges=dict.fromkeys(("table3-io", "table3-join"), _speedups)),
-    "table4": Judged(LONGEST_FIRST, runs=Runs, judges={"table4": _speedups}),
-    "figure2": Judged([*_PAGE_SIZED, *_BLOCKED], partial(_figure, 2, "blocked", _BLOCKED), runs=Runs, judges={"fig2": _spreads}),
-    "figure3": Judged(
-        _FIGURE_3,
-        partial(_figure, 3, "page-sized", _PAGE_SIZED),
-        runs=Runs,
-        judges={"fig3-blocked": _over_blocked, "fig3-2kb": _with_small_pages},
-    ),
-    "table5": Judged([setup for setup in _PAGE_SIZED if setup.join == "bnl"], runs=Runs, judges={"table5": _cpu_times}),
+    "variance": Judged(REPEATED, _error_bars, runs=Runs, judges=_JUDGES),
+    **dict.fromkeys(("table3", "table4"), Judged(LONGEST_FIRST, runs=Runs, judges=_JUDGES)),
+    "figure2": Judged([*_PAGE_SIZED, *_BLOCKED], partial(_figure, 2, "blocked", _BLOCKED), runs=Runs, judges=_JUDGES),
+    "figure3": Judged(_FIGURE_3, partial(_figure, 3, "page-sized", _PAGE_SIZED), runs=Runs, judges=_JUDGES),
+    "table5": Judged([setup for setup in _PAGE_SIZED if setup.join == "bnl"], runs=Runs, judges=_JUDGES),
     "aligned": Shown([setup for each in _ALIGNED for setup in each], _small_pages, _SMALL_PAGES, Runs),
 }

@@ -93,7 +93,6 @@ def over_limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-
     def invalid(size: int, design: str) -> float | None:
         result = runs.series(tpc_c(size, design, disks))
         return None if result is None else 100 * result.filled("ssd_invalid", LAST)
@@ -154,12 +153,8 @@ def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 #: Counts whose sum is the pages that moved, by device and direction.
-_TRAFFIC = {
-    ("disks", "read"): ("disk_pages_read",),
-    ("disks", "written"): ("disk_pages_written",),
-    ("SSD", "read"): ("ssd_reads", "cleaner_reads"),
-    ("SSD", "written"): ("ssd_writes",),
-}
+_TRAFFIC = {("disks", "read"): ["disk_pages_read"], ("disks", "written"): ["disk_pages_written"]}
+_TRAFFIC |= {("SSD", "read"): ["ssd_reads", "cleaner_reads"], ("SSD", "written"): ["ssd_writes"]}
 
 
 def _shown_e(runs: Runs) -> list[Section]:
@@ -235,20 +230,17 @@ def _intervals(disks: Disks) -> list[PoolSetup]:
 
 def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
-    series = [runs.series(setup) for setup in _intervals(disks)]
+    dw, long_dw, lc, long_lc = (runs.series(setup) for setup in _intervals(disks))
     first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
     before, after = slice(_FIRST - _HOUR, _FIRST), slice(_FIRST, _FIRST + _HOUR)
     compared = {
-        "DW, 40 minutes over 5 hours, in the first 10 hours": (0, early, 1, early),
-        "DW, 5 hours over 40 minutes, after that": (1, late, 0, late),
-        "LC, 5 hours over 40 minutes, in the first 5 hours": (3, first, 2, first),
-        "LC, 5 hours: the hour before the first checkpoint over the hour after it began": (3, before, 3, after),
+        "DW, 40 minutes over 5 hours, in the first 10 hours": [(dw, early), (long_dw, early)],
+        "DW, 5 hours over 40 minutes, after that": [(long_dw, late), (dw, late)],
+        "LC, 5 hours over 40 minutes, in the first 5 hours": [(long_lc, first), (lc, first)],
+        "LC, 5 hours: the hour before the first checkpoint over the hour after it began": [(long_lc, before), (long_lc, after)],
     }
-    cells = []
-    for name, (mine, part, other, its) in compared.items():
-        rates = [None if one is None else one.rate("transactions", when) for one, when in ((series[mine], part), (series[other], its))]
-        cells.append(bounded(name, "above", 1 + claim.limits["margin"], ratio(*rates)))
-    return cells
+    rates = {name: [one and one.rate("transactions", when) for one, when in parts] for name, parts in compared.items()}
+    return [bounded(name, "above", 1 + claim.limits["margin"], ratio(*each)) for name, each in rates.items()]
 
 
 def _shown_intervals(runs: Runs) -> list[Section]:

@@ -1,7 +1,5 @@
 """The paper's runs: a table joined with itself, of whose results a coin keeps some, by sort-merge or DigestJoin, on the paper's drive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -66,7 +64,7 @@ class Setup:
         parts += ["a cache of one frame"] * (self.least_frames < usual.least_frames)
         return ", ".join([LABELS[self.method], *parts])
 
-    def with_method(self, method: str) -> Setup:
+    def with_method(self, method: str) -> "Setup":
         """Another method; what becomes of results does not matter to sort-merge."""
         return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 

@@ -13,12 +13,9 @@ from flashsim.studies.judging.cells import crossing
 
 TITLE = "What other readings and prices make of it"
 #: Methods and selectivities at which each is run.
-_GRID = [
-    *(("naive", selectivity) for selectivity in (0.03, 0.05, 0.07, 0.1, 0.2)),
-    *(("page-based", selectivity) for selectivity in (0.1, 0.2, 0.3, 0.4, 0.5)),
-    *(("graph-based", selectivity) for selectivity in (0.005, 0.1, 0.2, 0.3, 0.5)),
-    *(("original", selectivity) for selectivity in (0.1, 0.2, 0.3)),
-]
+_PLACES = {"naive": (0.03, 0.05, 0.07, 0.1, 0.2), "page-based": (0.1, 0.2, 0.3, 0.4, 0.5)}
+_PLACES |= {"graph-based": (0.005, 0.1, 0.2, 0.3, 0.5), "original": (0.1, 0.2, 0.3)}
+_GRID = [(method, selectivity) for method, places in _PLACES.items() for selectivity in places]
 
 
 class _Reading(NamedTuple):
@@ -44,14 +41,9 @@ _READINGS = [_AS_ASSUMED, _OWN_ORDER, *_DRIVES, *(_Reading(name, graph=name) for
 
 #: Values of k that may matter; with 1 or more a cache has two frames anyway.
 _K = (0.5, 1.0, 2.0, 4.0)
-_WITH_K = [
-    replace(setup, least_frames=frames)
-    for frames in (LEAST_FRAMES, 1)
-    for setup in (
-        *(Setup("graph-based"), Setup("graph-based", 0.5), Setup("graph-based", memory=64)),
-        *(Setup("graph-based", selectivity, same_order=False) for selectivity in (Setup.selectivity, 0.2)),
-    )
-]
+_WITH_K = [Setup("graph-based"), Setup("graph-based", 0.5), Setup("graph-based", memory=64)]
+_WITH_K += [Setup("graph-based", selectivity, same_order=False) for selectivity in (Setup.selectivity, 0.2)]
+_WITH_K = [replace(setup, least_frames=frames) for frames in (LEAST_FRAMES, 1) for setup in _WITH_K]
 _METHODS, _THETA = (BASIC, *STRATEGIES), (0.5, 1.0, 1.5, 2.0)
 #: Runs near the crossings, and where two strategies are next to equal; and on how many tables and coins.
 _SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("original", 0.2), Setup("graph-based", 0.5)], range(3)
@@ -101,9 +93,8 @@ def sections(results: Results) -> list[Section]:
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
     texts, tables = load("li2009").texts, []
     for name, (columns, labelled) in _OTHERS.items():
-        runs = [(labels, (results.get(_with_coin(*each, results.settings)) for each in row)) for labels, row in labelled]
-        seconds = [[*labels, *(run["seconds"] if run else None for run in row)] for labels, row in runs]
-        tables.append(Table(columns, seconds, name, digits=4))
+        runs = [(labels, [results.get(_with_coin(*each, results.settings)) for each in row]) for labels, row in labelled]
+        tables.append(Table(columns, ([*labels, *(run and run["seconds"] for run in row)] for labels, row in runs), name, digits=4))
     readings = Section(TITLE, texts["sensitivity"], [Table(header, rows, "sensitivity", digits=1)])
     return [readings, Section("What k, memory, skew and chance change", texts["others"], tables)]
 

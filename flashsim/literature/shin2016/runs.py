@@ -1,7 +1,5 @@
 """The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -63,7 +61,7 @@ class Setup:
         kind = ", page-sized I/O" if self.page_io else ""
         return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
 
-    def by(self, method: str) -> Setup:
+    def by(self, method: str) -> "Setup":
         return replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
