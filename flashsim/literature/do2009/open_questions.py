@@ -1,12 +1,8 @@
 """Open questions of the paper: the rule of hybrid hash, the best buffers on every device, and its lessons on other disks and flash drives.
 
 The rule that is printed for hybrid hash, I = O = 1.1 sqrt(B), has lost a factor: 1.118 sqrt(B y) follows from the quadratic before it,
-where y is the latency in page transfers (docs/explanation/optimal_allocations.md).  It, the derived one and the formula's best are each
-executed on the paper's disk.
-
-Whether the best buffers on flash differ from a disk's, and whether the lessons hold up to the drives of today, is executed on every
-device that there is a preset of, at a twentieth of the other exhibits' scale; buffers with the files in several places of the drive, and
-lessons with one buffer pool, blocked and page-sized I/O, and the buffers of the paper's disk.
+where y is the latency in page transfers (docs/explanation/optimal_allocations.md).  Every device that there is a preset of has its best
+buffers, and the lessons, executed at a twentieth of the other exhibits' scale.
 """
 
 import math
@@ -184,11 +180,10 @@ class Allocations(Exhibit):
     allowed = 1.0  # %
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """A run each join and buffer pool; in it, devices with the same buffers share a pass."""
         return [self._job(settings, join, memory)[0] for memory in MEMORY for join in JOINS]
 
     def _job(self, settings: Settings, join: str, memory: int) -> tuple[Job, dict[str, Divisions]]:
-        """The run, and divisions by device."""
+        """The run, in which devices with the same buffers share a pass, and divisions by device."""
         scale, rules = settings.scale * SHARE, dict[Allocation, dict[str, None]]()
         by_device = {name: _divisions(join, memory, scale, settings.seed, name) for name in presets.names()}
         for name, divisions in by_device.items():
@@ -258,11 +253,7 @@ class Allocations(Exhibit):
 
 
 class Lessons(NamedTuple):
-    """I/O seconds on a device, by join, and what the paper's lessons are judged by there.
-
-    They are: hybrid hash is faster than the other joins (I/O and CPU seconds with blocked I/O), blocked I/O is faster (page-sized over
-    blocked I/O seconds), and CPU time matters (the median, over the joins, of its share of the total).
-    """
+    """I/O seconds, I/O and CPU seconds, and page-sized over blocked I/O, by join on a device; and the median of CPU time's share."""
 
     device: str
     io: list[float]

@@ -99,12 +99,12 @@ def sections(results: Results) -> list[Section]:
         return []
     texts = load("do2012").texts
     text = texts["devices"].format(drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
-    parts_text = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
+    parts = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
     return [
         Section(f"{TITLE}: their rates", text, [_rates(results[alone(settings)])]),
         _conclusions(results),
         Section(f"{TITLE}: designs", texts["designs"], [_designs(results)], on_terminal=True),
-        Section(f"{TITLE}: parts of the drives", parts_text, [_parts(results)], on_terminal=True),
+        Section(f"{TITLE}: parts of the drives", parts, [_parts(results)], on_terminal=True),
     ]
 
 

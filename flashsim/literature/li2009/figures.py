@@ -221,8 +221,7 @@ def _of_graph(claim: Claim, runs: Runs) -> list[Cell]:
     every = [_sets("segments", _SEGMENTS, _segments(""))]
     for resident, choices in _CHOICES.items():
         segments = _segments(resident)
-        least = min(segments.values())
-        names = [name for name, missing in segments.items() if missing == least]
+        names = [name for name, missing in segments.items() if missing == min(segments.values())]
         every.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, names))
     return every
 
@@ -242,9 +241,8 @@ def _fetches(runs: Runs) -> list[Section]:
     """The fewest fetches, which the paper does not print, by an exhaustive search, and those of planners."""
     rows: list[list[Entry]] = [["fewest, by exhaustive search", *(fewest_fetches(_GRAPH, frames) for frames in _FRAMES)]]
     rows += [[name, *(plan(_GRAPH, frames, name).fetches for frames in _FRAMES)] for name in PLANNERS.names()]
-    header = ["planner", *(f"{frames} pages" for frames in _FRAMES)]
-    text = "Fetches of its five pages with a cache of 2 to 4 pages."
-    return [Section("The join graph of figure 3", text, [Table(header, rows, "figure3")])]
+    table = Table(["planner", *(f"{frames} pages" for frames in _FRAMES)], rows, "figure3")
+    return [Section("The join graph of figure 3", "Fetches of its five pages with a cache of 2 to 4 pages.", [table])]
 
 
 class _Counts(Runs):
@@ -263,9 +261,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
     }),
     "variations": _exhibit({
         "fig6": _Figure("The parameter k (figure 6)", "k", {6: "selectivity 0.05, 512 pages"}, _of_k),
-        "fig10-11": _Figure(
-            "Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"}, _of_pages
-        ),
+        "fig10-11": _Figure("Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"}, _of_pages),
         "fig12": _Figure("Memory (figure 12)", "memory, pages", {12: "selectivity 0.05"}, _of_memory),
         "fig13": _Figure("Skew (figure 13)", "theta", {13: "selectivity 0.1, 512 pages"}, _of_skew),
     }),
