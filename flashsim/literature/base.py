@@ -187,15 +187,7 @@ PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
 def load(name: str) -> Paper:
-    """The paper of that name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; close names are suggested.
-    DamagedFileError
-        Its claims are no TOML, or lack what every paper or claim says.
-    """
+    """The paper of that name; refused are unknown names, and claims that are no TOML or lack what every paper or claim says."""
     folder = PAPERS.load(name)
     path = Path(folder.__file__).parent / "claims.toml"
     exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
@@ -240,12 +232,7 @@ def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parame
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     """The papers, claims and exhibits that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) stands for.
 
-    Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such paper, claim or exhibit.
+    Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``; unknown names are refused.
     """
     if target is None:
         return [part for name in PAPERS.names() for part in chosen(name)]

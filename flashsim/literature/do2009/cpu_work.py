@@ -41,8 +41,7 @@ class _Commands:
         self.commands += int(command_counts(requests["length"]).sum())
         self.bytes += int(requests["length"].sum())
 
-    def close(self) -> None:
-        """Nothing to do."""
+    def close(self) -> None: ...
 
 
 def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Counts:

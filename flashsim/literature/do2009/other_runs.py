@@ -69,10 +69,9 @@ def io_seconds(placement: str, scale: float, seed: int, ships_model: bool, **joi
 
 
 def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: float, seed: int) -> dict[str, Any]:
-    """I/O seconds of hybrid hash by rule, JSON-ready: every request waits its latency, or is hidden by read-ahead and write-behind.
+    """I/O seconds of hybrid hash by rule, JSON-ready, on two disks, as TR 1148 assumes: temporary files move no relation's arm.
 
-    TR 1148 assumes two disks: relations and temporary files do not move each other's arm.  As the formula sees them, nothing hides a
-    latency, and a request is one command, however long.
+    As the formula sees them, nothing hides a latency, and a request is one command, however long; or there is read-ahead and write-behind.
     """
     files, setting = laid_out(Setup("hybrid-hash", memory), scale, seed)
     setting, disk = replace(setting, placement="two-disks", cpu=None), presets.load(DEVICES["HDD"])
@@ -123,10 +122,7 @@ def bytes_needed(files: tuple[HeapFile, HeapFile]) -> int:
 
 
 def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
-    """The device; of flash only as many blocks as the join can touch, and a tenth beyond its capacity; a full drive has no SLC cache.
-
-    A drive that merges blocks is full.
-    """
+    """The device; of flash only as many blocks as the join can touch, and a tenth beyond, without an SLC cache; one that merges is full."""
     parameters = presets.load(name).flash
     if parameters is None:
         return DriveInUse(name)

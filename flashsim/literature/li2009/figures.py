@@ -261,7 +261,8 @@ EXHIBITS: Mapping[str, Exhibit] = {
     }),
     "variations": _exhibit({
         "fig6": _Figure("The parameter k (figure 6)", "k", {6: "selectivity 0.05, 512 pages"}, _of_k),
-        "fig10-11": _Figure("Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"}, _of_pages),
+        "fig10-11": _Figure("Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"},
+                            _of_pages),
         "fig12": _Figure("Memory (figure 12)", "memory, pages", {12: "selectivity 0.05"}, _of_memory),
         "fig13": _Figure("Skew (figure 13)", "theta", {13: "selectivity 0.1, 512 pages"}, _of_skew),
     }),
