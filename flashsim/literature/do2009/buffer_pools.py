@@ -101,7 +101,7 @@ def _figure1(runs: Runs) -> list[Section]:
 def _seconds(runs: Runs) -> Table:
     rows = []
     for setup in GRID:
-        totals = [result and result.total for result in (runs.result(setup, machine) for machine in DEVICES)]
+        totals = [result.total if result else None for result in (runs.result(setup, machine) for machine in DEVICES)]
         times = [getattr(total, name) if total else None for total in totals for name in ("formula_io", "io", "cpu", "total")]
         rows.append([setup.join, setup.memory, *times])
     header = ["join", "MB", *(name for machine in DEVICES for name in (f"{machine}: formula I/O", "I/O", "CPU", "total"))]
@@ -131,7 +131,7 @@ def spread(times: Sequence[float] | None) -> float | None:
 
 def _io_times(runs: Runs, machine: str) -> dict[str, Sequence[float] | None]:
     """I/O seconds on each state, by join; None where a run could not be made."""
-    return {setup.join: result and result.io for setup in REPEATED for result in [runs.result(setup, machine)]}
+    return {setup.join: result.io if result else None for setup in REPEATED for result in [runs.result(setup, machine)]}
 
 
 def _variance(claim: Claim, runs: Runs) -> list[Cell]:

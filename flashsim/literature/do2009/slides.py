@@ -1,14 +1,12 @@
 """The slides of the talk: ratios of CPU to I/O time (pages 16 and 17), and what a write costs a drive that maps blocks (29 and 30)."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.literature.base import Cell, Claim, Exhibit, Judged, Section, Table
+from flashsim.literature.base import Cell, Claim, Judged, Section, Table
 from flashsim.literature.do2009.measured import Runs
 from flashsim.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.ssd.parameters import SsdParameters
@@ -91,4 +89,4 @@ def _shown(runs: Runs) -> list[Section]:
 
 
 _JUDGES = {"slides-cpu-ratio": _ranked, "slides-erase": _erased}
-EXHIBITS: Mapping[str, Exhibit] = {"slides": Judged({"slides-cpu-ratio": _SETUPS}, _shown, runs=Runs, judges=_JUDGES)}
+EXHIBITS = {"slides": Judged({"slides-cpu-ratio": _SETUPS}, _shown, runs=Runs, judges=_JUDGES)}

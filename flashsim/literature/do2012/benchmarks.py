@@ -239,7 +239,7 @@ def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
         "LC, 5 hours over 40 minutes, in the first 5 hours": [(long_lc, first), (lc, first)],
         "LC, 5 hours: the hour before the first checkpoint over the hour after it began": [(long_lc, before), (long_lc, after)],
     }
-    rates = {name: [one and one.rate("transactions", when) for one, when in parts] for name, parts in compared.items()}
+    rates = {name: [one.rate("transactions", when) if one else None for one, when in parts] for name, parts in compared.items()}
     return [bounded(name, "above", 1 + claim.limits["margin"], ratio(*each)) for name, each in rates.items()]
 
 

@@ -250,10 +250,9 @@ class _Counts(Runs):
 
 
 _EXAMPLE = "the worked example"
-_JUDGES = {"example": lambda claim, runs: claim.numbers(runs.get(_EXAMPLE)), "fig3": _of_graph}
 EXHIBITS: Mapping[str, Exhibit] = {
-    "example": Judged([_EXAMPLE], runs=_Counts, judges=_JUDGES),
-    "figure3": Judged([], _fetches, judges=_JUDGES),
+    "example": Judged([_EXAMPLE], runs=_Counts, judges={"example": lambda claim, runs: claim.numbers(runs.get(_EXAMPLE))}),
+    "figure3": Judged([], _fetches, judges={"fig3": _of_graph}),
     "selectivity": _exhibit({
         "fig7": _Figure("Low selectivities (figure 7)", "selectivity", {7: "512 pages"}, _low),
         "fig8": _Figure("High selectivities (figure 8)", "selectivity", {8: "512 pages"}, _high),

@@ -68,9 +68,9 @@ class Setup:
         """Another method; what becomes of results does not matter to sort-merge."""
         return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 
-    def job(self, settings: Settings) -> Job:
+    def job(self, settings: Settings, coin: int = 0) -> Job:
         with_method = self.with_method(self.method)
-        return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed)
+        return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed + coin)
 
 
 class KeyRecords(TableRecords):

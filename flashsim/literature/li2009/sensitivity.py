@@ -69,14 +69,10 @@ _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, in
 }
 
 
-def _with_coin(setup: Setup, coin: int, settings: Settings) -> Job:
-    return setup.job(replace(settings, seed=settings.seed + coin))
-
-
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every reading of every method; all drives share a run."""
     readings = [reading.job(settings, *each) for reading in _READINGS for each in ((BASIC, Setup.selectivity), *_GRID)]
-    return readings + [_with_coin(*each, settings) for _, rows in _OTHERS.values() for _, row in rows for each in row]
+    return readings + [setup.job(settings, coin) for _, rows in _OTHERS.values() for _, row in rows for setup, coin in row]
 
 
 def sections(results: Results) -> list[Section]:
@@ -93,7 +89,7 @@ def sections(results: Results) -> list[Section]:
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
     texts, tables = load("li2009").texts, []
     for name, (columns, labelled) in _OTHERS.items():
-        runs = [(labels, [results.get(_with_coin(*each, results.settings)) for each in row]) for labels, row in labelled]
+        runs = [(labels, [results.get(setup.job(results.settings, coin)) for setup, coin in row]) for labels, row in labelled]
         tables.append(Table(columns, ([*labels, *(run and run["seconds"] for run in row)] for labels, row in runs), name, digits=4))
     readings = Section(TITLE, texts["sensitivity"], [Table(header, rows, "sensitivity", digits=1)])
     return [readings, Section("What k, memory, skew and chance change", texts["others"], tables)]
