@@ -55,7 +55,10 @@ class Runs(base.Runs):
             return None
         repeated = [[PhaseSeconds(**row) for row in one] for one in output["machines"][machine]]
         formula = _formula(setup, self.settings.scale, machine, tuple(output["pages"]), self.settings.ships_model)
-        phases = [_average(every) for every in zip(*(compare(one, formula) for one in repeated), strict=True)]
+        phases = []
+        for every in zip(*(compare(one, formula) for one in repeated), strict=True):
+            means = {name: fmean(getattr(one, name) for one in every) for name in ("io", "cpu", "total")}
+            phases.append(replace(every[0], **means))
         return Result(phases, *([getattr(one[-1], kind) for one in repeated] for kind in ("io", "user", "kernel")))
 
     def seconds(self, setup: Setup, machine: str, what: str = "total", phase: str = "total") -> float | None:
@@ -90,11 +93,6 @@ class Runs(base.Runs):
                 every = [(LABELS[setup.join], self.result(setup, machine)) for setup in setups]
                 bars += [Bar(group, label, one.total.io, one.total.cpu, one.total.formula_io) for label, one in every if one]
         return stacked_bars(panels)
-
-
-def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
-    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
-    return replace(repeated[0], io=io, cpu=cpu, total=total)
 
 
 @cache

@@ -100,18 +100,15 @@ def sections(results: Results) -> list[Section]:
     texts = load("do2012").texts
     text = texts["devices"].format(drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
     parts = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
+    published = {"8": (DISKS_3_1.read, DISKS_3_1.write), "S": (SSD_3_1.read, SSD_3_1.write)}
+    rows = [[name, *rates, *published[name[0]]] for name, rates in results[alone(settings)].items()]
+    rates = Table(["drives", "reads/s", "writes/s", "table 3.1: reads/s", "writes/s"], rows, "drives-rates", 0)
     return [
-        Section(f"{TITLE}: their rates", text, [_rates(results[alone(settings)])]),
+        Section(f"{TITLE}: their rates", text, [rates]),
         _conclusions(results),
         Section(f"{TITLE}: designs", texts["designs"], [_designs(results)], on_terminal=True),
         Section(f"{TITLE}: parts of the drives", parts, [_parts(results)], on_terminal=True),
     ]
-
-
-def _rates(measured: Mapping[str, list[float]]) -> Table:
-    published = {"8": (DISKS_3_1.read, DISKS_3_1.write), "S": (SSD_3_1.read, SSD_3_1.write)}
-    rows = [[name, *rates, *published[name[0]]] for name, rates in measured.items()]
-    return Table(["drives", "reads/s", "writes/s", "table 3.1: reads/s", "writes/s"], rows, "drives-rates", 0)
 
 
 def _of(runs: Runs) -> list[_Conclusion]:
