@@ -109,7 +109,7 @@ class Paper:
     Parameters
     ----------
     family, exhibits
-        Its folder, and the modules of exhibits in it by name, in the order of the report.
+        Its folder, and by exhibit, in the order of the report, the module in it that holds the exhibit among others, if one does.
     experiments
         Exhibits that judge no claim, and are run when they are named or asked for.
     translation_layers, kinds, designs, policies
@@ -145,7 +145,7 @@ class Paper:
 
     def exhibit(self, name: str) -> Exhibit:
         """One of the paper's exhibits."""
-        if (module := self.exhibits[name]) == name:
+        if not (module := self.exhibits[name]):
             return self.family.load(name.replace("_", "-"))
         exhibits: Mapping[str, Exhibit] = import_module(f"{self.family.package}.{module}").EXHIBITS
         return exhibits[name]
@@ -198,7 +198,7 @@ def load(name: str) -> Paper:
         if isinstance(entries, dict):
             entries = [{"id": id, **entry} for id, entry in entries.items()]
         claims = [_claim(name, entry, parameters) for entry in entries]
-        modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
+        modules = {each.rpartition(":")[2]: each.rpartition(":")[0] for each in document["exhibits"]}
         said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document)
         return Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
