@@ -98,7 +98,7 @@ def job(setup: PoolSetup, settings: Settings) -> Job:
 class Runs(base.Runs):
     """Results by setup, of those runs that `job` makes of setups."""
 
-    job = staticmethod(job)
+    job: Callable[[PoolSetup, Settings], Job] = staticmethod(job)
 
     def __init__(self, results: Results, job: Callable[[PoolSetup, Settings], Job] = job) -> None:
         super().__init__(results)

@@ -164,11 +164,11 @@ GRAPHS: dict[str, dict[str, Any]] = {f"{size} bytes a result in the graph": {"en
 GRAPHS |= {"ties: the fewest results first": {"ties": "fewest"}, "ties: any segment": {"ties": "any"}}
 
 
-def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
+def on_drives(setup: Mapping[str, Any], graph: str, on: list[str], scale: float, seed: int) -> list[float]:
     """I/O seconds on every drive, JSON-ready."""
     files = inputs(Setup(**setup), scale, seed)
     algorithm = algorithm_of(Setup(**setup), files, scale, **GRAPHS.get(graph, {}))
-    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
+    runs, _ = execute(files, algorithm, [DRIVES[name] for name in on])
     return [run.total().io_time / SECONDS for run in runs]
 
 

@@ -13,7 +13,7 @@ from flashsim.studies.judging.cells import crossing
 
 TITLE = "What other readings and prices make of it"
 #: Methods and selectivities at which each is run.
-_PLACES = {"naive": (0.03, 0.05, 0.07, 0.1, 0.2), "page-based": (0.1, 0.2, 0.3, 0.4, 0.5)}
+_PLACES: dict[str, tuple[float, ...]] = {"naive": (0.03, 0.05, 0.07, 0.1, 0.2), "page-based": (0.1, 0.2, 0.3, 0.4, 0.5)}
 _PLACES |= {"graph-based": (0.005, 0.1, 0.2, 0.3, 0.5), "original": (0.1, 0.2, 0.3)}
 _GRID = [(method, selectivity) for method, places in _PLACES.items() for selectivity in places]
 
@@ -31,7 +31,7 @@ class _Reading(NamedTuple):
         setup = Setup(method, selectivity, same_order=self.same_order or method == BASIC)
         graph = self.graph if method in ("graph-based", "original") else ""
         drives = list(DRIVES) if setup.same_order and not graph else list(DRIVES)[:1]
-        arguments: dict[str, Any] = {"setup": vars(setup), "graph": graph, "drives": drives, "scale": settings.scale, "seed": settings.seed}
+        arguments: dict[str, Any] = {"setup": vars(setup), "graph": graph, "on": drives, "scale": settings.scale, "seed": settings.seed}
         return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **arguments)
 
 

@@ -43,7 +43,7 @@ def _parameters(claim: Claim, runs: DriveRuns) -> list[Cell]:
     every = []
     for row, memory in enumerate(MEMORY):
         printed = grace_setup(memory, round(_PRINTED / PAGE_SIZE), 1)
-        for setup, variant in ((grace_setup(memory), ""), (printed, *claim.stated)):
+        for setup, variant in ((grace_setup(memory), ""), (printed, claim.stated[0])):
             ours = {"B": setup.buckets, "O, KB": setup.output * PAGE_SIZE // KIB, "I, KB": setup.input * PAGE_SIZE // KIB}
             for name, value in ours.items():
                 every.append(number(f"{name} with {memory} MB", claim.published[name][row], value, 0, row=name, variant=variant))
