@@ -3,11 +3,11 @@
 Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  kinds and translation layers of the drives that they use, how long it takes, which exhibits are experiments, the parameters that
-  were chosen with published numbers in view, and every claim with its published values;
+  kinds and translation layers of the drives that they use, how long it takes, which exhibits are experiments, long texts of the report,
+  the parameters that were chosen with published numbers in view, and every claim with its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`; or one module of several, ``figures:selectivity``, which holds them by
-  name in ``EXHIBITS``.  An exhibit may judge no claim: then it belongs to the report of the whole paper, or, if it is an experiment of
-  many runs (a sensitivity, a stated variant, a cause), is run by its name.
+  name in ``EXHIBITS``, most of them made of data by `Shown` and `Judged`.  An exhibit may judge no claim: then it belongs to the report of
+  the whole paper, or, if it is an experiment of many runs (a sensitivity, a stated variant, a cause), is run by its name.
 
 Which limits and definitions changed after they were first written stands in ``changes.toml``.
 
@@ -15,11 +15,9 @@ What papers share stands in `runs` (joins, and runs made once and kept), `formul
 that every exhibit is written in can be imported from here.
 """
 
-from __future__ import annotations
-
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -34,22 +32,8 @@ from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import KINDS, Job, Results, Settings
 
-__all__ = [
-    "PAPERS",
-    "Cell",
-    "Claim",
-    "Entry",
-    "Exhibit",
-    "Job",
-    "Paper",
-    "Results",
-    "Runs",
-    "Section",
-    "Settings",
-    "Table",
-    "chosen",
-    "load",
-]
+__all__ = ["PAPERS", "Cell", "Claim", "Entry", "Exhibit", "Job", "Judged", "Paper", "Results", "Runs", "Section", "Settings", "Shown"]
+__all__ += ["Table", "chosen", "load"]
 
 
 class Exhibit(Protocol):
@@ -72,26 +56,50 @@ class Exhibit(Protocol):
         return []
 
 
-class Setup(Protocol):
-    """Parameters of a run of a paper."""
-
-    def job(self, settings: Settings) -> Job:
-        """The run."""
-
-
 class Runs:
-    """Results of a paper's runs by setup."""
+    """Results of a paper's runs by setup, the parameters of a run; `job` makes the run of it."""
+
+    job: Callable[[Any, Settings], Job] = staticmethod(lambda setup, settings: setup.job(settings))
 
     def __init__(self, results: Results) -> None:
-        self.settings, self._results = results.settings, results
+        self.results, self.settings = results, results.settings
 
-    def get(self, setup: Setup) -> Any:
+    def get(self, setup: Any) -> Any:
         """The result of a run; None where it was not asked for."""
-        return self._results.get(setup.job(self.settings))
+        return self.results.get(self.job(setup, self.settings))
 
-    def id(self, setup: Setup) -> str:
+    def id(self, setup: Any) -> str:
         """The id of a run."""
-        return setup.job(self.settings).id
+        return self.job(setup, self.settings).id
+
+
+@dataclass(frozen=True)
+class Shown(Exhibit):
+    """An exhibit as data: the setups of its runs, or those of each claim, and what the report shows of the runs."""
+
+    setups: Sequence[Any] | Mapping[str, Sequence[Any]]
+    show: Callable[[Any], list[Section]] = lambda runs: []
+    TITLE: str = ""
+    runs: type[Runs] = Runs
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        setups = self.setups
+        if isinstance(setups, Mapping):
+            setups = [setup for claim, own in setups.items() if claim in claims for setup in own]
+        return [self.runs.job(setup, settings) for setup in setups]
+
+    def sections(self, results: Results) -> list[Section]:
+        return self.show(self.runs(results))
+
+
+@dataclass(frozen=True)
+class Judged(Shown):
+    """Such an exhibit that judges claims, by functions that make a claim's cells of runs."""
+
+    judges: Mapping[str, Callable[[Claim, Any], list[Cell]]] = field(default_factory=dict)
+
+    def cells(self, claim: Claim, results: Results) -> list[Cell]:
+        return self.judges[claim.id](claim, self.runs(results))
 
 
 @dataclass(frozen=True)
@@ -100,19 +108,18 @@ class Paper:
 
     Parameters
     ----------
-    family
-        Its folder, of whose modules some are exhibits.
-    exhibits
-        Their modules by name, in the order of the report.
+    family, exhibits
+        Its folder, and by exhibit, in the order of the report, the module in it that holds the exhibit among others, if one does.
     experiments
         Exhibits that judge no claim, and are run when they are named or asked for.
     translation_layers, kinds, designs, policies
-        Translation layers and kinds of the drives, extensions of memory, and replacement policies that the runs need: they are compiled
-        before.
+        Of the drives, extensions of memory and replacement in the runs: they are compiled before.
     takes
         How long it takes, in words.
     scaled
         What the scale multiplies, in words, if not what `flashsim.studies.runs.jobs.Settings.devices` says.
+    texts
+        Texts of the report by name.
     """
 
     name: str
@@ -130,6 +137,7 @@ class Paper:
     policies: Sequence[str] = ()
     takes: str = ""
     scaled: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id."""
@@ -137,7 +145,7 @@ class Paper:
 
     def exhibit(self, name: str) -> Exhibit:
         """One of the paper's exhibits."""
-        if (module := self.exhibits[name]) == name:
+        if not (module := self.exhibits[name]):
             return self.family.load(name.replace("_", "-"))
         exhibits: Mapping[str, Exhibit] = import_module(f"{self.family.package}.{module}").EXHIBITS
         return exhibits[name]
@@ -175,47 +183,33 @@ class PaperFolder(Protocol):
     __file__: str
 
 
-#: What a claim may say besides: the fields of `Claim` of these names.
-_OPTIONAL = ("exhibit", "null", "cause", "experiment", "limits", "published", "stated", "most", "simulated", "scaled")
-#: And a paper: those of `Paper`.
-_OPTIONAL_OF_PAPERS = (
-    "least_scale",
-    "least_scales",
-    "experiments",
-    "translation_layers",
-    "kinds",
-    "designs",
-    "policies",
-    "takes",
-    "scaled",
-)
 PAPERS = Family("flashsim.literature", "paper", PaperFolder)
 
 
 def load(name: str) -> Paper:
-    """The paper of that name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; close names are suggested.
-    DamagedFileError
-        Its claims are no TOML, or lack what every paper or claim says.
-    """
+    """The paper of that name; refused are unknown names, and claims that are no TOML or lack what every paper or claim says."""
     folder = PAPERS.load(name)
     path = Path(folder.__file__).parent / "claims.toml"
     exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
-        claims = [_claim(name, entry, parameters) for entry in document["claims"]]
-        optional_parts = {key: document[key] for key in _OPTIONAL_OF_PAPERS if key in document}
-        modules = {each.rpartition(":")[2]: each.partition(":")[0] for each in document["exhibits"]}
-        return Paper(name, exhibits, document["title"], document["reference"], modules, claims, **optional_parts)
+        entries = document["claims"]  # by id, or with their ids
+        if isinstance(entries, dict):
+            entries = [{"id": id, **entry} for id, entry in entries.items()]
+        claims = [_claim(name, entry, parameters) for entry in entries]
+        modules = {each.rpartition(":")[2]: each.rpartition(":")[0] for each in document["exhibits"]}
+        said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document)
+        return Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"{path}: {problem}") from problem
     except KeyError as missing:
         raise DamagedFileError(f"{path}: {missing} is missing") from missing
+
+
+def _said(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says of a paper or claim, by the names of the fields."""
+    return {each.name: entry[each.name] for each in fields(kind) if each.name in entry}
 
 
 @cache
@@ -226,27 +220,22 @@ def _changes() -> Sequence[Mapping[str, Any]]:
 
 
 def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
-    parts = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | {key: entry[key] for key in _OPTIONAL if key in entry}
-    rests_on = [parameters[name] for name in entry.get("rests_on", ())]
+    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry)
+    said |= {"paper": paper, "rests_on": [parameters[name] for name in said.get("rests_on", ())], "values": entry}
     if "cause" in entry:
-        parts.setdefault("experiment", entry["exhibit"])
+        said.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"
     changes = [{key: text for key, text in each.items() if key != "claims"} for each in _changes() if name in each["claims"]]
-    return Claim(paper, rests_on=rests_on, changes=changes, values=entry, **parts)
+    return Claim(**said | {"changes": changes})
 
 
 def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     """The papers, claims and exhibits that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) stands for.
 
-    Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such paper, claim or exhibit.
+    Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``; unknown names are refused.
     """
     if target is None:
-        return [(paper, list(paper.claims), list(paper.exhibits)) for paper in map(load, PAPERS.names())]
+        return [part for name in PAPERS.names() for part in chosen(name)]
     paper_name, slash, text = target.partition("/")
     paper = load(paper_name)
     if not slash:

@@ -8,6 +8,11 @@
   formula's (`models.haas`) for the figures of table 2, with temporary files written full; the SSD's is that over table 3's I/O speedup.
 - Twelve cells do not tell eight prices apart, since most kinds of work occur together.  What they leave open is settled by keeping
   the prices a tuple near their common mean (of logarithms): a price e times as high costs as much as a cell that is 1 % off.
+
+Beside them stand the CPU times that table 3 implies.  With I/O seconds h on the HDD, an I/O speedup a and a speedup b of the whole join,
+the SSD's I/O takes h / a, and equal CPU seconds c on both machines follow from (h + c) / (h / a + c) = b.  The counted work of the joins
+with 200 and 500 MB, and their commands and bytes, leave a linear program: prices of at least 0 that minimise the largest relative error of
+the priced times.  Whatever is fitted, and to what, no list of prices does better.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,14 +21,15 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, linprog
 
 from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
-from flashsim.literature.base import load
-from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, Counts, committed
-from flashsim.literature.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, large_pages
+from flashsim.literature.base import Entry, Exhibit, Section, Shown, Table, load
+from flashsim.literature.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
+from flashsim.literature.do2009.measured import Runs
+from flashsim.literature.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
 from flashsim.studies.runs.joining import CPU
 from models.disk import Disk
 from models.haas import cost
@@ -44,20 +50,17 @@ Kernel = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class FittedValue:
-    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``.
-
-    ``work`` is in units of each kind, in the order of `Work`.
-    """
+    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``."""
 
     name: str
     published: float
-    work: Floats
+    work: Counts
     hdd: float | None = None
     ssd: float | None = None
 
     def value(self, prices: Floats) -> float:
         """The value for prices in the order of `Work`, ns."""
-        user = float(self.work @ prices) / SECONDS
+        user = float(np.array([self.work.get(kind, 0) for kind in Work], np.float64) @ prices) / SECONDS
         return user if self.hdd is None or self.ssd is None else (self.hdd + user) / (self.ssd + user)
 
 
@@ -83,7 +86,6 @@ def fit_kernel() -> Kernel:
 
 
 def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
-    """The kernel's time of a run."""
     per_request, per_byte = kernel[device]
     return (per_request * run["commands"] + per_byte * run["bytes"]) / SECONDS
 
@@ -93,18 +95,13 @@ def cells() -> list[FittedValue]:
     values, kernel = [], fit_kernel()
     speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
     for (join, memory), run in committed()[0].items():
-        io_speedup, speedup = next(speedups[join])
-        hdd = hdd_seconds(join, memory)
+        (io_speedup, speedup), hdd = next(speedups[join]), hdd_seconds(join, memory)
         times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
-        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
+        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, run, *times))
     for device in DEVICES:
         for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user"), strict=True):
-            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(page_sized(kilobytes))))
+            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, page_sized(kilobytes)))
     return values
-
-
-def _in_order(counts: Counts) -> Floats:
-    return np.array([counts.get(kind, 0) for kind in Work], np.float64)
 
 
 def hdd_seconds(join: str, memory: int) -> float:
@@ -125,8 +122,7 @@ def fit_user(values: list[FittedValue]) -> Floats:
 
     start = np.full(len(Work), np.log(500.0))
     solution = least_squares(residuals, start, bounds=(np.log(_LEAST), np.log(_MOST)), xtol=1e-12, ftol=1e-12, gtol=1e-12)
-    prices: Floats = np.exp(solution.x)
-    return prices
+    return np.asarray(np.exp(solution.x))
 
 
 @cache
@@ -164,6 +160,80 @@ _COMMENTS = (
     "Printed by python -m flashsim.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to which cells.",
     "Whatever rests on these prices is fitted. The cells of user time, published and as fitted:",
 )
+
+
+def implied_cpu(hdd_io: float, io_speedup: float, join_speedup: float) -> float:
+    """CPU seconds that two speedups imply, given the I/O seconds on the slower device.
+
+    Examples
+    --------
+    >>> implied_cpu(300, 2, 1.5)  # 300 s and 150 s of I/O: (300 + 150) / (150 + 150) = 1.5
+    150.0
+    """
+    return (hdd_io - join_speedup * hdd_io / io_speedup) / (join_speedup - 1)
+
+
+def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
+    """SSD's I/O and CPU seconds of each run that table 3 implies, from its I/O seconds on the HDD."""
+    io, join = (load("do2009").claim(name).published for name in ("table3-io", "table3-join"))
+    speedups = {run: [float(row[run[0]][MEMORY.index(run[1])]) for row in (io, join)] for run in hdd_io}
+    return {run: (seconds / speedups[run][0], implied_cpu(seconds, *speedups[run])) for run, seconds in hdd_io.items()}
+
+
+def _implied(runs: Runs) -> list[Section]:
+    rows, totals = list[list[Entry]](), dict[Run, float]()
+    for setup in GRID:
+        run = join, memory = setup.join, setup.memory
+        hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
+        if hdd and ssd:
+            ssd_io, cpu = implied({run: hdd.total.io})[run]
+            totals[run] = ssd_io + cpu
+            rows.append([LABELS[join], memory, cpu, hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total, cpu / hdd.total.io])
+    pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
+    ratios = [f"{grace / hybrid:.2f} at {memory} MB" for memory, (grace, hybrid) in pairs.items() if grace and hybrid]
+    text = load("do2009").texts["implied_cpu"].format(ratios=", ".join(ratios))
+    header = ["join", "MB", "CPU s implied", "ours, HDD", "ours, SSD", "SSD total s implied", "ours", "implied CPU over I/O, HDD"]
+    return [Section("CPU times that table 3 implies", text, [Table(header, rows, "implied-cpu", digits=2)])]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least largest relative error, the prices that have it, ns of each kind of work, and the seconds that they give each run."""
+
+    error: float
+    prices: dict[str, float]
+    seconds: dict[Run, float]
+
+
+def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
+    """The prices of user work and of the kernel's that come nearest to CPU seconds of runs at a scale."""
+    counts = [committed()[0][run] for run in seconds]
+    work: Floats = np.array([[one.get(kind, 0) for kind in KINDS] for one in counts]) * scale / SECONDS
+    shares = work / np.array(list(seconds.values()))[:, None]
+    least, ones = np.append(np.zeros(len(KINDS)), 1.0), np.ones((len(shares), 1))
+    limits = np.vstack([np.hstack([shares, -ones]), np.hstack([-shares, -ones])])
+    solution = linprog(least, A_ub=limits, b_ub=np.vstack([ones, -ones])[:, 0])
+    *prices, error = np.asarray(solution.x).tolist()
+    return Bound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
+
+
+def _bound(runs: Runs) -> list[Section]:
+    io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
+    if len(io) < len(RUNS):
+        return []
+    every = {run: cpu for run, (_, cpu) in implied(io).items()}
+    without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
+    bounds = [bound(seconds, runs.settings.scale) for seconds in (every, without)]
+    rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
+    text = load("do2009").texts["cpu_bound"].format(every=100 * bounds[0].error, without=100 * bounds[1].error)
+    header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
+    return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
+
+
+EXHIBITS: Mapping[str, Exhibit] = {
+    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=Runs),
+    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=Runs),
+}
 
 if __name__ == "__main__":
     model, comments = fitted()

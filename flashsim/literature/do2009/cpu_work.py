@@ -4,8 +4,6 @@ The counts of the calibration cells at scale 1 are committed beside this module,
 ``python -m flashsim.literature.do2009.cpu_work`` counts them again and prints the file.
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -43,22 +41,13 @@ class _Commands:
         self.commands += int(command_counts(requests["length"]).sum())
         self.bytes += int(requests["length"].sum())
 
-    def close(self) -> None:
-        """Nothing to do."""
+    def close(self) -> None: ...
 
 
 def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Counts:
     """Run a join without devices and count its work: pages of 8 KiB, whole blocks, buffers as the paper divides them.
 
-    Parameters
-    ----------
-    memory
-        The buffer pool in the paper's MB, which are MiB; it shrinks with the scale.
-
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory at this scale.
+    The buffer pool, in the paper's MB, which are MiB, shrinks with the scale; too little is refused.
     """
     r, s = (lay_out(relation, PAGE_SIZE) for relation in relations(scale, seed))
     sink = _Commands()
@@ -81,9 +70,7 @@ def text() -> str:
         "# Work of the four joins at scale 1 with the buffer pools of table 3's calibration columns (MB), and the pages of temporary files",
         "# that would hold each relation; printed by python -m flashsim.literature.do2009.cpu_work.",
         f"temporary_pages = {[heap_file(relation, PAGE_SIZE).pages for relation in relations(1.0, SEED)]}",
-        "kinds = [{}]".format(", ".join(f'"{kind}"' for kind in KINDS)),
-        "",
-        "[runs]",
+        "kinds = [{}]\n\n[runs]".format(", ".join(f'"{kind}"' for kind in KINDS)),
     ]
     for join, memory in RUNS:
         counts = count(join, memory)

@@ -1,9 +1,10 @@
 """Measurements of the paper's runs, with the formula's answer beside them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -21,8 +22,9 @@ from flashsim.studies.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 
-#: Name and words of a comparison, and the times that it is on: run, machine and kind.
-Order = tuple[str, str, Sequence[tuple[Setup, str, str]]]
+#: What `Runs.seconds` takes: run, machine, kind and phase; and name and words of a comparison, and the times that it is on.
+Time = tuple[Any, ...]
+Order = tuple[str, str, Sequence[Time]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,10 @@ class Runs(base.Runs):
             return None
         repeated = [[PhaseSeconds(**row) for row in one] for one in output["machines"][machine]]
         formula = _formula(setup, self.settings.scale, machine, tuple(output["pages"]), self.settings.ships_model)
-        phases = [_average(every) for every in zip(*(compare(one, formula) for one in repeated), strict=True)]
+        phases = []
+        for every in zip(*(compare(one, formula) for one in repeated), strict=True):
+            means = {name: fmean(getattr(one, name) for one in every) for name in ("io", "cpu", "total")}
+            phases.append(replace(every[0], **means))
         return Result(phases, *([getattr(one[-1], kind) for one in repeated] for kind in ("io", "user", "kernel")))
 
     def seconds(self, setup: Setup, machine: str, what: str = "total", phase: str = "total") -> float | None:
@@ -70,9 +75,9 @@ class Runs(base.Runs):
         work = self.get(setup)["work"]
         return seconds + (self._cpu.user_time(work) / cpus.load(CPU).user_time(work) - 1) * fmean(result.user)
 
-    def speedup(self, setup: Setup, what: str, phase: str = "total") -> float | None:
-        """HDD over SSD seconds."""
-        return ratio(*(self.seconds(setup, machine, what, phase) for machine in ("HDD", "SSD")))
+    def ratio(self, times: Iterable[Time]) -> float | None:
+        """The first of two times over the second."""
+        return ratio(*(self.seconds(*time) for time in times))
 
     def orders(self, claim: Claim, orders: Sequence[Order]) -> list[Cell]:
         """Statements that the first of some times is below the others by the claim's margin."""
@@ -88,11 +93,6 @@ class Runs(base.Runs):
                 every = [(LABELS[setup.join], self.result(setup, machine)) for setup in setups]
                 bars += [Bar(group, label, one.total.io, one.total.cpu, one.total.formula_io) for label, one in every if one]
         return stacked_bars(panels)
-
-
-def _average(repeated: Sequence[PhaseComparison]) -> PhaseComparison:
-    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
-    return replace(repeated[0], io=io, cpu=cpu, total=total)
 
 
 @cache

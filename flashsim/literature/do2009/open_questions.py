@@ -1,12 +1,8 @@
 """Open questions of the paper: the rule of hybrid hash, the best buffers on every device, and its lessons on other disks and flash drives.
 
 The rule that is printed for hybrid hash, I = O = 1.1 sqrt(B), has lost a factor: 1.118 sqrt(B y) follows from the quadratic before it,
-where y is the latency in page transfers (docs/explanation/optimal_allocations.md).  It, the derived one and the formula's best are each
-executed on the paper's disk.
-
-Whether the best buffers on flash differ from a disk's, and whether the lessons hold up to the drives of today, is executed on every
-device that there is a preset of, at a twentieth of the other exhibits' scale; buffers with the files in several places of the drive, and
-lessons with one buffer pool, blocked and page-sized I/O, and the buffers of the paper's disk.
+where y is the latency in page transfers (docs/explanation/optimal_allocations.md).  Every device that there is a preset of has its best
+buffers, and the lessons, executed at a twentieth of the other exhibits' scale.
 """
 
 import math
@@ -14,28 +10,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
-from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.literature.do2009.other_runs import LESSONS_MEMORY, PLACES, SHARE, bytes_needed, on_every_device, with_buffers, with_divisions
-from flashsim.literature.do2009.runs import (
-    JOINS,
-    LABELS,
-    MEMORY,
-    PAGE_SIZE,
-    Setup,
-    join_setting,
-    laid_out,
-    large_pages,
-    paper_disk,
-    too_small,
-)
+from flashsim.literature.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, join_setting, laid_out, large_pages, paper_disk, reason
 from flashsim.literature.do2009.table1 import in_words
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.formulas.drives import drive_of
@@ -66,7 +52,7 @@ def _rules(scale: float, memory: int) -> dict[str, JoinCost]:
             "best": optimum.discrete("hybrid-hash", *pages, disk).allocation,
         }
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {rule: cost("hybrid-hash", *pages, disk, division) for rule, division in rules.items()}
 
@@ -79,54 +65,47 @@ class HybridRule(Exhibit):
     kinds: Mapping[str, str] = {"formula": "formula", "seconds": "simulated", "hidden": "with read-ahead and write-behind"}
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
-        return [self._job(settings, memory) for memory in MEMORY if _rules(settings.scale, memory)]
+        return list(self._jobs(settings).values())
 
-    def _job(self, settings: Settings, memory: int) -> Job:
-        rules = {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}
-        label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
-        return Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
+    def _jobs(self, settings: Settings) -> dict[int, Job]:
+        """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
+        jobs = {}
+        for memory in MEMORY:
+            if rules := {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}:
+                label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
+                jobs[memory] = Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
+        return jobs
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
         """Seconds of each kind, and seeks, by buffer pool and rule."""
-        every = {}
-        for memory in MEMORY:
-            rules = _rules(results.settings.scale, memory)
-            if measured := results.get(self._job(results.settings, memory)):
-                every[memory] = {rule: measured[rule] | {"formula": join.seconds} for rule, join in rules.items()}
-        return every
+        return {
+            memory: {rule: results[job][rule] | {"formula": join.seconds} for rule, join in _rules(results.settings.scale, memory).items()}
+            for memory, job in self._jobs(results.settings).items()
+            if job in results
+        }
 
     def losses(self, results: Results, rule: str, kind: str = "seconds") -> dict[int, float]:
         """Extra cost of a rule over the derived one, as a share, by buffer pool."""
         return {memory: costs[rule][kind] / costs["derived"][kind] - 1 for memory, costs in self.seconds(results).items()}
 
     def sections(self, results: Results) -> list[Section]:
-        """Seconds by rule, and what the printed rule loses."""
         rows: list[list[Entry]] = []
         for memory, costs in self.seconds(results).items():
             for rule, join in _rules(results.settings.scale, memory).items():
-                division: Any = join.allocation
-                more = [100 * (costs[rule][kind] / costs["derived"][kind] - 1) for kind in self.kinds]
+                division, more = vars(join.allocation), [100 * self.losses(results, rule, kind)[memory] for kind in self.kinds]
                 seconds = [costs[rule][kind] for kind in self.kinds]
-                rows.append([memory, rule, division.input, division.output, *seconds, costs[rule]["seeks"], *more])
-        header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", "simulated", "with read-ahead and write-behind", "seeks"]
-        header += ["over derived %: formula", "simulated", "with read-ahead and write-behind"]
-        text = (
-            "Hybrid hash on the paper's disk (two, as the formula assumes): I = O = 1.1 sqrt(B) as printed, 1.118 sqrt(B y) as derived, "
-            "and the best whole division by the formula. Simulated as the formula sees it, every request one command that waits a latency, "
-            "and with read-ahead, write-behind and commands of 128 KiB: then a request that goes on where the last one ended waits for "
-            "nothing, and small buffers cost little."
-        )
-        return [Section(self.TITLE, text, [Table(header, rows, "hybrid-rule", digits=2)], {"hybrid-rule": self._figure(results)})]
+                rows.append([memory, rule, division["input"], division["output"], *seconds, costs[rule]["seeks"], *more])
+        _, *simulated = self.kinds.values()
+        header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", *simulated, "seeks", "over derived %: formula", *simulated]
+        table = Table(header, rows, "hybrid-rule", digits=2)
+        return [Section(self.TITLE, load("do2009").texts["hybrid_rule"], [table], {"hybrid-rule": self._figure(results)})]
 
     def _figure(self, results: Results) -> Figure:
-        """Loss of the printed rule against the derived one, over the buffer pool."""
         with panels(3.6) as (picture, axes):
             for (colour, marker), (kind, label) in zip(LINES, self.kinds.items(), strict=False):
                 for rule, line in (("printed", "-"), ("best", ":")):
-                    lost = self.losses(results, rule, kind)
-                    more = [100 * share for share in lost.values()]
-                    axes.plot(list(lost), more, line, color=colour, marker=marker, label=f"{rule}, {label}")
+                    lost = 100 * pd.Series(self.losses(results, rule, kind), dtype=float)
+                    axes.plot(lost, line, color=colour, marker=marker, label=f"{rule}, {label}")
             axes.axhline(0, **_ZERO)
             axes.set(xlabel="buffer pool, MB", ylabel="I/O time over the derived rule's, %")
             legend(picture, axes, 2)
@@ -139,7 +118,6 @@ Divisions = str | dict[str, DetailedCost]
 
 @cache
 def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
-    """Sizes of joins with a buffer pool, and bytes that they need."""
     files, setting = laid_out(Setup("", memory), scale, seed)
     return sizes_of(files, setting.memory), bytes_needed(files)
 
@@ -162,7 +140,7 @@ def _divisions(join: str, memory: int, scale: float, seed: int, name: str) -> Di
         haas = allocate(join, sizes.r, sizes.s, sizes.memory, disk.latency_ratio, disk.access_ratio)
         return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
     except InvalidParameterError as too_little:
-        return too_small(too_little)
+        return reason(too_little)
 
 
 @dataclass(frozen=True)
@@ -202,29 +180,26 @@ class Allocations(Exhibit):
     allowed = 1.0  # %
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """A run each join and buffer pool; in it, devices with the same buffers share a pass."""
-        return [self._job(settings, join, memory) for memory in MEMORY for join in JOINS]
+        return [self._job(settings, join, memory)[0] for memory in MEMORY for join in JOINS]
 
-    def _job(self, settings: Settings, join: str, memory: int) -> Job:
-        rules: dict[Allocation, dict[str, None]] = {}
-        for name, divisions in self._divisions(settings, join, memory).items():
+    def _job(self, settings: Settings, join: str, memory: int) -> tuple[Job, dict[str, Divisions]]:
+        """The run, in which devices with the same buffers share a pass, and divisions by device."""
+        scale, rules = settings.scale * SHARE, dict[Allocation, dict[str, None]]()
+        by_device = {name: _divisions(join, memory, scale, settings.seed, name) for name in presets.names()}
+        for name, divisions in by_device.items():
             for each in () if isinstance(divisions, str) else divisions.values():
                 rules.setdefault(each.allocation, {})[name] = None
-        with_rules = [(asdict(allocation), list(names)) for allocation, names in rules.items()]
-        label, scale = f"{join}, {memory} MB, best buffers on every device", settings.scale * SHARE
-        return Job.of(with_divisions, label, join=join, memory=memory, divisions=with_rules, scale=scale, seed=settings.seed)
-
-    def _divisions(self, settings: Settings, join: str, memory: int) -> dict[str, Divisions]:
-        """Divisions by device."""
-        return {name: _divisions(join, memory, settings.scale * SHARE, settings.seed, name) for name in presets.names()}
+        label, shared = f"{join}, {memory} MB, best buffers on every device", [(asdict(each), [*names]) for each, names in rules.items()]
+        job = Job.of(with_divisions, label, join=join, memory=memory, divisions=shared, scale=scale, seed=settings.seed)
+        return job, by_device
 
     def cases(self, results: Results) -> list[Case]:
         """Every join and buffer pool that was run, on every device."""
         cases = []
         for join, memory in [(join, memory) for join in JOINS for memory in MEMORY]:
-            job = self._job(results.settings, join, memory)
+            job, by_device = self._job(results.settings, join, memory)
             rules = [buffers for buffers, _ in job.parameters["divisions"]]
-            for name, costs in self._divisions(results.settings, join, memory).items() if job in results else ():
+            for name, costs in by_device.items() if job in results else ():
                 if isinstance(costs, str):
                     cases.append(Case(name, join, memory, costs))
                 else:
@@ -235,53 +210,40 @@ class Allocations(Exhibit):
     def sections(self, results: Results) -> list[Section]:
         cases, scale = self.cases(results), results.settings.scale * SHARE
         run = sorted((case for case in cases if not case.problem), key=lambda case: case.device)
-        text = (
-            f"I/O seconds of every join, executed at scale {scale:g} on new drives (those that merge blocks: full), "
-            "with the buffers that Haas et al. give for the device's own figures and with the best ones of the detailed model; gain is how "
-            f"much faster the latter are, the mean over {PLACES} places of the files on the drive. Noise is two standard errors of that "
-            "mean: on a disk it is a matter of luck where the platter stands when the next piece comes."
-        )
+        text = load("do2009").texts["allocations"].format(scale=scale, places=PLACES)
         gains = {(case.device, case.join, case.memory): case.gain for case in run}
-        rows = [
-            [name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)]
-            for name in dict.fromkeys(case.device for case in run)
-            for join in JOINS
-        ]
+        devices = dict.fromkeys(case.device for case in run)
+        rows = [[name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)] for name in devices for join in JOINS]
         slower = [[case.device, LABELS[case.join], case.memory, -case.gain, case.noise] for case in run if case.is_slower]
-        seconds = []
+        seconds: list[list[Entry]] = []
         for case in run:
             times = [time for kind in ("haas", "best") for time in (fmean(case.seconds[kind]), case.costs[kind].seconds)]
-            seconds.append(
-                [case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, in_words(case.costs["best"].allocation)]
-            )
+            best = in_words(case.costs["best"].allocation)
+            seconds.append([case.device, LABELS[case.join], case.memory, *times, case.gain, case.noise, best])
         why: dict[tuple[str, str], list[str]] = {}
         for case in cases:
             if case.problem:
                 why.setdefault((case.device, case.problem), []).append(f"{LABELS[case.join]} {case.memory}")
-        not_run = [[*device_and_problem, ", ".join(which)] for device_and_problem, which in why.items()]
         header = ["device", "join", "MB", "Haas: I/O s", "model", "best: I/O s", "model", "gain %", "noise %", "best buffers, pages"]
         loss = [f"slower by more than the noise and {self.allowed:g} %", "join", "MB", "%", "noise %"]
         tables = [
             Table(["device", "join", *(f"{memory} MB: gain %" for memory in MEMORY)], rows, "gains", digits=1),
             Table(loss, slower, "slower", digits=1),
             Table(header, seconds, "allocations", digits=2),
-            Table(["not run", "why", "joins and MB"], not_run, "not-run"),
+            Table(["not run", "why", "joins and MB"], ([*which, ", ".join(joins)] for which, joins in why.items()), "not-run"),
         ]
         return [Section(self.TITLE, text, tables, {"allocations": self._figure(run)})]
 
     def _figure(self, cases: Iterable[Case]) -> Figure:
-        """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
+        rows = [(case.join, presets.load(case.device).kind, case.memory, case.gain) for case in cases]
+        gains = pd.DataFrame(rows, columns=["join", "kind", "memory", "gain"]).astype({"gain": float})
         with panels(4.4, 2, 2, sharex=True) as (picture, grid):
             for axes, join in zip(grid.flat, JOINS, strict=True):
                 for (colour, marker), (kind, label) in zip(LINES, (("hdd", "disks"), ("ssd", "flash drives")), strict=False):
-                    gains: dict[int, list[float]] = {memory: [] for memory in MEMORY}
-                    for case in cases:
-                        if case.join == join and presets.load(case.device).kind == kind:
-                            gains[case.memory].append(case.gain)
-                    gains = {memory: row for memory, row in gains.items() if row}
-                    axes.plot([*gains], [*map(np.median, gains.values())], color=colour, marker=marker, label=label)
-                    least, most = ([*map(end, gains.values())] for end in (min, max))
-                    axes.fill_between([*gains], least, most, color=colour, alpha=0.15, lw=0)
+                    of_kind = gains[(gains["join"] == join) & (gains["kind"] == kind)]
+                    ends = of_kind.groupby("memory")["gain"].agg(["median", "min", "max"])
+                    axes.plot(ends["median"], color=colour, marker=marker, label=label)
+                    axes.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, lw=0)
                 axes.axhline(0, **_ZERO)
                 axes.set_title(LABELS[join], fontsize=10)
             picture.supxlabel("buffer pool, MB", fontsize=9)
@@ -291,15 +253,12 @@ class Allocations(Exhibit):
 
 
 class Lessons(NamedTuple):
-    """I/O seconds on a device, by join, and whether the paper's lessons hold there."""
+    """I/O seconds, I/O and CPU seconds, and page-sized over blocked I/O, by join on a device; and the median of CPU time's share."""
 
     device: str
     io: list[float]
-    #: Lesson 1, hybrid hash is faster than the other joins: I/O and CPU seconds with blocked I/O.
     totals: list[float]
-    #: Lesson 2: page-sized over blocked I/O seconds.
     blocked_gains: list[float]
-    #: Lesson 3: the median, over the joins, of CPU time's share of the total.
     cpu_share: float
 
 
@@ -316,38 +275,29 @@ class Hardware(Exhibit):
         return Job.of(on_every_device, label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
 
     def lessons(self, results: Results) -> list[Lessons]:
-        """Lessons on each device that ran every join."""
         blocked, single = ([results.get(self._job(results.settings, join, page_io), {}) for join in JOINS] for page_io in (False, True))
         names = [name for name in presets.names() if all(name in by_device for by_device in (*blocked, *single))]
         every = []
         for name in names:
-            io, page_io = ([float(by_device[name]["io"]) for by_device in times] for times in (blocked, single))
-            cpu = [float(by_device[name]["cpu"]) for by_device in blocked]
-            totals = [sum(both) for both in zip(io, cpu, strict=True)]
-            gains = [one / other for one, other in zip(page_io, io, strict=True)]
-            every.append(Lessons(name, io, totals, gains, float(np.median([c / t for c, t in zip(cpu, totals, strict=True)]))))
+            times = ((blocked, "io"), (single, "io"), (blocked, "cpu"))
+            io, page_io, cpu = (np.array([by_device[name][kind] for by_device in runs], np.float64) for runs, kind in times)
+            totals = io + cpu
+            every.append(Lessons(name, io.tolist(), totals.tolist(), (page_io / io).tolist(), float(np.median(cpu / totals))))
         return every
 
     def sections(self, results: Results) -> list[Section]:
-        """Seconds on every device, and the lessons that hold."""
         every = self.lessons(results)
-        rows = [
-            [each.device, *each.io, LABELS[JOINS[each.totals.index(min(each.totals))]], min(each.blocked_gains), 100 * each.cpu_share]
-            for each in every
-        ]
-        header = ["device", *(f"{LABELS[join]}: I/O s" for join in JOINS)]
-        header += ["fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
+        fastest = [LABELS[JOINS[each.totals.index(min(each.totals))]] for each in every]
+        rows = [[one.device, *one.io, join, min(one.blocked_gains), 100 * one.cpu_share] for one, join in zip(every, fastest, strict=True)]
+        joins = [f"{LABELS[join]}: I/O s" for join in JOINS]
+        header = ["device", *joins, "fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
-        text = (
-            f"Executed at scale {results.settings.scale * SHARE:g} with the paper's {LESSONS_MEMORY} MB, processor and buffers. Of "
-            f"{len(every)} devices, hybrid hash is the fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at "
-            f"least, in every join, on {blocked}; CPU time is more than half of the total on {busy}."
-        )
+        told = {"scale": results.settings.scale * SHARE, "memory": LESSONS_MEMORY, "devices": len(every)}
+        text = load("do2009").texts["hardware"].format(**told, best=best, blocked=blocked, busy=busy)
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 
     def _figure(self, every: Sequence[Lessons]) -> Figure:
-        """Cost of page-sized I/O over blocked I/O on each device, the least and the most over the joins."""
         with panels(0.28 * len(every) + 1.2) as (picture, axes):
             for place, each in enumerate(every):
                 ends = [min(each.blocked_gains), max(each.blocked_gains)]

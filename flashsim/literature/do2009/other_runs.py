@@ -9,7 +9,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, too_small
+from flashsim.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide, simulate_join
@@ -50,31 +50,28 @@ SMALL_PAGES: dict[str, Change] = {
 }
 
 
-def io_seconds(
-    join: str, memory: int, placement: str, scale: float, seed: int, ships_model: bool, page_size: int = PAGE_SIZE, page_io: bool = False
-) -> dict[str, float]:
+def io_seconds(placement: str, scale: float, seed: int, ships_model: bool, **join: Any) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
-    setup = Setup(join, memory, page_size, page_io)
+    setup = Setup(**join)
     files, setting = laid_out(setup, scale, seed)
-    model = ShipsModel(scale, page_size * page_io) if ships_model else None
+    model = ShipsModel(scale, setup.page_size * setup.page_io) if ships_model else None
     hdd, ssd = (by_state[0].in_model(model) for by_state in states(DEVICES, 1, seed).values())
-    variants = SMALL_PAGES if page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
+    variants = SMALL_PAGES if setup.page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
     drives = {"HDD": hdd} | {name: replace(ssd, changes=changes, **history) for name, (changes, history) in variants.items()}
     try:
         allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
         setting = replace(setting, placement=placement)
         runs = simulate_join(setting, files, list(drives.values()), allocation=allocation, recording=RECORDING).runs
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {name: run.total().io_time / SECONDS for name, run in zip(drives, runs, strict=True)}
 
 
 def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: float, seed: int) -> dict[str, Any]:
-    """I/O seconds of hybrid hash by rule, JSON-ready: every request waits its latency, or is hidden by read-ahead and write-behind.
+    """I/O seconds of hybrid hash by rule, JSON-ready, on two disks, as TR 1148 assumes: temporary files move no relation's arm.
 
-    TR 1148 assumes two disks: relations and temporary files do not move each other's arm.  As the formula sees them, nothing hides a
-    latency, and a request is one command, however long.
+    As the formula sees them, nothing hides a latency, and a request is one command, however long; or there is read-ahead and write-behind.
     """
     files, setting = laid_out(Setup("hybrid-hash", memory), scale, seed)
     setting, disk = replace(setting, placement="two-disks", cpu=None), presets.load(DEVICES["HDD"])
@@ -114,7 +111,7 @@ def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[s
     try:
         totals = [run.total() for run in simulate_join(setting, files, [_in_use(name, files) for name in names]).runs]
     except InvalidParameterError as problem:
-        too_small(problem)
+        reason(problem)
         return {}
     return {name: {"io": each.io_time / SECONDS, "cpu": each.cpu_time / SECONDS} for name, each in zip(names, totals, strict=True)}
 
@@ -125,10 +122,7 @@ def bytes_needed(files: tuple[HeapFile, HeapFile]) -> int:
 
 
 def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
-    """The device; of flash only as many blocks as the join can touch, and a tenth beyond its capacity; a full drive has no SLC cache.
-
-    A drive that merges blocks is full.
-    """
+    """The device; of flash only as many blocks as the join can touch, and a tenth beyond, without an SLC cache; one that merges is full."""
     parameters = presets.load(name).flash
     if parameters is None:
         return DriveInUse(name)
@@ -142,8 +136,6 @@ def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
 def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:
     """The device with the files in places drawn under a seed, at whole MiB as partitions begin."""
     drive, preset = _in_use(name, files), presets.load(name)
-    room = preset.capacity - bytes_needed(files)
-    if preset.kind == "ssd":
-        room = min(room, FLASH_PLACES)
+    room = min(preset.capacity - bytes_needed(files), FLASH_PLACES if preset.kind == "ssd" else preset.capacity)
     begins = [MIB * int(generator(seed, "place", number).integers(1 + room // MIB)) for number in range(PLACES)]
     return [replace(drive, start=begin, seed=seed + number) for number, begin in enumerate(begins)]

@@ -1,6 +1,5 @@
 """The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
 
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -10,7 +9,6 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.execution.cpu import CpuModel
 from flashsim.execution.recording import Recording
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
@@ -34,8 +32,7 @@ FLASH_PAGE = 4096
 PLACEMENT = "ext3"
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
-#: Section 4.4 and 4.5 vary the page size with one buffer pool.
-PAGE_SIZES, PAGE_SIZES_MEMORY = (2048, 4096, 8192, 16384, 32768), 500
+PAGE_SIZES = (2048, 4096, 8192, 16384, 32768)
 #: States of the drives that a run is repeated on ("each data point is the average over three runs"), and more of them for the runs by which
 #: the variation is judged.
 REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
@@ -67,26 +64,26 @@ class Setup:
         return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
-        rest: dict[str, Any] = {
-            "repetitions": self.repetitions,
-            "scale": settings.scale,
-            "seed": settings.seed,
-            "ships_model": settings.ships_model,
-        }
-        return Job.of(run_join, self.name, self.name, **asdict(self), **rest)
+        return Job.of(run_join, self.name, self.name, **asdict(self), repetitions=self.repetitions, **settings_of(settings))
 
 
-def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The ``jobs`` of an exhibit that needs the whole grid, the longest runs first."""
-    return [setup.job(settings) for setup in sorted(setups(), key=attrgetter("memory"))]
+def settings_of(settings: Settings) -> dict[str, Any]:
+    """What all joins depend on."""
+    return {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
 
 
-def setups() -> list[Setup]:
-    """The paper's grid in the order of its tables."""
-    return [Setup(join, memory) for join in JOINS for memory in MEMORY]
+def sized(join: str, page_size: int = PAGE_SIZE, page_io: bool = False) -> Setup:
+    """A join with the buffer pool of sections 4.4 and 4.5, which vary the page size."""
+    return Setup(join, 500, page_size, page_io)
 
 
-def too_small(problem: InvalidParameterError) -> str:
+#: The paper's grid in the order of its tables, those runs by which the variation is judged, and all with the longest first.
+GRID = [Setup(join, memory) for join in JOINS for memory in MEMORY]
+REPEATED = [Setup(join, VARIATION_MEMORY) for join in JOINS]
+LONGEST_FIRST = sorted(GRID, key=attrgetter("memory"))
+
+
+def reason(problem: InvalidParameterError) -> str:
     """The message that a buffer pool is too small at this scale; any other error is raised again."""
     if problem.parameter != "memory":
         raise problem
@@ -144,11 +141,6 @@ def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_mod
     return replace(allocation, output=max(per_flash_page, allocation.output // per_flash_page * per_flash_page))
 
 
-def prices(setup: Setup, files: tuple[HeapFile, HeapFile], model: ShipsModel | None) -> CpuModel:
-    cpu = cpus.load(CPU)
-    return model.sorting(cpu, sum(len(file.relation) for file in files)) if model and setup.join == "sort-merge" else cpu
-
-
 def run_join(
     join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int, ships_model: bool
 ) -> dict[str, Any]:
@@ -162,12 +154,15 @@ def run_join(
     model = ShipsModel(scale, page_size * page_io) if ships_model else None
     machines = {machine: [drive.in_model(model) for drive in drives] for machine, drives in states(DEVICES, repetitions, seed).items()}
     pages = [file.pages for file in files]
+    cpu = cpus.load(CPU)
+    if model and join == "sort-merge":
+        cpu = model.sorting(cpu, sum(len(file.relation) for file in files))
     try:
-        allocation, cpu = buffers(setup, scale, *pages, ships_model=ships_model), prices(setup, files, model)
+        allocation = buffers(setup, scale, *pages, ships_model=ships_model)
         drives = [state for repeated in machines.values() for state in repeated]
         result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu, recording=RECORDING)
     except InvalidParameterError as problem:
-        return {"problem": too_small(problem)}
+        return {"problem": reason(problem)}
     measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]
     return {
         "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},

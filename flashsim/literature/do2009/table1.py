@@ -7,9 +7,9 @@ from collections.abc import Collection
 from functools import partial
 
 from flashsim.core.units import MIB
-from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table
-from flashsim.literature.do2009.runs import MEMORY, PAGE_SIZE, large_pages, paper_disk, setups
-from flashsim.studies.judging.cells import statement
+from flashsim.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
+from flashsim.literature.do2009.runs import GRID, MEMORY, PAGE_SIZE, large_pages, paper_disk
+from flashsim.studies.judging.cells import equal_to, near, statement
 from models import optimum
 from models.allocation.grace_hash import grace_hash
 from models.allocation.hybrid_hash import hybrid_hash
@@ -29,11 +29,7 @@ def pool(memory: int) -> int:
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """The best division of every buffer pool, for each join."""
-    return [_best(setup.join, setup.memory) for setup in setups()]
-
-
-def _best(join: str, memory: int) -> Job:
-    return Job.of(best_seconds, f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
+    return [Job.of(best_seconds, f"{one.join}, {one.memory} MB, best buffers", join=one.join, pages=pool(one.memory)) for one in GRID]
 
 
 def best_seconds(join: str, pages: int) -> float:
@@ -51,40 +47,26 @@ def cells(claim: Claim, results: Results) -> list[Cell]:
         nested = optimum.continuous(partial(optimum.nested_loops_cost, **sizes, latency_ratio=y), pages)
         sorting = optimum.continuous(partial(optimum.sort_merge_cost, **sizes, access_ratio=x), pages / 2)
         for join, buffer, best in (("bnl", inner, nested), ("sort-merge", sort_merge(R_PAGES, S_PAGES, pages, x).input, sorting)):
-            near = partial(_is_near, best, claim.limits["pages"])
-            cells.append(statement(f"{join} {memory} MB", f"{best:.2f} at least cost", [buffer], near, pages / 2))
+            words, holds = f"{best:.2f} at least cost", near(best, claim.limits["pages"])
+            cells.append(statement(f"{join} {memory} MB", words, [buffer], holds, pages / 2))
         grace, hybrid = grace_hash(R_PAGES, S_PAGES, pages), hybrid_hash(R_PAGES, S_PAGES, pages, y)
         buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
         for join, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
             form = claim.published[join][row]
             words = f"{', '.join(map(str, form))} by the restored form"
-            cells.append(statement(f"{join} {memory} MB", words, values, partial(_are, form), equal=pages / len(values), digits=0))
+            cells.append(statement(f"{join} {memory} MB", words, values, equal_to(form), equal=pages / len(values), digits=0))
     return cells
 
 
-def _is_near(best: float, limit: float, buffer: float) -> bool:
-    return abs(buffer - best) <= limit
-
-
-def _are(form: list[int], *values: float) -> bool:
-    return list(values) == form
-
-
 def sections(results: Results) -> list[Section]:
-    """The allocations' costs beside the best that any division in whole pages costs."""
     disk, rows = paper_disk(), list[list[Entry]]()
-    for setup in setups():
-        join, memory = setup.join, setup.memory
-        least = results[_best(join, memory)]
+    for setup, job in zip(GRID, jobs((), results.settings), strict=True):
+        join, memory, least = setup.join, setup.memory, results[job]
         allocation = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, allocation).seconds
         rows.append([join, memory, in_words(allocation), ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
-    text = (
-        "Buffers by Haas et al. at the paper's sizes, what the formula says they cost on the HDD, and the least that any division in whole "
-        "pages would cost."
-    )
-    return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
+    return [Section("Buffer allocations (table 1)", load("do2009").texts["table1"], [Table(header, rows, "table1")])]
 
 
 def in_words(allocation: object) -> str:

@@ -1,22 +1,79 @@
-"""Chapter 3 once more on simulated disks and a simulated SSD: which conclusions survive, what designs wear, and what parts of drives do."""
+"""Chapter 3 once more on a part of simulated drives: which conclusions survive, what designs wear, and what parts of drives do."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
 
-from algorithms.extensions.base import DESIGNS
-from flashsim.core.units import MB
+from algorithms.extensions.base import DESIGNS as EVERY
+from flashsim.core.units import MB, MIB, MINUTES
 from flashsim.device import presets
-from flashsim.literature.base import Cell, Entry, Job, Results, Section, Settings, Table, load
-from flashsim.literature.do2012.benchmarks import below_others, limits, over_lc, over_limits, over_none
-from flashsim.literature.do2012.drives import AS_THEY_ARE, OTHERS, Drives, alone, at_rates, on_drives, scale_of
-from flashsim.literature.do2012.runs import LAST, PUBLISHED, STEADY, Runs, tpc_c, tpc_e
-from flashsim.literature.do2012.simulations import DISKS, DRIVES, FLASH
+from flashsim.literature.base import Cell, Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.literature.do2012.benchmarks import COMPARED, MIDDLE, below_others, clean_write, limits, over_lc, over_limits, over_none
+from flashsim.literature.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, STEADY, Runs, at_scale, job, tpc_c, tpc_e
+from flashsim.literature.do2012.simulations import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear
-from flashsim.pools.setup import PoolSetup
+from flashsim.pools.setup import PoolSetup, run_pool
+from flashsim.studies.judging.cells import saving
+from flashsim.studies.replaying.preconditioning import parse_state
 
 TITLE = "On simulated drives"
+#: Share of the paper's own scale; with less than a thousandth a plane of the SSD has too few blocks.
+_PART, _LEAST = 0.2, 0.001
+
+
+class Drives(NamedTuple):
+    """Drives with other values of their presets' parameters, and the state that the SSD begins in."""
+
+    name: str
+    disks: Mapping[str, Any] = {}
+    ssd: Mapping[str, Any] = {}
+    state: str = "steady"
+
+
+AS_THEY_ARE = Drives("as they are")
+NEAREST_FIRST = Drives("disks serve the nearest first", disks={"scheduler": "sptf"})
+OTHERS = (
+    Drives("the SSD is empty at the beginning", state="empty"),
+    Drives("no write buffer", ssd={"write_buffer": 0}),
+    Drives("one command at a time", ssd={"queue_depth": 1}),
+    Drives("reads overtake and interrupt programs and erases", ssd={"read_priority": True, "suspend": "both"}),
+    NEAREST_FIRST,
+    Drives("disks cache 2 MiB of writes", disks={"write_behind": 2 * MIB}),
+)
+
+
+def scale_of(settings: Settings) -> float:
+    return max(_PART * settings.scale * SHARE, _LEAST)
+
+
+def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
+    """Occupancy from which the steady state of one of so many parts of the SSD starts: a formula has it, and no run rests on one."""
+    occupancy = parse_state("steady", preset_of(FLASH, changes, parts)).occupancy
+    assert occupancy is not None
+    return list(occupancy.tolist())
+
+
+def on_drives(setup: PoolSetup, settings: Settings, drives: Drives = AS_THEY_ARE) -> Job:
+    """The run of a system on simulated drives."""
+    label, scale = f"{setup.workload}, {setup.design}, on simulated drives: {drives.name}", scale_of(settings)
+    occupancy = None if drives.state == "empty" else steady(drives.ssd, parts_at(scale))
+    values = at_scale(setup, scale, settings)
+    return Job.of(run_on_drives, label, setup=values, disks=drives.disks, ssd=drives.ssd, occupancy=occupancy)
+
+
+def at_rates(setup: PoolSetup, settings: Settings) -> Job:
+    """The same run on devices that have rates."""
+    label = f"{setup.workload}, {setup.design}, at rates beside simulated drives"
+    return Job.of(run_pool, label, setup=at_scale(setup, scale_of(settings), settings))
+
+
+def alone(settings: Settings) -> Job:
+    return Job.of(measure_rates, "random requests of simulated drives", occupancy=steady({}, PARTS), seed=settings.seed)
+
+
 _COMPARED = ("none", "cw", "dw", "lc", "tac")
-_TPC_C = {design: tpc_c(2000, design, PUBLISHED) for design in (*_COMPARED, *(name for name in DESIGNS.names() if name not in _COMPARED))}
+_TPC_C = {design: tpc_c(2000, design, PUBLISHED) for design in (*_COMPARED, *(name for name in EVERY.names() if name not in _COMPARED))}
 _TPC_E = {design: tpc_e(230, design, PUBLISHED) for design in _COMPARED}
 _LAMBDA = limits(PUBLISHED)
 #: A conclusion of the thesis: in words, the published number, ours, and whether it holds.
@@ -37,34 +94,21 @@ def _varied(drives: Drives) -> tuple[str, ...]:
 
 
 def sections(results: Results) -> list[Section]:
-    """Rates, conclusions, designs with their wear, and parts of the drives; none if a run is missing."""
     settings = results.settings
     if any(job not in results for job in jobs((), settings)):
         return []
-    text = (
-        f"The same transactions once more, on {DRIVES} disks ({DISKS}, the nearest to the thesis's of 1 TB, without a write cache as "
-        f"there) and an SSD ({FLASH}) with its translation layer: one of {round(1 / scale_of(settings)):,} parts of each drive, so that "
-        "the database lies on as large a share of the disks' cylinders, and the frames fill as much of the SSD, as at full size. The SSD "
-        "begins as long random writes leave it. The rates are those of the drives alone."
-    )
-    designs_text = (
-        "Means of the last two hours. SSD read: from the request on until it is answered, the cleaner's reads too. Years: until all "
-        "blocks of the whole drive have been erased 100,000 times, at that pace day and night."
-    )
-    parts_text = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
-    return [
-        Section(f"{TITLE}: their rates", text, [_rates(results[alone(settings)])]),
-        _conclusions(results),
-        Section(f"{TITLE}: designs", designs_text, [_designs(results)], on_terminal=True),
-        Section(f"{TITLE}: parts of the drives", parts_text, [_parts(results)], on_terminal=True),
-    ]
-
-
-def _rates(measured: Mapping[str, list[float]]) -> Table:
-    """Random requests of a page a second, beside table 3.1."""
+    texts = load("do2012").texts
+    text = texts["devices"].format(drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
+    parts = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
     published = {"8": (DISKS_3_1.read, DISKS_3_1.write), "S": (SSD_3_1.read, SSD_3_1.write)}
-    rows = [[name, *rates, *published[name[0]]] for name, rates in measured.items()]
-    return Table(["drives", "reads/s", "writes/s", "table 3.1: reads/s", "writes/s"], rows, "drives-rates", 0)
+    rows = [[name, *rates, *published[name[0]]] for name, rates in results[alone(settings)].items()]
+    rates = Table(["drives", "reads/s", "writes/s", "table 3.1: reads/s", "writes/s"], rows, "drives-rates", 0)
+    return [
+        Section(f"{TITLE}: their rates", text, [rates]),
+        _conclusions(results),
+        Section(f"{TITLE}: designs", texts["designs"], [_designs(results)], on_terminal=True),
+        Section(f"{TITLE}: parts of the drives", parts, [_parts(results)], on_terminal=True),
+    ]
 
 
 def _of(runs: Runs) -> list[_Conclusion]:
@@ -107,19 +151,18 @@ def _conclusions(results: Results) -> Section:
     count, lost = (sum(row[-1] == verdict for row in rows) for verdict in ("survives", "does not"))
     served = ("ssd_reads", "ssd_writes", "cleaner_reads")
     iops, bounded = (sum(runs.result(_TPC_C["lc"]).rate(what, LAST) for what in served) for runs in (driven, rated))
-    text = (
-        f"Of {len(rows)} conclusions {count} hold both at table 3.1's rates and on drives, and {lost} at rates alone; numbers within the "
-        f"claims' tolerances. With LC the SSD serves {iops:,.0f} requests a second on drives, {bounded:,.0f} at rates, where it is one "
-        f"server with {SSD_3_1.read:,} reads a second: a drive works on many at a time."
-    )
+    counted = {"all": len(rows), "both": count, "lost": lost, "served": iops, "bounded": bounded, "reads": SSD_3_1.read}
     header = ["conclusion", "thesis", "at table 3.1's rates", "on drives", "verdict"]
+    text = load("do2012").texts["conclusions"].format(**counted)
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
 
 
-def _responses(results: Results, setup: PoolSetup, drives: Drives = AS_THEY_ARE) -> list[Entry]:
+def _responses(runs: Runs, setup: PoolSetup) -> list[Entry]:
     """Response times of the SSD's reads: mean, median, 99 and 99.9 %."""
-    times: list[Entry] = results[on_drives(setup, results.settings, drives)]["responses"].get("SSD read", [None] * 4)
-    return times
+    return [*runs.get(setup)["responses"].get("SSD read", [None] * 4)]
+
+
+_WEAR = ("programmed_per_transaction", "write_amplification", "erases_s", "years")
 
 
 def _designs(results: Results) -> Table:
@@ -129,14 +172,12 @@ def _designs(results: Results) -> Table:
         series, none = runs.result(setup), (_TPC_C if label == "TPC-C, 2K" else _TPC_E)["none"]
         sums = {name: float(series.counts[name][LAST].sum()) for name in (*WORN, "transactions")}
         seconds = STEADY * series.seconds
-        worn = wear(sums, seconds, lifetime)
-        of_disks = [series.rate(what, LAST) for what in ("disk_reads", "disk_writes")]
+        worn, of_disks = wear(sums, seconds, lifetime), [series.rate(what, LAST) for what in ("disk_reads", "disk_writes")]
         moved = [sums[name] / seconds / MB for name in ("flash_written", "flash_programmed")]
-        wears = ("ssd_programmed_per_transaction", "ssd_write_amplification", "ssd_erases_s", "ssd_years")
-        of_ssd: list[Entry] = [*moved, *(worn[name] for name in wears)] if design != "none" else [None] * 6
+        of_ssd: list[Entry] = [*moved, *(worn[f"ssd_{name}"] for name in _WEAR)] if design != "none" else [None] * 6
         hits = 100 * series.share("ssd_reads", "disk_reads", LAST)
         rates = [runs.steady(setup), runs.over(setup, none), 100 * hits / (100 + hits)]
-        rows.append([label, design, *rates, *of_disks, *_responses(results, setup)[:3], *of_ssd])
+        rows.append([label, design, *rates, *of_disks, *_responses(runs, setup)[:3], *of_ssd])
     header = ["workload", "design", "transactions/s", "over no SSD", "SSD hits, %", "disk reads/s", "disk writes/s", "SSD read, us"]
     header += ["median", "99 %", "written MB/s", "programmed MB/s", "B a transaction", "write amplification", "erases/s", "years"]
     return Table(header, rows, "drives-designs", 1)
@@ -150,6 +191,55 @@ def _parts(results: Results) -> Table:
         lazy = runs.result(_TPC_C["lc"])
         amplification = lazy.total("flash_programmed", LAST) / max(1, lazy.total("flash_written", LAST))
         gains: list[Entry] = [none, dw, lc, dw / none, lc / none, lc / dw, amplification]
-        rows.append([drives.name, *gains, *_responses(results, _TPC_C["lc"], drives)])
+        rows.append([drives.name, *gains, *_responses(runs, _TPC_C["lc"])])
     header = ["drives", "none/s", "DW/s", "LC/s", "DW over none", "LC over none", "LC over DW", "LC: write amplification"]
     return Table([*header, "LC: SSD read, us", "median", "99 %", "99.9 %"], rows, "drives-parts", 2)
+
+
+_SETUPS: dict[str, Callable[..., PoolSetup]] = {"TPC-C, 2,000 warehouses": partial(tpc_c, 2000), "TPC-E, 230 GB": partial(tpc_e, 230)}
+#: LC with TPC-E and sharp checkpoints, by how many pages these write at the same time; and CW.
+_AT_ONCE = {f"LC, {pages} pages": tpc_e(MIDDLE, "lc", PUBLISHED, options={"cleaners": pages}) for pages in (256, 64, 32)}
+_AT_ONCE["CW"] = tpc_e(MIDDLE, "cw", PUBLISHED)
+
+
+def _kinds(setup_of: Callable[..., PoolSetup], design: str) -> list[PoolSetup]:
+    """A design without checkpoints, with sharp ones, and LC with fuzzy ones."""
+    setup = setup_of(design, PUBLISHED).with_options(checkpoint=40 * MINUTES)
+    return [setup.with_options(checkpoint=0), setup, *([setup.with_options(sharp=0)] if design == "lc" else [])]
+
+
+def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:
+    """On simulated disks that serve the nearest first; a sharp checkpoint has as many writes outstanding as such a disk's queue holds."""
+    return on_drives(setup.with_options(cleaners=32), settings, NEAREST_FIRST)
+
+
+class _Kinds(Exhibit):
+    """The cost of checkpoints by design (3.2.3.3, 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
+
+    TITLE = "Sharp and fuzzy checkpoints"
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        kinds = [setup for setup_of in _SETUPS.values() for design in COMPARED for setup in _kinds(setup_of, design)]
+        at_rates = [job(setup, settings) for setup in (*kinds, *_AT_ONCE.values())]
+        return at_rates + [_nearest_first(setup, settings) for setup in clean_write(PUBLISHED)]
+
+    def sections(self, results: Results) -> list[Section]:
+        runs, rows = Runs(results), list[list[Entry]]()
+        for (benchmark, setup_of), design in product(_SETUPS.items(), COMPARED):
+            alone, sharp, fuzzy = (*map(runs.steady, _kinds(setup_of, design)), None)[:3]
+            if alone and sharp:
+                rows.append([benchmark, DESIGNS[design], alone, sharp, fuzzy, 100 * sharp / alone, 100 * fuzzy / alone if fuzzy else None])
+        header = ["benchmark", "design", "transactions/s without", "with sharp ones", "with fuzzy ones", "left with sharp ones, %"]
+        alone = runs.steady(_kinds(_SETUPS["TPC-E, 230 GB"], "lc")[0])
+        lost = [[name, saving(runs.steady(setup), alone)] for name, setup in _AT_ONCE.items()]
+        driven = {DESIGNS[setup.design]: Runs(results, _nearest_first).steady(setup) for setup in clean_write(PUBLISHED)}
+        tables = [Table([*header, "with fuzzy ones, %"], rows, "checkpoint-kinds", 1)]
+        if rows:
+            tables.append(Table(["TPC-E: a sharp checkpoint writes at the same time", "below LC without, %"], lost, "checkpoint-widths", 1))
+        if all(driven.values()):
+            title = "TPC-E, simulated disks that serve the nearest first, 32 writes of a checkpoint at once"
+            tables.append(Table([title, "transactions/s"], [[*each] for each in driven.items()], "checkpoint-drives", 1))
+        return [Section(self.TITLE, load("do2012").texts["sharp-and-fuzzy"], tables, on_terminal=True)]
+
+
+EXHIBITS: Mapping[str, Exhibit] = {"sharp-and-fuzzy": _Kinds()}

@@ -1,11 +1,12 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from flashsim.core.units import GIB, MINUTES
-from flashsim.literature.base import Cell, Job, Results, Settings
+from flashsim.literature import base
+from flashsim.literature.base import Cell, Claim, Job, Results, Settings
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
 from flashsim.studies.judging.cells import ratio
 
@@ -16,18 +17,10 @@ STEADY = 20
 LAST = slice(-STEADY, None)
 
 
-@dataclass(frozen=True)
-class Disks:
-    """A reading of the thesis's disks.
+class Disks(NamedTuple):
+    """A reading of the thesis's disks: its name, and how many times as fast as in table 3.1 they are at random.
 
-    Parameters
-    ----------
-    name
-        In words.
-    faster
-        Than table 3.1 has them, at random.
-    work
-        Processor time of a transaction of TPC-E, ns: the limit is 7.6 times what is done without an SSD at 230 GB.
+    `work` is the processor time of a transaction of TPC-E, ns: the limit is 7.6 times what is done without an SSD at 230 GB.
     """
 
     name: str
@@ -42,16 +35,13 @@ PUBLISHED, FITTED = DISKS
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 #: Parts of the SSD's frames.
 PARTITIONS = {"partitions": 16}
+#: Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer.
+WRITING = PARTITIONS | {"cleaners": 256}
 #: Table 3.1, but disks whose writes take next to no time.
 NO_WRITES = "3.1, writes in no time"
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
 RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,servers=18"}
 RATES[NO_WRITES] = "rates:read=1015,write=210000,further=26370,servers=8"
-
-
-def writing(dirty_limit: int) -> dict[str, int]:
-    """Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
-    return PARTITIONS | {"dirty_limit": dirty_limit, "cleaners": 256}
 
 
 def devices(faster: float, table: str = "3.1") -> dict[str, str]:
@@ -62,12 +52,13 @@ def devices(faster: float, table: str = "3.1") -> dict[str, str]:
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=writing(dirty_limit))
+    options = WRITING | {"dirty_limit": dirty_limit}
+    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=options)
 
 
 def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:
     """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3); pages of an extent of SQL Server, eight, are about as hot."""
-    options = writing(1) | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
+    options = WRITING | {"dirty_limit": 1} | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
     workload = f"tpc-e:database={gigabytes}GiB,neighbours=8"
     return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
 
@@ -95,37 +86,32 @@ def disks_of(setup: PoolSetup) -> str:
     return f"disks of table {table}" + (f" times {int(speed) / 100:g}" if speed else "")
 
 
-def _label(setup: PoolSetup) -> str:
-    options = setup.options
-    parts = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
-    if options.get("checkpoint"):
-        parts.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
-    if setup.design == "lc":
-        parts.append(f"lambda {options['dirty_limit']} %")
-    if options.get("expands_for_ssd"):
-        parts.append("reads of 8 pages until the SSD is full")
-    return ", ".join(parts)
-
-
 def job(setup: PoolSetup, settings: Settings) -> Job:
     """The run of a system whose devices have rates."""
-    return Job.of(run_pool, _label(setup), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
+    options, parts = setup.options, [setup.workload, DESIGNS[setup.design], disks_of(setup)]
+    parts += [f"a checkpoint every {options['checkpoint'] / MINUTES:g} min"] if options.get("checkpoint") else []
+    parts += [f"lambda {options['dirty_limit']} %"] if setup.design == "lc" else []
+    parts += ["reads of 8 pages until the SSD is full"] if options.get("expands_for_ssd") else []
+    return Job.of(run_pool, ", ".join(parts), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
 
 
-class Runs:
-    """Results of a paper's runs by setup, of those that `job` makes of setups."""
+class Runs(base.Runs):
+    """Results by setup, of those runs that `job` makes of setups."""
+
+    job: Callable[[PoolSetup, Settings], Job] = staticmethod(job)
 
     def __init__(self, results: Results, job: Callable[[PoolSetup, Settings], Job] = job) -> None:
-        self.results, self.job = results, job
+        super().__init__(results)
+        self.job = job
 
     def series(self, setup: PoolSetup) -> PoolResult | None:
         """Interval by interval; None where the run was not asked for."""
-        output = self.results.get(self.job(setup, self.results.settings))
+        output = self.get(setup)
         return PoolResult.of(output) if output else None
 
     def result(self, setup: PoolSetup) -> PoolResult:
         """The same of a run that was made."""
-        return PoolResult.of(self.results[self.job(setup, self.results.settings)])
+        return PoolResult.of(self.get(setup))
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
         """Events of a counter a second, over the last two hours."""
@@ -136,6 +122,10 @@ class Runs:
         return ratio(self.steady(setup), self.steady(other))
 
 
-def of_readings(cells: Callable[[Disks], list[Cell]], readings: Sequence[Disks] = DISKS) -> list[Cell]:
+#: Makes a claim's cells with a reading of the disks.
+Judge = Callable[[Claim, Any, Disks], list[Cell]]
+
+
+def of_readings(judge: Judge, readings: Sequence[Disks], claim: Claim, runs: base.Runs) -> list[Cell]:
     """The cells of each reading of the disks: the published one is the claim's own, the other a variant."""
-    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in readings for cell in cells(disks)]
+    return [replace(cell, variant="" if disks is PUBLISHED else disks.name) for disks in readings for cell in judge(claim, runs, disks)]

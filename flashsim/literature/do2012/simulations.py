@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,9 @@ class _Responses:
 
     def record(self, _: int, rows: Integers) -> None:
         completed = rows[(rows[:, at.AT_TIME] >= self._begin) & (rows[:, at.COMPLETED] >= 0)]
-        for device in self._devices:
-            for operation in (READ, WRITE):
-                mine = completed[(completed[:, at.OF_DEVICE] == device) & (completed[:, at.OPERATION] == operation)]
-                self._samples.setdefault((device, operation), []).append(mine[:, at.COMPLETED] - mine[:, at.AT_TIME])
+        for device, operation in product(self._devices, (READ, WRITE)):
+            mine = completed[(completed[:, at.OF_DEVICE] == device) & (completed[:, at.OPERATION] == operation)]
+            self._samples.setdefault((device, operation), []).append(mine[:, at.COMPLETED] - mine[:, at.AT_TIME])
 
     def statistics(self) -> dict[str, list[float]]:
         """Mean, median, 99 and 99.9 % in microseconds."""
@@ -84,16 +84,9 @@ def parts_at(scale: float) -> int:
 def run_on_drives(
     setup: Mapping[str, Any], disks: Mapping[str, Any], ssd: Mapping[str, Any], occupancy: Sequence[Any] | None
 ) -> dict[str, Any]:
-    """Run a system on such a part of each drive as its scale says; JSON-ready.
+    """Run a system, whose devices are replaced, on such a part of each drive as its scale says, with other values of presets; JSON-ready.
 
-    Parameters
-    ----------
-    setup
-        Of the system, as `flashsim.pools.setup.PoolSetup` has it; its devices are replaced.
-    disks, ssd
-        Other values of the presets' parameters.
-    occupancy
-        What the SSD's steady state starts from, see `flashsim.ssd.precondition.Precondition`; None: it is empty at the beginning.
+    The SSD's steady state starts from an `occupancy` (`flashsim.ssd.precondition.Precondition`); None: it is empty at the beginning.
     """
     system = PoolSetup(**setup)
     parts = parts_at(system.scale)

@@ -1,10 +1,11 @@
 """TPC-H: table 3.3, figures 3.1 (g) and (h)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 
 from flashsim.core.units import HOURS, MINUTES
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
 from flashsim.literature.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
 from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.pools.setup import PoolSetup
@@ -22,84 +23,62 @@ _OUTSTANDING, _PAGES = 32, 64
 _WORK = 1000
 _LONGEST = 200 * HOURS
 _TRAFFIC = ("hits in memory, %", "SSD hits of the others, %", "disk reads", "pages of a disk read", "disk writes")
-_EXPLAINED = (
-    "The throughput test follows the power test, whose pages memory and SSD still hold (clause 5.3.4.1). Plans by costs are those that "
-    "nothing was fitted to: fewer queries look rows up."
-)
 
 
 def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSetup:
     """Power test and throughput test with a checkpoint every 40 minutes (3.4.4)."""
-    return PoolSetup(
-        f"tpc-h:scale={size},dense={dense:.4g}",
-        design,
-        time=_LONGEST,
-        interval=MINUTES,
-        devices=devices(disks.faster),
-        options=PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK},
-    )
+    options = PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK}
+    workload = f"tpc-h:scale={size},dense={dense:.4g}"
+    return PoolSetup(workload, design, time=_LONGEST, interval=MINUTES, devices=devices(disks.faster), options=options)
 
 
-def _job(setup: PoolSetup, settings: Settings) -> Job:
-    size = int(setup.workload.partition("=")[2].partition(",")[0])
-    label = f"{setup.workload}, {DESIGNS[setup.design]}, {disks_of(setup)}"
-    return Job.of(run_tests, label, drives=False, setup=at_scale(setup, max(_LEAST, settings.scale * SHARE * _SCALES[size]), settings))
+class _Runs(Runs):
+    @staticmethod
+    def job(setup: PoolSetup, settings: Settings) -> Job:
+        share = SHARE * _SCALES[int(setup.workload.partition("=")[2].partition(",")[0])]
+        label = f"{setup.workload}, {DESIGNS[setup.design]}, {disks_of(setup)}"
+        return Job.of(run_tests, label, drives=False, setup=at_scale(setup, max(_LEAST, settings.scale * share), settings))
+
+    def figures(self, setup: PoolSetup) -> Mapping[str, float]:
+        return (self.get(setup) or {}).get("figures", {})
 
 
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every design on both databases, with both readings of the disks."""
-    if "table3.3" not in claims:
-        return []
-    setups = [tpc_h(size, design, disks) for size in _SCALES for disks in DISKS for design in ("none", *_COMPARED)]
-    return [_job(setup, settings) for setup in setups]
-
-
-def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float]:
-    output = results.get(_job(setup, results.settings))
-    return output["figures"] if output else {}
+def _designs(size: int, disks: Disks, dense: float = _DENSE) -> list[PoolSetup]:
+    return [tpc_h(size, design, disks, dense) for design in ("none", *_COMPARED)]
 
 
 def _published(claim: Claim, figure: str, size: int) -> dict[str, float]:
-    """A figure by design."""
     return dict(zip((*_COMPARED, "none"), claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"], strict=True))
 
 
-def cells(claim: Claim, results: Results) -> list[Cell]:
-    """Figures over those without an SSD, a row a figure, with each reading of the disks."""
-    return of_readings(lambda disks: [_cell(claim, results, disks, *place) for place in product(_SCALES, _FIGURES, _COMPARED)])
+def _ratios(claim: Claim, runs: _Runs, disks: Disks) -> list[Cell]:
+    """Figures over those without an SSD, a row a figure."""
+    cells = []
+    for size, figure, design in product(_SCALES, _FIGURES, _COMPARED):
+        mine, its = (runs.figures(tpc_h(size, each, disks)).get(figure) for each in (design, "none"))
+        published, name = _published(claim, figure, size), f"{figure}, {size}, {DESIGNS[design]}"
+        gain = published[design] / published["none"]
+        cells.append(number(name, gain, ratio(mine, its), claim.limits["each"], row=figure, place=size))
+    return cells
 
 
-def _cell(claim: Claim, results: Results, disks: Disks, size: int, figure: str, design: str) -> Cell:
-    mine, its = (_figures(results, tpc_h(size, each, disks)).get(figure) for each in (design, "none"))
-    published, name = _published(claim, figure, size), f"{figure}, {size}, {DESIGNS[design]}"
-    return number(name, published[design] / published["none"], ratio(mine, its), claim.limits["each"], row=figure, place=size)
-
-
-def sections(results: Results) -> list[Section]:
-    return _shown(results, "TPC-H (table 3.3)", "tpc-h", [(disks.name, disks, _DENSE) for disks in DISKS])
-
-
-def _shown(results: Results, title: str, name: str, readings: Sequence[tuple[str, Disks, float]]) -> list[Section]:
-    """Figures as published and as measured, and what the devices did."""
-    claim = load("do2012").claim("table3.3")
+def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _Runs) -> list[Section]:
+    paper = load("do2012")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     for (reading, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):
-        output = results.get(_job(tpc_h(size, design, disks, dense), results.settings))
-        if output is None:
+        if (output := runs.get(tpc_h(size, design, disks, dense))) is None:
             continue
-        its = _figures(results, tpc_h(size, "none", disks, dense))
+        its = runs.figures(tpc_h(size, "none", disks, dense))
         row: list[Entry] = [reading, size, DESIGNS[design]]
         for figure in _FIGURES:
-            published, measured = _published(claim, figure, size), output["figures"][figure]
+            published, measured = _published(paper.claim("table3.3"), figure, size), output["figures"][figure]
             row += [published[design], measured, published[design] / published["none"], ratio(measured, its.get(figure))]
         rows.append(row)
         traffic_rows.append([reading, size, DESIGNS[design], *_traffic(output["counts"])])
     header = [f"{figure}{what}" for figure in _FIGURES for what in (", published", "", " over noSSD, published", " over noSSD")]
-    tables = [
-        Table(["disks", "scale factor", "design", *header], rows, name, 2),
-        Table(["disks", "scale factor", "design", *_TRAFFIC], traffic_rows, f"{name}-traffic", 1),
-    ]
-    return [Section(title, _EXPLAINED, tables, on_terminal=True)] if rows else []
+    own = ["disks", "scale factor", "design"]
+    tables = [Table([*own, *header], rows, name, 2), Table([*own, *_TRAFFIC], traffic_rows, f"{name}-traffic", 1)]
+    return [Section(title, paper.texts["tpc-h"], tables, on_terminal=True)] if rows else []
 
 
 def _traffic(counts: Mapping[str, int]) -> list[Entry]:
@@ -108,16 +87,12 @@ def _traffic(counts: Mapping[str, int]) -> list[Entry]:
     return [*shares, counts["disk_reads"], counts["disk_pages_read"] / max(1, counts["disk_reads"]), counts["disk_writes"]]
 
 
-class _Plans(Exhibit):
-    """Plans by the optimizer's costs, to which nothing was fitted."""
-
-    TITLE = "TPC-H (table 3.3) with plans by the optimizer's costs"
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [_job(tpc_h(size, design, PUBLISHED, _BY_COSTS), settings) for size in _SCALES for design in ("none", *_COMPARED)]
-
-    def sections(self, results: Results) -> list[Section]:
-        return _shown(results, self.TITLE, "plans", [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)])
-
-
-EXHIBITS: Mapping[str, Exhibit] = {"plans": _Plans()}
+_TITLE, _PLANS = "TPC-H (table 3.3)", "TPC-H (table 3.3) with plans by the optimizer's costs"
+_EVERY = [setup for size in _SCALES for disks in DISKS for setup in _designs(size, disks)]
+_BY_COSTS_EVERY = [setup for size in _SCALES for setup in _designs(size, PUBLISHED, _BY_COSTS)]
+_SHOWN = partial(_shown, _TITLE, "tpc-h", [(disks.name, disks, _DENSE) for disks in DISKS])
+_SHOWN_PLANS = partial(_shown, _PLANS, "plans", [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)])
+EXHIBITS: Mapping[str, Exhibit] = {
+    "tpc-h": Judged({"table3.3": _EVERY}, _SHOWN, runs=_Runs, judges={"table3.3": partial(of_readings, _ratios, DISKS)}),
+    "plans": Shown(_BY_COSTS_EVERY, _SHOWN_PLANS, _PLANS, _Runs),
+}

@@ -1,4 +1,4 @@
-"""Figures 6 to 15: lines of I/O seconds over one parameter, and what the paper says of them."""
+"""The examples, of section II and figure 3; and figures 6 to 15, I/O seconds over one parameter, with what the paper says of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.optimum import fewest_fetches
+from algorithms.page_access.planners.base import PLANNERS, plan
+from algorithms.page_access.segments import candidates
 from flashsim.core.units import KIB
-from flashsim.literature.base import Cell, Claim, Exhibit, Job, Results, Runs, Section, Settings, Table
-from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Table
+from flashsim.literature.li2009.runs import BASIC, LABELS, Setup, count_pages
 from flashsim.studies.judging.cells import NONE, crossing, difference, differences, falling, less, number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over
 
@@ -48,8 +52,6 @@ _BESIDE = {7: panel(["naive"], "selectivity", _HIGH[1:2]), 8: panel(["page-based
 
 
 class _Runs(Runs):
-    """Measurements by setup."""
-
     def value(self, setup: Setup, what: str = "seconds") -> float | None:
         """Seconds or page accesses; None where the run was not asked for."""
         figures: Mapping[str, float] | None = self.get(setup)
@@ -67,7 +69,6 @@ class _Runs(Runs):
         return ratio(self.value(setup), self.value(setup.with_method(BASIC)))
 
     def lines(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
-        """Values of points, or seconds, by method."""
         by_method: dict[str, list[float | None]] = {}
         for place, setup in points:
             by_method.setdefault(setup.method, []).append(value(self, setup, place))
@@ -75,20 +76,15 @@ class _Runs(Runs):
 
     def saved(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
         """Time saved over sort-merge, percent, by strategy."""
-        every = self.lines(
-            points, lambda runs, setup, place: saving(value(runs, setup, place), value(runs, setup.with_method(BASIC), place))
-        )
-        return {method: line for method, line in every.items() if method in STRATEGIES}
+        ours = [point for point in points if point[1].method in STRATEGIES]
+        return self.lines(ours, lambda _, one, place: saving(value(self, one, place), value(self, one.with_method(BASIC), place)))
 
 
 def _of_k(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Cost of k = 0.5, and the distance between k = 1 to 4."""
     clearly, almost = 1 + claim.limits["clearly"], 1 + claim.limits["almost"]
     half, *others = runs.lines(_POINTS[6])["graph-based"]
-    return [
-        statement("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one),
-        statement("k = 1 to 4, s", f"within {almost:g} times", others, lambda *every: max(every) <= almost * min(every)),
-    ]
+    worse = statement("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one)
+    return [worse, statement("k = 1 to 4, s", f"within {almost:g} times", others, lambda *all: max(all) <= almost * min(all))]
 
 
 def _crossing(claim: Claim, runs: _Runs, method: str) -> Cell:
@@ -105,8 +101,7 @@ def _at_each(runs: _Runs, words: str, selectivities: Sequence[float], methods: S
 
 def _low(claim: Claim, runs: _Runs) -> list[Cell]:
     below, methods = [each for each in _LOW if each <= claim.limits["low"]], ["page-based", "graph-based", "naive", BASIC]
-    first = _at_each(runs, "page-based below each, s", below, methods, less(claim.limits["margin"]))
-    return [_crossing(claim, runs, "naive"), *first]
+    return [_crossing(claim, runs, "naive"), *_at_each(runs, "page-based below each, s", below, methods, less(claim.limits["margin"]))]
 
 
 def _high(claim: Claim, runs: _Runs) -> list[Cell]:
@@ -124,18 +119,16 @@ def _original(claim: Claim, runs: _Runs) -> list[Cell]:
 
 def _of_pages(claim: Claim, runs: _Runs) -> list[Cell]:
     """Direction of each line, and the side of 8 KB on which naive fetching loses to sort-merge."""
-    directions = {"rising": rising(claim.limits["margin"]), "falling": falling(claim.limits["margin"])}
-    seconds = {(method, figure): line for figure in (10, 11) for method, line in runs.lines(_POINTS[figure]).items()}
-    every = []
-    for each in [(BASIC, 10), *((method, figure) for method in STRATEGIES for figure in (10, 11))]:
-        direction = "rising" if each[0] == "naive" else "falling"
-        every.append(statement(f"{each[0]}, figure {each[1]}, s", direction, seconds[each], directions[direction]))
+    every, seconds = list[Cell](), {figure: runs.lines(_POINTS[figure]) for figure in (10, 11)}
+    for method, figure in [(BASIC, 10), *((method, figure) for method in STRATEGIES for figure in (10, 11))]:
+        direction = rising if method == "naive" else falling
+        line, holds = seconds[figure][method], direction(claim.limits["margin"])
+        every.append(statement(f"{method}, figure {figure}, s", direction.__name__, line, holds))
     over, words = runs.lines(_POINTS[10], _Runs.over_basic)["naive"], "above 1 past 8 KB only"
     return [*every, statement("naive over sort-merge, figure 10", words, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
 
 
 def _of_memory(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Directions of all curves, the best strategy where a table fits, and the gap between page-based and graph-based fetching."""
     margin, ends = claim.limits["margin"], (_MEMORY[0], _MEMORY[-1])
     seconds = {method: line for method, line in runs.lines(_POINTS[12]).items() if method != "planned"}
     every = [statement(f"{method}, s", "falling", line, falling(margin)) for method, line in seconds.items()]
@@ -148,7 +141,6 @@ def _of_memory(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_skew(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Savings that rise with the skew, naive fetching that mostly wins, and graph-based fetching's lead, which rises too."""
     saved, rise = runs.saved(_POINTS[13]), rising(claim.limits["rise"])
     pairs = zip(saved["graph-based"], saved["page-based"], strict=True)
     ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
@@ -160,13 +152,11 @@ def _of_skew(claim: Claim, runs: _Runs) -> list[Cell]:
 
 
 def _of_speeds(claim: Claim, runs: _Runs) -> list[Cell]:
-    """Savings of each strategy, which rise with the factor, and the strategies at the greatest factor, which come together."""
     every, limit = list[Cell](), claim.limits["points"]
     for figure in (14, 15):
-        saved, name = runs.saved(_POINTS[figure], _Runs.priced), f"strategies save, lambda = 3, figure {figure}, %"
-        for method, values in saved.items():
-            every.append(differences(f"{method} saves, figure {figure}, %", "rising", values, rising(claim.limits["rise"])))
-        last = [values[-1] for values in saved.values()]
+        saved, rise = runs.saved(_POINTS[figure], _Runs.priced), rising(claim.limits["rise"])
+        every += [differences(f"{method} saves, figure {figure}, %", "rising", values, rise) for method, values in saved.items()]
+        name, last = f"strategies save, lambda = 3, figure {figure}, %", [values[-1] for values in saved.values()]
         every.append(differences(name, f"within {limit:g} points", last, lambda *all: max(all) - min(all) <= limit))
     return every
 
@@ -181,13 +171,12 @@ class _Figure:
     judge: Callable[[Claim, _Runs], list[Cell]]
     value: Value = _Runs.seconds
 
-    def jobs(self, settings: Settings) -> list[Job]:
-        """Runs of a figure, and that of sort-merge beside each."""
+    def setups(self) -> list[Setup]:
+        """Those of a figure, and that of sort-merge beside each."""
         setups = [setup for number in self.panels for _, setup in (*_POINTS[number], *_BESIDE.get(number, ()))]
-        return [one.job(settings) for setup in setups for one in (setup.with_method(BASIC), setup)]
+        return [one for setup in setups for one in (setup.with_method(BASIC), setup)]
 
     def sections(self, name: str, runs: _Runs) -> list[Section]:
-        """Lines of I/O seconds, one a method, and the table of them."""
         every = [(f"figure {number}: {title}", point) for number, title in self.panels.items() for point in _POINTS[number]]
         rows = [(panel, place, LABELS[setup.method], self.value(runs, setup, place)) for panel, (place, setup) in every]
         if not (rows := [row for row in rows if row[-1] is not None]):
@@ -200,50 +189,83 @@ class _Figure:
         return [Section(self.title, "I/O seconds.", [table], {name: picture}, on_terminal=True)]
 
 
-@dataclass(frozen=True)
-class _Figures(Exhibit):
-    """Figures by claim."""
-
-    by_claim: Mapping[str, _Figure]
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [job for claim, figure in self.by_claim.items() if claim in claims for job in figure.jobs(settings)]
-
-    def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        return self.by_claim[claim.id].judge(claim, _Runs(results))
-
-    def sections(self, results: Results) -> list[Section]:
-        return [section for claim, figure in self.by_claim.items() for section in figure.sections(claim, _Runs(results))]
+def _accesses(runs: _Runs) -> list[Section]:
+    kinds = ("sequential_reads", "random_reads", "sequential_writes", "random_writes")
+    setups = [(figure, setup) for figure in (14, 15) for place, setup in _POINTS[figure] if place == 1]
+    rows = [[figure, LABELS[setup.method], *(runs.value(setup, kind) for kind in kinds)] for figure, setup in setups]
+    table = Table(["figure", "method", *(kind.replace("_", " ") for kind in kinds)], rows, "accesses", digits=0)
+    text = "a sequential one goes on where the last one of its kind ended, so that the first page of a run is a random write"
+    return [Section("Page accesses", f"Page accesses; {text}.", [table])]
 
 
-class _Speeds(_Figures):
-    def sections(self, results: Results) -> list[Section]:
-        """The counterparts of both figures, and the page accesses that are priced."""
-        runs, kinds = _Runs(results), ("sequential_reads", "random_reads", "sequential_writes", "random_writes")
-        setups = [(figure, setup) for figure in (14, 15) for place, setup in _POINTS[figure] if place == 1]
-        rows = [[figure, LABELS[setup.method], *(runs.value(setup, kind) for kind in kinds)] for figure, setup in setups]
-        table = Table(["figure", "method", *(kind.replace("_", " ") for kind in kinds)], rows, "accesses", digits=0)
-        text = "a sequential one goes on where the last one of its kind ended, so that the first page of a run is a random write"
-        return [*super().sections(results), Section("Page accesses", f"Page accesses; {text}.", [table])]
+def _exhibit(figures: Mapping[str, _Figure], more: Callable[[_Runs], list[Section]] = lambda runs: []) -> Exhibit:
+    """The figures of some claims, and what is shown besides."""
+
+    def show(runs: _Runs) -> list[Section]:
+        return [*(section for claim, figure in figures.items() for section in figure.sections(claim, runs)), *more(runs)]
+
+    judges = {claim: figure.judge for claim, figure in figures.items()}
+    return Judged({claim: figure.setups() for claim, figure in figures.items()}, show, runs=_Runs, judges=judges)
 
 
+#: Pages 1 and 2 of one table, a to c of the other; a segment is named by its page and then its partners.
+_GRAPH = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4], names=list("12abc"))
+_SEGMENTS = {"1abc", "2ac", "a12", "b1", "c12"}
+#: Segments that may be chosen, by the pages in memory.
+_CHOICES = {"": {"b1"}, "c": {"2ac", "b1"}}
+_FRAMES = (2, 3, 4)
+
+
+def _of_graph(claim: Claim, runs: Runs) -> list[Cell]:
+    """The segments, and those that may be chosen."""
+    every = [_sets("segments", _SEGMENTS, _segments(""))]
+    for resident, choices in _CHOICES.items():
+        segments = _segments(resident)
+        names = [name for name, missing in segments.items() if missing == min(segments.values())]
+        every.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, names))
+    return every
+
+
+def _segments(resident: str) -> dict[str, int]:
+    return {each.page + "".join(each.partners): each.missing for each in candidates(_GRAPH, resident)}
+
+
+def _sets(name: str, published: Collection[str], ours: Collection[str]) -> Cell:
+    """A set of segments: as many as are in both sets, and in ours."""
+    both = [len(set(published) & set(ours)), len(ours)]
+    words = f"{', '.join(sorted(published))}: {len(published)} of {len(published)}"
+    return statement(name, words, both, lambda shared, mine: shared == mine == len(published), digits=0)
+
+
+def _fetches(runs: Runs) -> list[Section]:
+    """The fewest fetches, which the paper does not print, by an exhaustive search, and those of planners."""
+    rows: list[list[Entry]] = [["fewest, by exhaustive search", *(fewest_fetches(_GRAPH, frames) for frames in _FRAMES)]]
+    rows += [[name, *(plan(_GRAPH, frames, name).fetches for frames in _FRAMES)] for name in PLANNERS.names()]
+    table = Table(["planner", *(f"{frames} pages" for frames in _FRAMES)], rows, "figure3")
+    return [Section("The join graph of figure 3", "Fetches of its five pages with a cache of 2 to 4 pages.", [table])]
+
+
+class _Counts(Runs):
+    job = staticmethod(lambda example, settings: Job.of(count_pages, example, seed=settings.seed))
+
+
+_EXAMPLE = "the worked example"
 EXHIBITS: Mapping[str, Exhibit] = {
-    "selectivity": _Figures({
+    "example": Judged([_EXAMPLE], runs=_Counts, judges={"example": lambda claim, runs: claim.numbers(runs.get(_EXAMPLE))}),
+    "figure3": Judged([], _fetches, judges={"fig3": _of_graph}),
+    "selectivity": _exhibit({
         "fig7": _Figure("Low selectivities (figure 7)", "selectivity", {7: "512 pages"}, _low),
         "fig8": _Figure("High selectivities (figure 8)", "selectivity", {8: "512 pages"}, _high),
         "fig9": _Figure("The original heuristic (figure 9)", "selectivity", {9: "512 pages"}, _original),
     }),
-    "variations": _Figures({
+    "variations": _exhibit({
         "fig6": _Figure("The parameter k (figure 6)", "k", {6: "selectivity 0.05, 512 pages"}, _of_k),
-        "fig10-11": _Figure(
-            "Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"}, _of_pages
-        ),
+        "fig10-11": _Figure("Page sizes (figures 10 and 11)", "page, KB", {10: "selectivity 0.05, 2 MB", 11: "selectivity 0.2, 2 MB"},
+                            _of_pages),
         "fig12": _Figure("Memory (figure 12)", "memory, pages", {12: "selectivity 0.05"}, _of_memory),
         "fig13": _Figure("Skew (figure 13)", "theta", {13: "selectivity 0.1, 512 pages"}, _of_skew),
     }),
-    "speeds": _Speeds({
-        "fig14-15": _Figure(
-            "Reads and writes (figures 14 and 15)", "lambda", {14: "selectivity 0.05", 15: "selectivity 0.2"}, _of_speeds, _Runs.priced
-        ),
-    }),
+    "speeds": _exhibit({"fig14-15": _Figure(
+        "Reads and writes (figures 14 and 15)", "lambda", {14: "selectivity 0.05", 15: "selectivity 0.2"}, _of_speeds, _Runs.priced
+    )}, _accesses),
 }  # fmt: skip

@@ -4,12 +4,13 @@ Of 4,096 bytes 4,000 hold tuples.  Relations say what a tuple takes.  A number o
 instruction to fetch and an entry of a join index take 16, a tenth of 160, and a tuple that is put aside, with two numbers, 176.
 """
 
+from typing import Any
+
 import numpy as np
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
 from flashsim.storage.page.sqlite import check_page_size
-from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import RowFormat, Tuples
 
@@ -38,11 +39,8 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
     return np.full(len(tuples), record_size(row_format), np.int64)
 
 
-def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Refuse to make bytes."""
+def _refused(*arguments: object) -> Any:
     raise RefusedError("page format of li2009: it is for simulated devices, and its pages have no bytes")
 
 
-def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Refuse to read bytes."""
-    raise RefusedError("page format of li2009: it is for simulated devices, and its pages have no bytes")
+encode_pages = decode_pages = _refused

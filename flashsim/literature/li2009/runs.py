@@ -1,7 +1,5 @@
 """The paper's runs: a table joined with itself, of whose results a coin keeps some, by sort-merge or DigestJoin, on the paper's drive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,14 +28,8 @@ from flashsim.studies.runs.jobs import Job, Settings
 DEVICE = "mtron-msd-sata3025-16gb"
 #: The traditional join that all are compared with; the other methods are DigestJoin with a fetch strategy each.
 BASIC = "external-sort-merge"
-LABELS = {
-    BASIC: "Basic",
-    "naive": "Digest(Naive)",
-    "page-based": "Digest(Page)",
-    "graph-based": "Digest(Graph)",
-    "original": "Original",
-    "planned": "flashsim's plan",
-}
+LABELS = {BASIC: "Basic", "naive": "Digest(Naive)", "page-based": "Digest(Page)", "graph-based": "Digest(Graph)"}
+LABELS |= {"original": "Original", "planned": "flashsim's plan"}
 #: Table II: 8,192 pages of 4 KB with 25 tuples each, and 512 pages of memory.
 PAGES, PAGE_SIZE, PER_PAGE, MEMORY, SELECTIVITY = 8192, 4 * KIB, 25, 512, 0.05
 TUPLE_SIZE = 160
@@ -72,13 +64,13 @@ class Setup:
         parts += ["a cache of one frame"] * (self.least_frames < usual.least_frames)
         return ", ".join([LABELS[self.method], *parts])
 
-    def with_method(self, method: str) -> Setup:
+    def with_method(self, method: str) -> "Setup":
         """Another method; what becomes of results does not matter to sort-merge."""
         return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 
-    def job(self, settings: Settings) -> Job:
+    def job(self, settings: Settings, coin: int = 0) -> Job:
         with_method = self.with_method(self.method)
-        return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed)
+        return Job.of(run_join, with_method.name, setup=vars(with_method), scale=settings.scale, seed=settings.seed + coin)
 
 
 class KeyRecords(TableRecords):
@@ -148,16 +140,13 @@ def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, flo
     of_run = Setup(**setup)
     files = inputs(of_run, scale, seed)
     (run,), (drive,) = execute(files, algorithm_of(of_run, files, scale))
-    total, continued = run.total(), drive.statistics()
-    return {
-        "seconds": total.io_time / SECONDS,
-        "read": drive.read_time / SECONDS,
-        "write": drive.write_time / SECONDS,
-        "sequential_reads": continued["continued_reads"],
-        "random_reads": total.pages_read - continued["continued_reads"],
-        "sequential_writes": continued["continued_writes"],
-        "random_writes": total.pages_written - continued["continued_writes"],
-    }
+    total, statistics = run.total(), drive.statistics()
+    times = {"seconds": total.io_time, "read": drive.read_time, "write": drive.write_time}
+    figures = {name: time / SECONDS for name, time in times.items()}
+    for kind, pages in (("reads", total.pages_read), ("writes", total.pages_written)):
+        continued = statistics[f"continued_{kind}"]
+        figures |= {f"sequential_{kind}": continued, f"random_{kind}": pages - continued}
+    return figures
 
 
 #: Other values of the drive's parameters, ns and bytes a second.
@@ -177,9 +166,8 @@ GRAPHS |= {"ties: the fewest results first": {"ties": "fewest"}, "ties: any segm
 
 def on_drives(setup: Mapping[str, Any], graph: str, on: list[str], scale: float, seed: int) -> list[float]:
     """I/O seconds on every drive, JSON-ready."""
-    of_run = Setup(**setup)
-    files = inputs(of_run, scale, seed)
-    algorithm = algorithm_of(of_run, files, scale, **GRAPHS.get(graph, {}))
+    files = inputs(Setup(**setup), scale, seed)
+    algorithm = algorithm_of(Setup(**setup), files, scale, **GRAPHS.get(graph, {}))
     runs, _ = execute(files, algorithm, [DRIVES[name] for name in on])
     return [run.total().io_time / SECONDS for run in runs]
 
@@ -199,11 +187,8 @@ def count_pages(seed: int) -> list[int]:
         table(name, 2 * draw.permutation(pages * per_page) + side, size, 8 * KIB)
         for side, (name, (pages, per_page, size)) in enumerate(_EXAMPLE.items())
     )
-    by_join = {}
-    for join in (BASIC, "digest"):
-        parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive", in_series=True)
-        (run,), _ = execute((customer, orders), plan(join, customer, orders, parameters))
-        by_join[join] = {phase.name: phase.pages for phase in run.phases}
-    basic, digest = sum(by_join[BASIC].values()), sum(by_join["digest"].values())
-    projected = by_join["digest"]["project"]
-    return [by_join[BASIC]["sort"], basic, projected, digest - projected, digest, basic - digest]
+    parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive", in_series=True)
+    runs = [execute((customer, orders), plan(join, customer, orders, parameters))[0][0] for join in (BASIC, "digest")]
+    pages, own = ({phase.name: phase.pages for phase in run.phases} for run in runs)
+    basic, digest, projected = sum(pages.values()), sum(own.values()), own["project"]
+    return [pages["sort"], basic, projected, digest - projected, digest, basic - digest]

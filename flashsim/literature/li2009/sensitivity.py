@@ -6,19 +6,16 @@ from math import isnan
 from typing import Any, NamedTuple
 
 from algorithms.page_access.plan import LEAST_FRAMES
-from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.li2009.figures import STRATEGIES
 from flashsim.literature.li2009.runs import BASIC, DRIVES, GRAPHS, LABELS, Setup, on_drives
 from flashsim.studies.judging.cells import crossing
 
 TITLE = "What other readings and prices make of it"
 #: Methods and selectivities at which each is run.
-_GRID = [
-    *(("naive", selectivity) for selectivity in (0.03, 0.05, 0.07, 0.1, 0.2)),
-    *(("page-based", selectivity) for selectivity in (0.1, 0.2, 0.3, 0.4, 0.5)),
-    *(("graph-based", selectivity) for selectivity in (0.005, 0.1, 0.2, 0.3, 0.5)),
-    *(("original", selectivity) for selectivity in (0.1, 0.2, 0.3)),
-]
+_PLACES: dict[str, tuple[float, ...]] = {"naive": (0.03, 0.05, 0.07, 0.1, 0.2), "page-based": (0.1, 0.2, 0.3, 0.4, 0.5)}
+_PLACES |= {"graph-based": (0.005, 0.1, 0.2, 0.3, 0.5), "original": (0.1, 0.2, 0.3)}
+_GRID = [(method, selectivity) for method, places in _PLACES.items() for selectivity in places]
 
 
 class _Reading(NamedTuple):
@@ -44,14 +41,9 @@ _READINGS = [_AS_ASSUMED, _OWN_ORDER, *_DRIVES, *(_Reading(name, graph=name) for
 
 #: Values of k that may matter; with 1 or more a cache has two frames anyway.
 _K = (0.5, 1.0, 2.0, 4.0)
-_WITH_K = [
-    replace(setup, least_frames=frames)
-    for frames in (LEAST_FRAMES, 1)
-    for setup in (
-        *(Setup("graph-based"), Setup("graph-based", 0.5), Setup("graph-based", memory=64)),
-        *(Setup("graph-based", selectivity, same_order=False) for selectivity in (Setup.selectivity, 0.2)),
-    )
-]
+_WITH_K = [Setup("graph-based"), Setup("graph-based", 0.5), Setup("graph-based", memory=64)]
+_WITH_K += [Setup("graph-based", selectivity, same_order=False) for selectivity in (Setup.selectivity, 0.2)]
+_WITH_K = [replace(setup, least_frames=frames) for frames in (LEAST_FRAMES, 1) for setup in _WITH_K]
 _METHODS, _THETA = (BASIC, *STRATEGIES), (0.5, 1.0, 1.5, 2.0)
 #: Runs near the crossings, and where two strategies are next to equal; and on how many tables and coins.
 _SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("original", 0.2), Setup("graph-based", 0.5)], range(3)
@@ -77,14 +69,10 @@ _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, in
 }
 
 
-def _with_coin(setup: Setup, coin: int, settings: Settings) -> Job:
-    return setup.job(replace(settings, seed=settings.seed + coin))
-
-
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every reading of every method; all drives share a run."""
     readings = [reading.job(settings, *each) for reading in _READINGS for each in ((BASIC, Setup.selectivity), *_GRID)]
-    return readings + [_with_coin(*each, settings) for _, rows in _OTHERS.values() for _, row in rows for each in row]
+    return readings + [setup.job(settings, coin) for _, rows in _OTHERS.values() for _, row in rows for setup, coin in row]
 
 
 def sections(results: Results) -> list[Section]:
@@ -99,23 +87,12 @@ def sections(results: Results) -> list[Section]:
             saved = [100 * (1 - ratio) for _, ratio in over.pop("graph-based")]
             rows.append([reading.title, *map(_crossing, over.values()), min(saved), max(saved)])
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
-    text = (
-        "Selectivities at which strategies become slower than sort-merge, and what graph-based fetching saves at selectivities of 0.005 to "
-        "0.5, with one thing changed at a time. The drive's prices, 48 bytes a result and the order of ties were chosen with the published "
-        "numbers in view."
-    )
-    others_text = (
-        "I/O seconds. k says how many pages the cache keeps while the graph grows: with figure 6's selectivity the graph takes 121 of 512 "
-        "pages and never asks. In a cache of one frame each result fetches its two pages one after the other. What a page has no tuples "
-        "for goes to other pages, or is lost. And the same on other tables with other coins."
-    )
-    tables = []
+    texts, tables = load("li2009").texts, []
     for name, (columns, labelled) in _OTHERS.items():
-        runs = [(labels, (results.get(_with_coin(*each, results.settings)) for each in row)) for labels, row in labelled]
-        seconds = [[*labels, *(run["seconds"] if run else None for run in row)] for labels, row in runs]
-        tables.append(Table(columns, seconds, name, digits=4))
-    readings = Section(TITLE, text, [Table(header, rows, "sensitivity", digits=1)])
-    return [readings, Section("What k, memory, skew and chance change", others_text, tables)]
+        runs = [(labels, [results.get(setup.job(results.settings, coin)) for setup, coin in row]) for labels, row in labelled]
+        tables.append(Table(columns, ([*labels, *(run and run["seconds"] for run in row)] for labels, row in runs), name, digits=4))
+    readings = Section(TITLE, texts["sensitivity"], [Table(header, rows, "sensitivity", digits=1)])
+    return [readings, Section("What k, memory, skew and chance change", texts["others"], tables)]
 
 
 def _crossing(points: list[tuple[float, float]]) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table
+from flashsim.literature.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.literature.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
 from flashsim.literature.shin2016.table1 import MEMORY
 from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
@@ -53,16 +53,16 @@ def runs(memory: int) -> dict[Setup, list[str]]:
     return by_setup
 
 
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    return [_job(settings, *run) for memory in MEMORY for run in runs(memory).items()]
-
-
 def _job(settings: Settings, setup: Setup, names: list[str]) -> Job:
     scale, devices = settings.scale * TUPLES_SHARE, {name: name for name in names}
     return Job.of(run_partition, f"{setup.name}, every drive", setup=vars(setup), scale=scale, seed=settings.seed, devices=devices)
 
 
-def seconds(results: Results, drive: str, memory: int) -> list[float]:
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    return [_job(settings, *run) for memory in MEMORY for run in runs(memory).items()]
+
+
+def _seconds(results: Results, drive: str, memory: int) -> list[float]:
     """Seconds of the original, of N-Hash and with the rule's buffers, as at scale 1; none if a run is missing."""
     paper, names = published(problem(drive, memory)), runs(memory)
     setups = [setup_of(TRADITIONAL, paper), setup_of(N_HASH, paper), setup_of(N_HASH, best(drive, memory))]
@@ -71,30 +71,19 @@ def seconds(results: Results, drive: str, memory: int) -> list[float]:
 
 
 def sections(results: Results) -> list[Section]:
-    cells = {drive: [seconds(results, drive, memory) for memory in MEMORY] for drive in drives()}
+    cells = {drive: [_seconds(results, drive, memory) for memory in MEMORY] for drive in drives()}
     if not all(all(row) for row in cells.values()):
         return []
     pays, gains = list[list[Entry]](), list[list[Entry]]()
     for drive, row in cells.items():
+        divisions = [(problem(drive, memory), best(drive, memory)) for memory in MEMORY]
+        by_formula = [100 * (task.seconds(published(task)) / task.seconds(ours) - 1) for task, ours in divisions]
         pays.append([drive, *(original / n_hash for original, n_hash, _ in row)])
         gains.append([drive, "simulated", *(100 * (n_hash / least - 1) for _, n_hash, least in row)])
-        gains.append([drive, "closed form", *(_gain_of_formula(drive, memory) for memory in MEMORY)])
+        gains.append([drive, "closed form", *by_formula])
         gains.append([drive, "over the original", *(100 * (original / least - 1) for original, _, least in row)])
     header = [f"{memory} MB" for memory in MEMORY]
-    where = (
-        "How many times as fast N-Hash is as the original method, seconds of the whole partition phase with the paper's CPU and the "
-        "published buffers. Where one command is taken at a time a call of many gains nothing, and N-Hash, which makes about two requests "
-        "of every buffer, loses."
-    )
-    divided = (
-        "What N-Hash gains, in %, where buckets, output and input buffers and sub-buffers are divided for the drive by the rule in closed "
-        "form, over the published rule; and over the original method with the published buffers. Below a gain of 2 % by the closed form "
-        "the published buffers stay."
-    )
+    texts = load("shin2016").texts
     tables = Table(["drive", *header], pays, "every-drive", digits=2), Table(["drive", "", *header], gains, "divided", digits=1)
-    return [Section(TITLE, where, tables[:1]), Section("What the paper left open: buffers divided for a drive", divided, tables[1:])]
-
-
-def _gain_of_formula(drive: str, memory: int) -> float:
-    task = problem(drive, memory)
-    return 100 * (task.seconds(published(task)) / task.seconds(best(drive, memory)) - 1)
+    title = "What the paper left open: buffers divided for a drive"
+    return [Section(TITLE, texts["every_drive"], tables[:1]), Section(title, texts["divided"], tables[1:])]

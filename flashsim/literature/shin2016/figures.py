@@ -1,16 +1,18 @@
-"""Figures 4 to 6: how many times as fast N-Hash is, and what both methods take, over memory on the three drives."""
+"""Figure 2, bandwidth of writes that are handed over at once; and figures 4 to 6, both methods over memory on the three drives."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.core.units import KIB, MB, MIB, format_size
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
+from flashsim.literature.shin2016.figure2_runs import bandwidths
 from flashsim.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, grace_setup
 from flashsim.literature.shin2016.table1 import MEMORY, DriveRuns, published
-from flashsim.studies.judging.cells import less, number, statement, within
+from flashsim.studies.bench.session import aio_picture, at_levels
+from flashsim.studies.judging.cells import bounded, less, number, statement, within
 from flashsim.studies.presentation.plots import series_over
 
 #: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
@@ -53,18 +55,14 @@ def _growing(partitions: int) -> list[Setup]:
     return [circular(memory, partitions).by(TRADITIONAL) for memory in _MEMORY_6]
 
 
-def _by_partitions(memory: Sequence[int], pair: Callable[[int, int], tuple[Setup, Setup]]) -> list[Point]:
-    return [(each, f"n = {partitions}", pair(each, partitions)) for partitions in _PARTITIONS for each in memory]
-
-
 def both(setup: Setup) -> tuple[Setup, Setup]:
     return setup.by(TRADITIONAL), setup.by(N_HASH)
 
 
 POINTS: Mapping[str, list[Point]] = {
-    "fig4": _by_partitions(_MEMORY_4, lambda *place: both(fixed(*place))),
+    "fig4": [(memory, f"n = {count}", both(fixed(memory, count))) for count in _PARTITIONS for memory in _MEMORY_4],
     "fig5": [(memory, "ours", both(grace_setup(memory))) for memory in sorted({*MEMORY, *_MORE_5})],
-    "fig6": _by_partitions(_MEMORY_6, lambda memory, partitions: (single(partitions), circular(memory, partitions))),
+    "fig6": [(memory, f"n = {count}", (single(count), circular(memory, count))) for count in _PARTITIONS for memory in _MEMORY_6],
 }
 _MOST = (_MEMORY_6[-1], _PARTITIONS[0])
 _OF_READINGS = {name: (single(_MOST[1], read), circular(*_MOST, read)) for read, name in _READINGS.items()}
@@ -72,23 +70,18 @@ _OF_READINGS = {name: (single(_MOST[1], read), circular(*_MOST, read)) for read,
 
 def _best(claim: Claim, runs: DriveRuns, points: Sequence[Point]) -> list[Cell]:
     """The published best speedup of each drive, and ours over some points."""
-    cells = []
-    for drive in DEVICES:
-        gains = [runs.speedup(*pair, drive) for _, _, pair in points]
-        best = None if None in gains else max(gain for gain in gains if gain is not None)
-        cells.append(number(f"best speedup, {drive}", claim.published[drive][0], best, claim.limits["each"]))
-    return cells
+    by_drive = {drive: [runs.speedup(*pair, drive) for _, _, pair in points] for drive in DEVICES}
+    best = {drive: None if None in gains else max(filter(None, gains)) for drive, gains in by_drive.items()}
+    return [number(f"best speedup, {drive}", claim.published[drive][0], gain, claim.limits["each"]) for drive, gain in best.items()]
 
 
 def _of_fixed(claim: Claim, runs: DriveRuns) -> list[Cell]:
-    """That memory matters to the original method and not to N-Hash on the ioDrive."""
     hardly, severe = 1 + claim.limits["hardly"], claim.limits["severe"]
     slow, fast = ([runs.seconds(pair[method], "ioDrive") for _, _, pair in POINTS["fig4"]] for method in (0, 1))
-    words = f"longest at most {hardly:g} times the shortest", f"longest at least {severe:g} times"
     return [
         *_best(claim, runs, POINTS["fig4"]),
-        statement("N-Hash, ioDrive, s", words[0], fast, within(hardly)),
-        statement("original, ioDrive, s", words[1], slow, lambda *all: max(all) >= severe * min(all)),
+        statement("N-Hash, ioDrive, s", f"longest at most {hardly:g} times the shortest", fast, within(hardly)),
+        statement("original, ioDrive, s", f"longest at least {severe:g} times", slow, lambda *all: max(all) >= severe * min(all)),
     ]
 
 
@@ -97,8 +90,8 @@ def _of_grace(claim: Claim, runs: DriveRuns) -> list[Cell]:
     every, margin = _best(claim, runs, [point for point in POINTS["fig5"] if point[0] in MEMORY]), claim.limits["margin"]
     for drive in DEVICES:
         beside = [_with_reads(runs, grace_setup(memory).by(N_HASH), drive) for memory in (*_BESIDE, _DIP)]
-        holds: Callable[..., bool] = lambda before, after, dip: dip > (1 + margin) * max(before, after)  # noqa: E731
-        every.append(statement(f"N-Hash with 10, 30 and 20 MB, {drive}", "the last above each, s", beside, holds))
+        name, holds = f"N-Hash with 10, 30 and 20 MB, {drive}", lambda *all: all[-1] > (1 + margin) * max(all[:-1])
+        every.append(statement(name, "the last above each, s", beside, holds))
         for method in METHODS:
             reads = [runs.seconds(setup.by(method), drive, "read") for setup in (_CONTROL, grace_setup(_DIP))]
             words = f"the second above, s; the first with an input buffer of {_CONTROL.input * 8} KB"
@@ -113,116 +106,102 @@ def _with_reads(runs: DriveRuns, setup: Setup, drive: str) -> float | None:
 
 
 def _of_pages(claim: Claim, runs: DriveRuns) -> list[Cell]:
-    """The best speedups; and that memory does not help the original method, were its buffers to take all of it."""
     every, help = _best(claim, runs, POINTS["fig6"]), 1 + claim.limits["help"]
     for drive in DEVICES:
         for partitions in _PARTITIONS:
-            name, times = (
-                f"original with 4 to 112 MB, n = {partitions}, {drive}",
-                [runs.seconds(one, drive) for one in _growing(partitions)],
-            )
-            words = f"the first at most {help:g} times the last, s"
+            name, words = f"original with 4 to 112 MB, n = {partitions}, {drive}", f"the first at most {help:g} times the last, s"
+            times = [runs.seconds(one, drive) for one in _growing(partitions)]
             every.append(statement(name, words, times, lambda *all: all[0] <= help * all[-1]))
     return every
 
 
-@dataclass(frozen=True)
-class _Figure(Exhibit):
-    """The figure of a claim; `more` are runs that it does not show."""
-
-    claim: str
-    title: str
-    text: str
-    judge: Callable[[Claim, DriveRuns], list[Cell]]
-    more: Sequence[Setup] = ()
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        """Both methods everywhere, those with the smallest buffers first."""
-        return [one.job(settings) for one in (*(one for *_, pair in POINTS[self.claim] for one in pair), *self.more)]
-
-    def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        return self.judge(claim, DriveRuns(results))
-
-    def published(self) -> list[tuple[str, str, str, float]]:
-        """Seconds that were published: drive, memory, what the line is called, and the value."""
+def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]:
+    """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both."""
+    points, best = POINTS[claim], load("shin2016").claim(claim).published
+    places = dict.fromkeys(f"{memory:g}" for memory, *_ in points)
+    every = [(drive, f"{memory:g}", series, pair) for memory, series, pair in points for drive in DEVICES]
+    lines = {
+        "speedup": [(drive, place, series, runs.speedup(*pair, drive)) for drive, place, series, pair in every],
+        "seconds": [(drive, mb, f"{LABELS[one.method]}, {n}", runs.seconds(one, drive)) for drive, mb, n, pair in every for one in pair],
+    }
+    if all(row[-1] is None for row in lines["seconds"]):
         return []
-
-    def sections(self, results: Results) -> list[Section]:
-        """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both."""
-        runs, points, claim = DriveRuns(results), POINTS[self.claim], load("shin2016").claim(self.claim)
-        speedups, seconds, rows = [], [], list[list[Entry]]()
-        for memory, series, pair in points:
-            row: list[Entry] = [series, memory]
-            for drive in DEVICES:
-                gain = runs.speedup(*pair, drive)
-                row += [*(runs.seconds(one, drive) for one in pair), gain]
-                speedups.append((drive, f"{memory:g}", series, gain))
-                seconds += [(drive, f"{memory:g}", f"{LABELS[one.method]}, {series}", runs.seconds(one, drive)) for one in pair]
-            rows.append(row)
-        if all(entry is None for row in rows for entry in row[2:]):
-            return []
-        places = dict.fromkeys(f"{memory:g}" for memory, *_ in points)
-        speedups += [(drive, place, "published, at most", float(claim.published[drive][0])) for drive in DEVICES for place in places]
-        pictures = {
-            f"{self.claim}-{what}": series_over(
-                pd.DataFrame(lines, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB"
-            )
-            for what, lines in (("speedup", speedups), ("seconds", seconds + self.published()))
-        }
-        header = ["", "MB", *(name for drive in DEVICES for name in (f"{drive} original, s", "N-Hash, s", "times as fast"))]
-        table = Table(header, rows, self.claim, runs=[runs.id(fast) for *_, (_, fast) in points])
-        return [Section(f"{self.title} (figure {self.claim[3:]})", self.text, [table], pictures)]
+    lines["speedup"] += [(drive, place, "published, at most", float(best[drive][0])) for drive in DEVICES for place in places]
+    if claim == "fig5":  # its points stand in table 1
+        table1 = [(drive, method, published(drive, method)) for drive in DEVICES for method in METHODS]
+        lines["seconds"] += [(drive, f"{mb:g}", f"{LABELS[method]}, paper", s) for drive, method, row in table1 for mb, s in row.items()]
+    frames = {what: pd.DataFrame(rows, columns=["drive", "MB", "line", what]) for what, rows in lines.items()}
+    pictures = {f"{claim}-{what}": series_over(each, "MB", what, "line", ["drive"], "memory, MB") for what, each in frames.items()}
+    rows = [
+        [series, memory, *(each for drive in DEVICES for each in (*(runs.seconds(one, drive) for one in pair), runs.speedup(*pair, drive)))]
+        for memory, series, pair in points
+    ]
+    header = ["", "MB", *(name for drive in DEVICES for name in (f"{drive} original, s", "N-Hash, s", "times as fast"))]
+    table = Table(header, rows, claim, runs=[runs.id(fast) for *_, (_, fast) in points])
+    return [Section(f"{title} (figure {claim[3:]})", text, [table], pictures)]
 
 
-class _Grace(_Figure):
-    def published(self) -> list[tuple[str, str, str, float]]:
-        """Points that stand in table 1."""
-        return [
-            (drive, f"{memory:g}", f"{LABELS[method]}, paper", seconds)
-            for drive in DEVICES
-            for method in METHODS
-            for memory, seconds in published(drive, method).items()
-        ]
+def _readings(runs: DriveRuns) -> list[Section]:
+    best = load("shin2016").claim("fig6").published
+    rows: list[list[Entry]] = [["published", *(float(best[drive][0]) for drive in DEVICES)]]
+    rows += [[name, *(runs.speedup(*pair, drive) for drive in DEVICES)] for name, pair in _OF_READINGS.items()]
+    text = load("shin2016").texts["readings"].format(memory=_MOST[0], partitions=_MOST[1])
+    return [Section(_HOW_READ, text, [Table(["read", *DEVICES], rows, "fig6-readings")])]
 
 
-class _Readings(Exhibit):
-    """Gain with most memory and most partitions by how pages are read, on which the paper is silent."""
-
-    TITLE = "How pages are read"
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [setup.job(settings) for pair in _OF_READINGS.values() for setup in pair]
-
-    def sections(self, results: Results) -> list[Section]:
-        runs, published = DriveRuns(results), load("shin2016").claim("fig6").published
-        rows: list[list[Entry]] = [["published", *(float(published[drive][0]) for drive in DEVICES)]]
-        rows += [[name, *(runs.speedup(*pair, drive) for drive in DEVICES)] for name, pair in _OF_READINGS.items()]
-        text = f"How many times as fast N-Hash is with {_MOST[0]} MB and {_MOST[1]} partitions, by how pages are read"
-        text += "; published: the best of all."
-        return [Section(self.TITLE, text, [Table(["read", *DEVICES], rows, "fig6-readings")])]
+def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title: str, text: str, more: Sequence[Setup] = ()) -> Exhibit:
+    """The figure of a claim, those runs with the smallest buffers first; `more` are runs that it does not show."""
+    setups = [*(one for *_, pair in POINTS[claim] for one in pair), *more]
+    return Judged(setups, partial(_figure, claim, title, text), runs=DriveRuns, judges={claim: judge})
 
 
+class _Bandwidths(Runs):
+    @staticmethod
+    def job(drive: str, settings: Settings) -> Job:
+        return Job.of(bandwidths, f"bandwidth of writes, {drive}", drive=drive, whole=settings.scale == 1, seed=settings.seed)
+
+    @property
+    def measured(self) -> dict[str, pd.DataFrame]:
+        """Bandwidth by size and level, of each drive."""
+        return {drive: pd.DataFrame(runs) for drive in DEVICES if (runs := self.get(drive))}
+
+
+def _reached(claim: Claim, runs: _Bandwidths) -> list[Cell]:
+    """From which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
+    rates, limit = {drive: at_levels(frame) for drive, frame in runs.measured.items()}, claim.limits["reached"]
+    best = {drive: each.max(axis=1) / each.max().max() for drive, each in rates.items()}  # over the levels of each size
+    if len(best) < len(DEVICES):
+        return [statement("every drive", "measured", [None], bool)]
+    shares = {
+        "ioDrive with any size": best["ioDrive"].min(),
+        "P300 from 64 KB on": best["P300"].loc[64 * KIB :].min(),
+        "P300 with 32 KB": best["P300"][32 * KIB],
+        "Vertex 3 with 4 KB": best["Vertex 3"][4 * KIB],
+        **{f"{drive}, one write of 1 MB": each.loc[MIB, 1] / each.max().max() for drive, each in rates.items()},
+    }
+    relation = dict.fromkeys(shares, "at least") | dict.fromkeys(("P300 with 32 KB", "Vertex 3 with 4 KB"), "below")
+    every = [bounded(f"{name}: share of the maximum", relation[name], limit, float(share)) for name, share in shares.items()]
+    factor = max(float(each.max().max() / each.min().min()) for each in rates.values())
+    return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
+
+
+def _rates(runs: _Bandwidths) -> list[Section]:
+    measured = runs.measured
+    rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
+    rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]
+    text = "MB/s of writes to random places of 8 GiB, as many at once as a column says, and the next ones once all of these are done."
+    pictures = {f"fig2-{drive.replace(' ', '-')}": aio_picture(frame) for drive, frame in measured.items()}
+    table = Table(["drive", "I/O size", *map(str, rates)], rows, "fig2", digits=1)
+    return [Section("Bandwidth of writes at once (figure 2)", text, [table], pictures)]
+
+
+_HOW_READ = "How pages are read"
+_TEXT_4 = "An input buffer of 4 MB and n output buffers of equal length. Seconds are as at scale 1."
+_TEXT_6 = f"n partitions, writes of one page each; {_READINGS[_FITTED]} are read. Seconds are as at scale 1."
 EXHIBITS: Mapping[str, Exhibit] = {
-    "figure4": _Figure(
-        "fig4",
-        "Fixed numbers of partitions",
-        "An input buffer of 4 MB and n output buffers of equal length. Seconds are as at scale 1.",
-        _of_fixed,
-    ),
-    "figure5": _Grace(
-        "fig5",
-        "Grace hash's buffers",
-        "The claim is judged on the memory sizes of table 1; those between, which the paper does not list, also have small input buffers "
-        "(8, 13 and 16 MB), and so dips of their own. Seconds are as at scale 1, and without the host's work for each read.",
-        _of_grace,
-        both(_CONTROL),
-    ),
-    "figure6": _Figure(
-        "fig6",
-        "Page-sized I/O",
-        f"n partitions, writes of one page each; {_READINGS[_FITTED]} are read. Seconds are as at scale 1.",
-        _of_pages,
-        [setup for setups in map(_growing, _PARTITIONS) for setup in setups],
-    ),
-    "readings": _Readings(),
+    "figure2": Judged([*DEVICES], _rates, runs=_Bandwidths, judges={"fig2": _reached}),
+    "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions", _TEXT_4),
+    "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", load("shin2016").texts["figure5"], both(_CONTROL)),
+    "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", _TEXT_6, [one for count in _PARTITIONS for one in _growing(count)]),
+    "readings": Shown([setup for pair in _OF_READINGS.values() for setup in pair], _readings, _HOW_READ, DriveRuns),
 }

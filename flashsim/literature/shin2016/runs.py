@@ -1,7 +1,5 @@
 """The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -46,14 +44,9 @@ _LEAST, _LENGTHS, _MOST = 76, 60, 126
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: a method, how many buckets, and the buffers in pages.
+    """One run: a method, how many buckets, and the buffers in pages, but sub-buffers in bytes, or 0 for the paper's rule.
 
-    Parameters
-    ----------
-    page_io
-        Whether every write is of one page; a read is of the input buffer all the same.
-    sub_buffer
-        Bytes; 0 for the paper's rule.
+    With `page_io` every write is of one page; a read is of the input buffer all the same.
     """
 
     method: str
@@ -68,7 +61,7 @@ class Setup:
         kind = ", page-sized I/O" if self.page_io else ""
         return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
 
-    def by(self, method: str) -> Setup:
+    def by(self, method: str) -> "Setup":
         return replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isnan, nan
+from operator import ge, gt, lt
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,12 @@ def differences(name: str, words: str, values: Sequence[float | None], holds: Ca
     return statement(name, words, values, holds, 0, digits=1)
 
 
+def bounded(name: str, relation: str, limit: float, value: float | None, equal: float = 1.0, **more: Any) -> Cell:
+    """A statement that a value is ``above``, ``below`` or ``at least`` a limit."""
+    holds = {"above": gt, "below": lt, "at least": ge}[relation]
+    return statement(name, f"{relation} {limit:g}", [value], lambda value: holds(value, limit), equal, **more)
+
+
 def ratio(first: float | None, second: float | None) -> float | None:
     """The first value over the second; None where a run is missing."""
     return first / second if first is not None and second else None
@@ -167,6 +174,16 @@ def crossing(points: Sequence[tuple[float, float | None]]) -> float:
 def less(margin: float) -> Callable[..., bool]:
     """True if the first value is below each of the others by more than a share of it."""
     return lambda first, *others: first * (1 + margin) < min(others)
+
+
+def near(place: float, points: float) -> Callable[..., bool]:
+    """True if a value is at most so far from a place."""
+    return lambda value: abs(value - place) <= points
+
+
+def equal_to(expected: Sequence[float]) -> Callable[..., bool]:
+    """True if the values are these."""
+    return lambda *values: list(values) == list(expected)
 
 
 def within(factor: float) -> Callable[..., bool]:

@@ -110,10 +110,10 @@ class Claim:
         """Name of paper and claim: ``do2009/table1``."""
         return f"{self.paper}/{self.id}"
 
-    def numbers(self, measured: Iterable[float | None]) -> list[Cell]:
-        """A cell for each row of one published number, named by the row, and our values in the same order."""
-        limit = self.limits.get("each", 0.0)
-        return [number(row, published, ours, limit) for (row, (published,)), ours in zip(self.published.items(), measured, strict=True)]
+    def numbers(self, measured: Iterable[float | None], **more: Any) -> list[Cell]:
+        """A cell for each row of one published number, named by the row, and our values in the same order; see `number`."""
+        limit, rows = self.limits.get("points" if more.get("points") else "each", 0.0), self.published.items()
+        return [number(row, published, ours, limit, **more) for (row, (published,)), ours in zip(rows, measured, strict=True)]
 
     def grid(self, columns: Sequence[Any], measured: Callable[[str, Any], tuple[str, float | None, str]]) -> list[Cell]:
         """A cell for each published number, by row and column; `measured` says its name, our value, and the id of its run, if one."""

@@ -9,7 +9,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Work
 from flashsim.literature.do2009 import cpu_fit
-from flashsim.literature.do2009.cpu_times import bound, implied
+from flashsim.literature.do2009.cpu_fit import bound, implied
 from flashsim.literature.do2009.cpu_work import RUNS, Run, committed
 
 

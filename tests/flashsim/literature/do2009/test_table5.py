@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.literature.base import load
-from flashsim.literature.do2009.page_sizes import EXHIBITS
+from flashsim.literature.do2009.buffer_pools import EXHIBITS
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings, make
 

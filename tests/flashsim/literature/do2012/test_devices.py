@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.kernel import compiled
-from flashsim.literature.do2012.drives import steady
+from flashsim.literature.do2012.devices import steady
 from flashsim.literature.do2012.runs import LAST, PUBLISHED, tpc_c
 from flashsim.literature.do2012.simulations import PARTS, measure_rates, run_on_drives
 from flashsim.pools.setup import PoolResult
