@@ -1,4 +1,4 @@
-"""``fs.algorithms``, ``flashsim cache list`` and ``flashsim pool list``: joins, ways to make buckets, replacement policies, designs."""
+"""``fs.algorithms``, ``flashsim cache list`` and ``flashsim pool list``: members of the families of algorithms."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import pandas as pd
 
 from algorithms.extensions.base import DESIGNS
+from algorithms.fetching.base import FETCHING
 from algorithms.joins.base import JOINS
 from algorithms.partitioning.base import PARTITIONING
+from algorithms.programs.base import PROGRAMS
 from algorithms.replacement.base import REPLACEMENT
 from algorithms.restart.base import RESTARTS
 from flashsim.core.errors import UnknownNameError
@@ -21,30 +23,39 @@ from flashsim.studies.presentation.terminal import Part
 from traces.transactions.base import WORKLOADS
 
 #: Families that are listed.
-_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS}
+_FAMILIES: dict[str, Family[Any]] = {
+    "joins": JOINS, "fetching": FETCHING, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS,
+    "restart": RESTARTS, "programs": PROGRAMS,
+}  # fmt: skip
 
 
 def algorithms(family: str = "joins") -> pd.DataFrame:
-    """The joins that `fs.join` runs, a row each: name, what it is in a line, and the formula that it is held against (empty: none).
+    """Members of a family of algorithms, a row each: name, what it is in a line, and the formula that it is held against (empty: none).
 
     One of one's own is given by the path of its Python file instead.
 
     Parameters
     ----------
     family
-        ``"joins"``; ``"partitioning"``, the ways in which hash joins make buckets; ``"replacement"``, the policies of `fs.cache`; or
-        ``"extensions"``, the designs of `fs.pool`. The last three have no formulas.
+        ``"joins"`` of `fs.join`; ``"fetching"``, how late joins fetch pages; ``"partitioning"``, how hash joins make buckets;
+        ``"replacement"``, the policies of `fs.cache`; ``"extensions"``, the designs of `fs.pool`, and ``"restart"``, those of `fs.crash`;
+        ``"programs"`` of `fs.smart`.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such family.
 
     Examples
     --------
     >>> import flashsim as fs
     >>> "hybrid-hash" in fs.algorithms()["algorithm"].tolist()
     True
-    >>> "n-hash" in fs.algorithms("partitioning")["algorithm"].tolist(), "lc" in fs.algorithms("extensions")["algorithm"].tolist()
-    (True, True)
+    >>> fs.algorithms("restart")["algorithm"].tolist()
+    ['lbr', 'lrr', 'lvr', 'mmr', 'none']
     """
     if family not in _FAMILIES:
-        raise UnknownNameError("family", family, _FAMILIES)
+        raise UnknownNameError("family", str(family), _FAMILIES)
     rows = []
     for name in _FAMILIES[family].names():
         member = _FAMILIES[family].load(name)

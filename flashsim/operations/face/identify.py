@@ -54,9 +54,10 @@ class IdentificationOutcome(CalibrationOutcome):
             columns: dict[str, Any] = {"figures of": "kind", "number": "figures"}
             columns |= {name: (name, lambda share: f"{share:.1%}") for name in ("median", "worst")}
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
-        yield "\n".join(map(str, (one for one in self.result.estimates if not one.unknown)))
+        if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
+            yield from ("\n".join(estimates), "")
         if self.result.unknown:
-            yield from ("", Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}."))
+            yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
 
     def _figures(self) -> Table:
         rows = [row | {"show": figure.show} for row, figure in zip(self.result.rows(), self.result.figures, strict=True) if row["kept"]]
