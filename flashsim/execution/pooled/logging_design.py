@@ -108,7 +108,3 @@ class History:
 
     committed: dict[tuple[int, int], int] = field(default_factory=dict)
     committing: dict[int, dict[int, int]] = field(default_factory=dict)
-
-    def of_commit(self, client: int) -> dict[int, int]:
-        """Values of a commit under way, by page."""
-        return self.committing.get(client, {})
