@@ -19,8 +19,9 @@ from flashsim.storage.log.records import DIRTY
 from flashsim.storage.log.recovery import Recovery, RedoFailureError, RestartDesign
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 
-#: Events of a history at most, and how often of its crash points recovery is crashed as well: one in so many.
-EVENTS, _NESTED = 6000, 10
+#: Events of a history at most, outcomes of its outstanding writes that are tried at each, and how often recovery is crashed as well: at one
+#: crash point in so many.
+EVENTS, _OUTCOMES, _NESTED = 6000, 2, 10
 #: Pages that memory holds in recovery: few, so that redo writes pages.
 MEMORY = 3
 
@@ -106,8 +107,6 @@ class Injection:
 
     Parameters
     ----------
-    outcomes
-        Outcomes of the outstanding writes that are tried at each event.
     depth
         How often recovery is crashed as well.
     restarts
@@ -116,12 +115,9 @@ class Injection:
         Whether the SSD is lost in every crash: recovery then has an empty one.
     """
 
-    def __init__(
-        self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2, restarts: int = 2, loses_ssd: bool = False
-    ) -> None:
-        self.history, self.report, self.outcomes, self.depth, self.restarts = history, report, outcomes, depth, restarts
+    def __init__(self, history: CrashHistory, report: CrashReport, depth: int = 2, restarts: int = 2, loses_ssd: bool = False) -> None:
+        self.history, self.report, self.depth, self.restarts, self.loses_ssd = history, report, depth, restarts, loses_ssd
         self.draw = generator(history.seed, "crashes")
-        self.loses_ssd = loses_ssd
         self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
     def points(self, system: LoggedSpecification, stops: int | None = None) -> Iterator[tuple[int, list[str], Durable]]:
@@ -139,7 +135,7 @@ class Injection:
             if system.state_number == before:
                 continue
             before, outstanding = system.state_number, list(system.writes.outstanding.values())
-            for number in range(self.outcomes if outstanding else 1):
+            for number in range(_OUTCOMES if outstanding else 1):
                 words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
                 durable = system.writes.crash(self.draw if number else None)
                 if self.loses_ssd:
