@@ -28,31 +28,21 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class PeakToPeak:
-    """A restart; times are seconds of the whole system, to which those of the scaled one are multiplied.
+    """A restart; times are seconds of the whole system, to which those of the scaled one are multiplied."""
 
-    Parameters
-    ----------
-    before, after
-        Counts of each interval before the end and after recovery.
-    shutdown
-        Seconds of the shutdown, 0 after a crash.
-    phases
-        Seconds of recovery by phase.
-    records, log_bytes
-        Records that survived, and their bytes, of the whole system.
-    warm
-        Share of the SSD's frames that are in use after recovery.
-    work
-        Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
-    """
-
+    #: Counts of each interval before the end and after recovery.
     before: PoolResult
     after: PoolResult
+    #: Seconds of the shutdown, 0 after a crash.
     shutdown: float
+    #: Seconds of recovery by phase.
     phases: Mapping[str, float]
+    #: Records that survived, and their bytes, of the whole system.
     records: float
     log_bytes: float
+    #: Share of the SSD's frames that are in use after recovery.
     warm: float
+    #: Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
     work: Mapping[str, int]
     scale: float
 

@@ -39,25 +39,18 @@ class Read(NamedTuple):
 
 @dataclass
 class Durable:
-    """State that survives a crash.
+    """State that survives a crash."""
 
-    Parameters
-    ----------
-    rows
-        Rows of a page, all 0 where it was never written.
-    first
-        The number of the first record that the log still has.
-    tears
-        Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
-    """
-
+    #: Rows of a page, all 0 where it was never written.
     rows: int
     disk: dict[int, Version] = field(default_factory=dict)
     ssd: dict[int, Version] = field(default_factory=dict)
     table: dict[int, Entry] = field(default_factory=dict)
     log: dict[int, Record] = field(default_factory=dict)
     boot: Boot = field(default_factory=Boot)
+    #: The number of the first record that the log still has.
     first: int = 1
+    #: Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
     tears: bool = False
 
     def copy(self) -> Self:

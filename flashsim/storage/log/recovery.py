@@ -37,32 +37,21 @@ IN_TABLE, IN_LOG, IN_LOG_AT_ONCE = range(3)
 
 @dataclass(frozen=True)
 class RestartDesign:
-    """A restart design: what it hardens, and its part in recovery; see `algorithms.restart.base`.
+    """A restart design: what it hardens, and its part in recovery; see `algorithms.restart.base`."""
 
-    Parameters
-    ----------
-    name
-        As it was asked for.
-    hardens
-        How each change of an entry is hardened; others are not.
-    flushes
-        Whether the whole frame table is written again and again, chunk by chunk.
-    load
-        Fills in the entries before analysis.
-    meet
-        Lets a record of the log change entries in analysis.
-    guards
-        What goes wrong without each of its guards, by name.
-    entry
-        Bytes of an entry of the frame table.
-    """
-
+    #: As it was asked for.
     name: str
+    #: How each change of an entry is hardened; others are not.
     hardens: Mapping[int, int]
+    #: Whether the whole frame table is written again and again, chunk by chunk.
     flushes: bool
+    #: Fills in the entries before analysis.
     load: Callable[[Recovery], Steps]
+    #: Lets a record of the log change entries in analysis.
     meet: Callable[[Recovery, int, Record], None]
+    #: What goes wrong without each of its guards, by name.
     guards: Mapping[str, str]
+    #: Bytes of an entry of the frame table.
     entry: int = 51
 
     @property

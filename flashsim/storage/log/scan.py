@@ -31,16 +31,11 @@ class KeyTable(NamedTuple):
     """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken.
 
     A key whose first number is 0 is not kept any more; its row is free again when the table is made anew.
-
-    Parameters
-    ----------
-    rows
-        Shape (power of two, 3): the key, -1 for none, and its numbers.
-    size
-        Rows taken, shape (1,).
     """
 
+    #: Shape (power of two, 3): the key, -1 for none, and its numbers.
     rows: Integers
+    #: Rows taken, shape (1,).
     size: Integers
 
 

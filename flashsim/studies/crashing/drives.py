@@ -73,17 +73,11 @@ class LostPower(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerCuts:
-    """Cuts the power of a history's drives after some drawn events, recovers, and holds the database against what its clients know.
+    """Cuts the power of a history's drives after some drawn events, recovers, and holds the database against what its clients know."""
 
-    Parameters
-    ----------
-    drives
-        A preset for each of disk, SSD and log; a history's stations are not used.
-    model
-        ``"engine"`` or ``"specification"``.
-    """
-
+    #: A preset for each of disk, SSD and log; a history's stations are not used.
     drives: Mapping[int, Preset]
+    #: ``"engine"`` or ``"specification"``.
     model: str = "engine"
 
     def __call__(self, history: CrashHistory, report: CrashReport) -> Violation | None:

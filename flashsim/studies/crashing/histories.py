@@ -47,26 +47,18 @@ class _Stream:
 
 @dataclass(frozen=True)
 class CrashHistory:
-    """A history: a system with its devices, which `seed` draws, and its transactions.
-
-    Parameters
-    ----------
-    extension, restart, checkpoints
-        Design of the pool's extension, restart design, and kind of checkpoints, of `CHECKPOINTS`.
-    transactions
-        In the order in which clients begin them.
-    without
-        Guards that are switched off.
-    tears
-        Whether crashes tear pages that are being written to disk.
-    """
+    """A history: a system with its devices, which `seed` draws, and its transactions."""
 
     seed: int
+    #: Design of the pool's extension, restart design, and kind of checkpoints, of `CHECKPOINTS`.
     extension: str
     restart: str
     checkpoints: str
+    #: In the order in which clients begin them.
     transactions: tuple[Transaction, ...]
+    #: Guards that are switched off.
     without: tuple[str, ...] = ()
+    #: Whether crashes tear pages that are being written to disk.
     tears: bool = False
 
     @cached_property

@@ -28,24 +28,16 @@ MEMORY = 3
 
 @dataclass(frozen=True)
 class Violation:
-    """A crash point that loses or resurrects data.
-
-    Parameters
-    ----------
-    event
-        Events before the crash.
-    outstanding
-        Writes that were outstanding, in words, and of recovery's own.
-    problems
-        What is wrong after recovery.
-    log
-        The records that survived.
-    """
+    """A crash point that loses or resurrects data."""
 
     history: CrashHistory
+    #: Events before the crash.
     event: int
+    #: Writes that were outstanding, in words, and of recovery's own.
     outstanding: tuple[str, ...]
+    #: What is wrong after recovery.
     problems: tuple[str, ...]
+    #: The records that survived.
     log: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -57,21 +49,15 @@ class Violation:
 
 @dataclass
 class CrashReport:
-    """Results of crash injection.
-
-    Parameters
-    ----------
-    points
-        Crash points, those in recovery included.
-    kept
-        Frames of the SSD that recoveries found warm.
-    """
+    """Results of crash injection."""
 
     restart: str
     without: tuple[str, ...]
     histories: int = 0
+    #: Crash points, those in recovery included.
     points: int = 0
     in_recovery: int = 0
+    #: Frames of the SSD that recoveries found warm.
     kept: int = 0
     violations: list[Violation] = field(default_factory=list)
     seconds: float = 0.0

@@ -24,26 +24,18 @@ _FORMAT = "flashsim crash 1"
 
 @dataclass(frozen=True)
 class Survival:
-    """A crash before recovery.
-
-    Parameters
-    ----------
-    event, events, time
-        Events before the crash, of how many in all, and when it came, ns.
-    outstanding
-        Writes that were outstanding.
-    durable
-        What survived.
-    known
-        What clients know of their transactions.
-    """
+    """A crash before recovery."""
 
     history: CrashHistory
+    #: Events before the crash, of how many in all, and when it came, ns.
     event: int
     events: int
     time: int
+    #: Writes that were outstanding.
     outstanding: tuple[str, ...]
+    #: What survived.
     durable: Durable
+    #: What clients know of their transactions.
     known: History
 
     def save(self, path: Path) -> None:

@@ -23,26 +23,17 @@ from models.recovery_time import DeviceTimes, phase_time
 
 @dataclass(frozen=True)
 class Crash:
-    """A crash and the recovery from it.
+    """A crash and the recovery from it."""
 
-    Parameters
-    ----------
-    survival
-        The crash, and what survived.
-    work
-        What recovery did.
-    phases
-        Nanoseconds of each phase, simulated and by formula.
-    warm
-        Frames of the SSD that are in use again.
-    wrong
-        What is wrong.
-    """
-
+    #: The crash, and what survived.
     survival: Survival
+    #: What recovery did.
     work: Phases
+    #: Nanoseconds of each phase, simulated and by formula.
     phases: Mapping[str, tuple[int, float]]
+    #: Frames of the SSD that are in use again.
     warm: int
+    #: What is wrong.
     wrong: tuple[str, ...]
 
     def title(self) -> str:
