@@ -339,12 +339,10 @@ class LoggedSpecification(PoolSpecification):
     @property
     def oldest_dirty(self) -> int:
         """The first record of a change that the disk lacks, or the end of the log."""
-        return min((changes[0] for page, changes in self.changes.items() if self._counts(page)), default=len(self.log.records) + 1)
-
-    def _counts(self, page: int) -> bool:
-        """True of a changed page that checkpoints take into account."""
-        is_on_ssd_alone = self.ext.pages[page, STATUS] & NEWER and not self.memory.dirty(page)
-        return self.logging.has("ssd-in-checkpoints") or not is_on_ssd_alone
+        pages = list(self.changes)
+        if not self.logging.has("ssd-in-checkpoints"):
+            pages = [page for page in pages if self.memory.dirty(page) or not self.ext.pages[page, STATUS] & NEWER]
+        return min((self.changes[page][0] for page in pages), default=len(self.log.records) + 1)
 
     def _checkpointer(self) -> Process:
         while True:

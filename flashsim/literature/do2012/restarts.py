@@ -133,14 +133,13 @@ def _no_loss(claim: Claim, runs: Restarts) -> list[Cell]:
 
 def _peaks_c(claim: Claim, runs: Restarts) -> list[Cell]:
     limit, (dw, lc_mmr, lc_others) = claim.limits["each"], claim.published["shutdown, DW, LC with MMR, LC with LBR and LVR"]
-    cells = []
+    cells, least, most = list[Cell](), max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
     for policy, restart in product(POLICIES, RESTARTS[1:]):
         published = dw if policy == "dw" else lc_mmr if restart == "mmr" else lc_others
         name, run = f"{DESIGNS[policy]} with {restart.upper()}", Restart("TPC-C", policy, restart)
         cells.append(number(f"shutdown, {name}", published, runs.speedup(run), limit, row="shutdown"))
-        gain = [runs.speedup(replace(run, ends=CRASH))]
-        words, least, most = "1.3 to 1.8, within 30 %, and above 1", max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
-        cells.append(statement(f"crash, {name}", words, gain, lambda value, least=least, most=most: least < value <= most))
+        gain, words = [runs.speedup(replace(run, ends=CRASH))], "1.3 to 1.8, within 30 %, and above 1"
+        cells.append(statement(f"crash, {name}", words, gain, lambda value: least < value <= most))
     return cells
 
 
@@ -227,8 +226,7 @@ class _Own(_Table):
     shown = ("lvr", "lrr")
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        parts = product(BENCHMARKS, POLICIES, self.shown, ENDS)
-        return [Restart(*part).job(settings) for part in parts]
+        return [Restart(*part).job(settings) for part in product(BENCHMARKS, POLICIES, self.shown, ENDS)]
 
 
 class _Variants(Exhibit):
