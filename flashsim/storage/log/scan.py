@@ -130,7 +130,7 @@ def _grown(of: KeyTable) -> KeyTable:
     """The table; if it is full, made anew with room for four times the keys that are kept."""
     if 2 * (int(of.size[0]) + 1) <= len(of.rows):
         return of
-    larger = table(max(1024, 4 * np.count_nonzero(of.rows[:, 1])))
+    larger = table(max(1024, 4 * int(np.count_nonzero(of.rows[:, 1]))))
     _move(of.rows, larger)
     return larger
 
