@@ -25,31 +25,34 @@ RECORD = np.dtype(
     align=True,
 )
 Records = npt.NDArray[np.void]
+_FREE = -1
 
 
 class KeyTable(NamedTuple):
     """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken.
 
-    A key whose first number is 0 is not kept any more; its row is free again when the table is made anew.
+    Parameters
+    ----------
+    rows
+        Shape (power of two, 3): the key, -1 for none, and its numbers.
+    size
+        Rows taken, shape (1,).
     """
 
-    #: Shape (power of two, 3): the key, -1 for none, and its numbers.
     rows: Integers
-    #: Rows taken, shape (1,).
     size: Integers
 
 
 def table(room: int = 1024) -> KeyTable:
     """An empty table for at least so many keys."""
-    rows = np.zeros((1 << max(1, 2 * room - 1).bit_length(), 3), np.int64)
-    rows[:, 0] = -1
+    rows = np.full((1 << max(1, 2 * room - 1).bit_length(), 3), _FREE, np.int64)
     return KeyTable(rows, np.zeros(1, np.int64))
 
 
 def entries(of: KeyTable) -> Integers:
-    """Keys that are kept and their numbers, by key, shape (n, 3)."""
-    kept = of.rows[of.rows[:, 1] > 0]
-    return kept[np.argsort(kept[:, 0])]
+    """Keys and their numbers, by key, shape (n, 3)."""
+    taken = of.rows[of.rows[:, 0] >= 0]
+    return taken[np.argsort(taken[:, 0])]
 
 
 @inlined_kernel
@@ -61,14 +64,19 @@ def _slot(rows: Integers, key: int) -> int:
     return row
 
 
-@inlined_kernel
-def _take(of: KeyTable, key: int) -> int:
-    """Row of a key, which is taken if none was."""
-    row = _slot(of.rows, key)
-    if of.rows[row, 0] < 0:
-        of.rows[row, 0] = key
-        of.size[0] += 1
-    return row
+@lean_kernel
+def _remove(of: KeyTable, row: int) -> None:
+    """Free a row, and move up those behind that would not be found any more."""
+    rows, last = of.rows, of.rows.shape[0] - 1
+    of.size[0] -= 1
+    hole, row = row, (row + 1) & last
+    while rows[row, 0] >= 0:
+        home = mixed(int(rows[row, 0])) & last
+        if ((row - home) & last) >= ((row - hole) & last):
+            rows[hole, 0], rows[hole, 1], rows[hole, 2] = rows[row, 0], rows[row, 1], rows[row, 2]
+            hole = row
+        row = (row + 1) & last
+    rows[hole, 0] = -1
 
 
 @inlined_kernel
@@ -85,18 +93,24 @@ def _analyse(records: Records, first: int, begin: int, pages: KeyTable, transact
         record, lsn = records[place], first + place
         kind = record.kind
         if kind == log.BEGIN or kind == log.UPDATE or kind == log.COMPENSATION:
-            row = _take(transactions, record.transaction)
+            row = _slot(transactions.rows, record.transaction)
+            if transactions.rows[row, 0] < 0:
+                transactions.rows[row, 0], transactions.rows[row, 1] = record.transaction, 0
+                transactions.size[0] += 1
             transactions.rows[row, 1] = max(transactions.rows[row, 1], lsn)
         elif kind == log.COMMIT or kind == log.ABORT:
-            transactions.rows[_take(transactions, record.transaction), 1] = 0
+            row = _slot(transactions.rows, record.transaction)
+            if transactions.rows[row, 0] >= 0:
+                _remove(transactions, row)
         elif kind == log.BUF_WRITE:
-            row = _take(pages, record.page)
-            if pages.rows[row, 2] <= record.lsn:
-                pages.rows[row, 1] = 0
+            row = _slot(pages.rows, record.page)
+            if pages.rows[row, 0] >= 0 and pages.rows[row, 2] <= record.lsn:
+                _remove(pages, row)
         if kind == log.UPDATE or kind == log.COMPENSATION:
-            row = _take(pages, record.page)
-            if pages.rows[row, 1] == 0:
-                pages.rows[row, 1] = lsn
+            row = _slot(pages.rows, record.page)
+            if pages.rows[row, 0] < 0:
+                pages.rows[row, 0], pages.rows[row, 1] = record.page, lsn
+                pages.size[0] += 1
             pages.rows[row, 2] = lsn
     return int(records.shape[0])
 
@@ -109,7 +123,7 @@ def _redo(records: Records, first: int, pages: KeyTable, versions: Integers, cou
         if record.kind != log.UPDATE and record.kind != log.COMPENSATION:
             continue
         row = _slot(pages.rows, record.page)
-        if pages.rows[row, 1] == 0 or lsn < pages.rows[row, 1] or versions[row] >= lsn:
+        if pages.rows[row, 0] < 0 or lsn < pages.rows[row, 1] or versions[row] >= lsn:
             continue
         if versions[row] != record.previous:
             return place
@@ -119,19 +133,20 @@ def _redo(records: Records, first: int, pages: KeyTable, versions: Integers, cou
 
 
 @lean_kernel
-def _move(rows: Integers, to: KeyTable) -> None:
+def _move(rows: Integers, to: Integers) -> None:
     for row in range(rows.shape[0]):
-        if rows[row, 1] > 0:
-            slot = _take(to, rows[row, 0])
-            to.rows[slot, 1], to.rows[slot, 2] = rows[row, 1], rows[row, 2]
+        if rows[row, 0] >= 0:
+            slot = _slot(to, rows[row, 0])
+            to[slot, 0], to[slot, 1], to[slot, 2] = rows[row, 0], rows[row, 1], rows[row, 2]
 
 
 def _grown(of: KeyTable) -> KeyTable:
-    """The table; if it is full, made anew with room for four times the keys that are kept."""
+    """The table with four times the room, if it is full."""
     if 2 * (int(of.size[0]) + 1) <= len(of.rows):
         return of
-    larger = table(max(1024, 4 * int(np.count_nonzero(of.rows[:, 1]))))
-    _move(of.rows, larger)
+    larger = table(2 * len(of.rows))
+    _move(of.rows, larger.rows)
+    larger.size[0] = of.size[0]
     return larger
 
 
@@ -151,7 +166,8 @@ class LogScan:
         #: Pages that the disk may lack: their first and last record; transactions that did not end: their last record.
         active = np.zeros((0, 2), np.int64) if active is None else active
         self.pages, self.transactions = table(), table(max(1024, len(active)))
-        _move(np.pad(active, ((0, 0), (0, 1))), self.transactions)
+        _move(np.pad(active, ((0, 0), (0, 1))), self.transactions.rows)
+        self.transactions.size[0] = len(active)
         self.scanned = self.redone = 0
 
     def analyse(self) -> None:
@@ -184,7 +200,7 @@ class LogScan:
         RedoFailureError
             A copy lacks a record that is not in the log any more.
         """
-        taken = np.flatnonzero(self.pages.rows[:, 1])
+        taken = np.flatnonzero(self.pages.rows[:, 0] >= 0)
         order = taken[np.argsort(self.pages.rows[taken, 1])]
         versions, counts = np.zeros(len(self.pages.rows), np.int64), np.zeros(1, np.int64)
         versions[order] = read(self.pages.rows[order, 0])
