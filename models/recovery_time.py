@@ -10,18 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DeviceTimes:
-    """Times of a device, in any unit.
+    """Times of a device, in any unit."""
 
-    Parameters
-    ----------
-    read, write
-        Of a request.
-    servers
-        Requests that are served at once.
-    """
-
+    #: Of a request.
     read: float
     write: float
+    #: Requests that are served at once.
     servers: int = 1
 
 

@@ -8,8 +8,7 @@ log has neither tables nor a record for every page that is written to the SSD.
 
 from algorithms.restart.base import BEFORE_REPLACEMENT, BEFORE_REUSE, BOTH_WRITES, LOG_BEFORE_SSD
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import TABLE, Read
-from flashsim.storage.log.records import FREE, Record
+from flashsim.storage.log.records import Record
 from flashsim.storage.log.recovery import IN_LOG_AT_ONCE, REPLACED, Recovery, Steps
 
 TITLE = "LRR, logged-replacement restart"
@@ -26,12 +25,7 @@ GUARDS |= {
 
 def load(recovery: Recovery) -> Steps:
     """Entries that were written since the first record of analysis."""
-    yield Read(TABLE, range(recovery.frames))
-    for frame in range(recovery.frames):
-        entry = recovery.durable.entry(frame)
-        if entry.state != FREE and (entry.hardened + 1 >= recovery.first_scanned or not recovery.has("hardened-in-log")):
-            recovery.entries[frame] = entry
-    recovery.phases.entries_loaded = recovery.frames
+    yield from recovery.read_table(lambda entry: entry.hardened + 1 >= recovery.first_scanned or not recovery.has("hardened-in-log"))
 
 
 def meet(recovery: Recovery, lsn: int, record: Record) -> None:

@@ -4,8 +4,8 @@ Source: Do, 2012, 4.3.4, with the steps of figure 4.7.
 """
 
 from algorithms.restart.base import BOTH_WRITES, LOG_BEFORE_SSD
-from flashsim.storage.log.durable import FRAMES, TABLE, Read
-from flashsim.storage.log.records import BUF_WRITE, FREE, Record
+from flashsim.storage.log.durable import FRAMES, Read
+from flashsim.storage.log.records import BUF_WRITE, Record
 from flashsim.storage.log.recovery import Recovery, Steps
 
 TITLE = "LVR, lazy-verification restart"
@@ -29,12 +29,7 @@ GUARDS |= {
 def load(recovery: Recovery) -> Steps:
     """Shallow verification by the entries alone, then deep verification by the frames' pages, after a shutdown when they are read."""
     boot = recovery.durable.boot
-    yield Read(TABLE, range(recovery.frames))
-    for frame in range(recovery.frames):
-        entry = recovery.durable.entry(frame)
-        if entry.state != FREE and (max(entry.lsn, entry.hardened) >= boot.truncation or not recovery.has("truncation")):
-            recovery.entries[frame] = entry
-    recovery.phases.entries_loaded = recovery.frames
+    yield from recovery.read_table(lambda entry: max(entry.lsn, entry.hardened) >= boot.truncation or not recovery.has("truncation"))
     recovery.index()
     if boot.is_shut_down:
         recovery.unverified |= recovery.entries.keys()

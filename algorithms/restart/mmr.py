@@ -4,8 +4,6 @@ Source: Do, 2012, 4.3.2, after Bhattacharjee et al., "Enhancing recovery using a
 """
 
 from algorithms.restart.base import BEFORE_REPLACEMENT, BEFORE_REUSE, BOTH_WRITES, LOG_BEFORE_SSD
-from flashsim.storage.log.durable import TABLE, Read
-from flashsim.storage.log.records import FREE
 from flashsim.storage.log.recovery import CLEANED, IN_TABLE, MODIFIED, REPLACED, WRITTEN, Recovery, Steps
 
 TITLE = "MMR, memory-mapped restart"
@@ -16,8 +14,4 @@ GUARDS |= {"harden-before-write": "a page reaches the disk while its old copy co
 
 def load(recovery: Recovery) -> Steps:
     """Every entry is what the file has."""
-    yield Read(TABLE, range(recovery.frames))
-    for frame in range(recovery.frames):
-        if (entry := recovery.durable.entry(frame)).state != FREE:
-            recovery.entries[frame] = entry
-    recovery.phases.entries_loaded = recovery.frames
+    yield from recovery.read_table()

@@ -28,31 +28,21 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class PeakToPeak:
-    """A restart; times are seconds of the whole system, to which those of the scaled one are multiplied.
+    """A restart; times are seconds of the whole system, to which those of the scaled one are multiplied."""
 
-    Parameters
-    ----------
-    before, after
-        Counts of each interval before the end and after recovery.
-    shutdown
-        Seconds of the shutdown, 0 after a crash.
-    phases
-        Seconds of recovery by phase.
-    records, log_bytes
-        Records that survived, and their bytes, of the whole system.
-    warm
-        Share of the SSD's frames that are in use after recovery.
-    work
-        Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
-    """
-
+    #: Counts of each interval before the end and after recovery.
     before: PoolResult
     after: PoolResult
+    #: Seconds of the shutdown, 0 after a crash.
     shutdown: float
+    #: Seconds of recovery by phase.
     phases: Mapping[str, float]
+    #: Records that survived, and their bytes, of the whole system.
     records: float
     log_bytes: float
+    #: Share of the SSD's frames that are in use after recovery.
     warm: float
+    #: Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
     work: Mapping[str, int]
     scale: float
 
@@ -73,36 +63,27 @@ class PeakToPeak:
 
     def frame(self, before: int) -> pd.DataFrame:
         """A row an interval: minutes after the end of so many before it, none while nothing is served, and those after; transactions/s."""
-        every, begin = self.before.seconds / self.scale, self.shutdown + self.recovery
-        seconds = [
-            *(np.arange(-before, 0) + 0.5) * every,
-            0.0,
-            begin,
-            *begin + (np.arange(len(self.after.counts["transactions"])) + 0.5) * every,
-        ]
-        counts = [self.before.counts["transactions"][-before:], np.zeros(2), self.after.counts["transactions"]]
-        return pd.DataFrame(
-            {"minutes": np.array(seconds) * SECONDS / MINUTES, "transactions/s": np.concatenate(counts) / self.before.seconds}
-        )
+        every, begin, after = self.before.seconds / self.scale, self.shutdown + self.recovery, self.after.counts["transactions"]
+        seconds = np.concatenate([(np.arange(-before, 0) + 0.5) * every, [0.0, begin], begin + (np.arange(len(after)) + 0.5) * every])
+        counts = np.concatenate([self.before.counts["transactions"][-before:], np.zeros(2), after])
+        return pd.DataFrame({"minutes": seconds * SECONDS / MINUTES, "transactions/s": counts / self.before.seconds})
 
     def trace(self, peak: float, share: float, smoothed: int) -> dict[str, Any]:
         """The run in Chrome's trace-event format, which Perfetto opens: parts of the interval one after the other, throughput as a counter.
 
         Parameters are those of `ramp_up`.
         """
-        parts, begin, events = {"shutdown": self.shutdown, **self.phases}, 0.0, list[dict[str, Any]]()
-        parts["ramp-up"] = min(
-            self.ramp_up(peak, share, smoothed), len(self.after.counts["transactions"]) * self.after.seconds / self.scale
-        )
-        for name, seconds in parts.items():
+        before, after = (len(each.counts["transactions"]) for each in (self.before, self.after))
+        start, begin, events = _us(-before * self.before.seconds / self.scale), 0.0, list[dict[str, Any]]()
+        ramp_up = min(self.ramp_up(peak, share, smoothed), after * self.after.seconds / self.scale)
+        for name, seconds in {"shutdown": self.shutdown, **self.phases, "ramp-up": ramp_up}.items():
             if seconds:
-                events.append({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": _us(begin), "dur": _us(seconds)})
+                events.append({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": _us(begin) - start, "dur": _us(seconds)})
             begin += seconds
-        for minutes, rate in self.frame(len(self.before.counts["transactions"])).to_numpy().tolist():
-            at = _us(minutes * MINUTES / SECONDS)
+        for minutes, rate in self.frame(before).to_numpy().tolist():
+            at = _us(minutes * MINUTES / SECONDS) - start
             events.append({"ph": "C", "pid": 1, "name": "transactions/s", "ts": at, "args": {"rate": rate}})
-        start = _us(-len(self.before.counts["transactions"]) * self.before.seconds / self.scale)
-        return {"displayTimeUnit": "ms", "traceEvents": [event | {"ts": event["ts"] - start} for event in events]}
+        return {"displayTimeUnit": "ms", "traceEvents": events}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> PeakToPeak:

@@ -74,8 +74,8 @@ MUTANTS = {
     ),
     "frames are not verified after a shutdown": (
         RECOVERY,
-        "                self.verify(frame)\n            if",
-        "                pass\n            if",
+        "                self.verify(frame)\n        frames",
+        "                pass\n        frames",
     ),
     "entries older than the log are believed": (
         "algorithms/restart/lvr.py",

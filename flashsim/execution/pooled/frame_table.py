@@ -6,7 +6,7 @@ from typing import NamedTuple
 import simpy
 
 from flashsim.core.host_specification import delay
-from flashsim.execution.pooled.log_writer import LogWriter, Waits
+from flashsim.execution.pooled.log_writer import LogWriter
 from flashsim.execution.pooled.logging_design import HURRY, Logging
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
@@ -47,8 +47,8 @@ class FrameTable:
         Which restart design hardens it, and how.
     frames
         Frames of the SSD.
-    log, waits
-        The log, for designs that harden by its records; what waits for entries.
+    log
+        The log, for designs that harden by its records, where whatever needs entries waits.
     send
         How sectors of the table's file are written.
     in_use
@@ -56,17 +56,10 @@ class FrameTable:
     """
 
     def __init__(
-        self,
-        env: simpy.Environment,
-        logging: Logging,
-        frames: int,
-        log: LogWriter,
-        waits: Waits,
-        send: SendSectors,
-        in_use: Callable[[int], bool],
+        self, env: simpy.Environment, logging: Logging, frames: int, log: LogWriter, send: SendSectors, in_use: Callable[[int], bool]
     ) -> None:
-        self.env, self.logging, self.frames, self.log, self._waits = env, logging, frames, log, waits
-        self._send, self._in_use, self.restart = send, in_use, logging.restart
+        self.env, self.logging, self.frames, self.log, self._send, self._in_use = env, logging, frames, log, send, in_use
+        self.restart = logging.restart
         self.entries: dict[int, Entry] = {}
         self._frame_of: dict[int, int] = {}
         #: Records of the updates that freed frames, and the last hardening of frames in the table and of pages.
@@ -80,11 +73,6 @@ class FrameTable:
     def entry(self, frame: int) -> Entry:
         return self.entries.get(frame, FREE_ENTRY)
 
-    @property
-    def frames_in_use(self) -> list[int]:
-        """Frames whose entry has a page."""
-        return [frame for frame, entry in self.entries.items() if entry.state != FREE]
-
     def set(self, frame: int, entry: Entry) -> None:
         """Change a frame's entry."""
         page = self.entry(frame).page
@@ -96,9 +84,8 @@ class FrameTable:
 
     def is_durable(self, hardening: Hardening) -> bool:
         """True if what a hardening says has happened."""
-        return hardening.lsn < self.log.end and (
-            not hardening.write or self._sectors[hardening.frame // self.restart.in_a_sector].ended >= hardening.write
-        )
+        is_written = not hardening.write or self._sectors[hardening.frame // self.restart.in_a_sector].ended >= hardening.write
+        return hardening.lsn < self.log.end and is_written
 
     def is_page_hardened(self, page: int) -> bool:
         """True if the changes of entries are hardened that updates of a page caused."""
@@ -120,22 +107,18 @@ class FrameTable:
     def harden(self, change: int, frame: int) -> Hardening:
         """Harden a change of an entry as the restart design wants it; what has to happen until it is, if anybody is to wait for that."""
         how = self.restart.hardens.get(change)
-        if how == IN_TABLE:
-            self._written[frame] = self._write_entry(frame)
+        if how == IN_TABLE:  # after a write of its sector that is outstanding
+            sector = self._sectors.setdefault(frame // self.restart.in_a_sector, _Sector())
+            sector.wanted = sector.begun + 1
+            if sector.begun == sector.ended:
+                self._write_sector(frame // self.restart.in_a_sector, sector)
+            self._written[frame] = Hardening(frame=frame, write=sector.wanted)
             return self._written[frame]
         if how in (IN_LOG, IN_LOG_AT_ONCE):
             entries = (self.entries[frame],) if change == WRITTEN else ()
             lsn = self.log.append(Record(_KINDS[change], frame=frame, entries=entries))
             return Hardening(self.log.want(lsn)) if how == IN_LOG_AT_ONCE else Hardening()
         return Hardening()
-
-    def _write_entry(self, frame: int) -> Hardening:
-        """Have the sector of an entry written, after a write of it that is outstanding."""
-        sector = self._sectors.setdefault(frame // self.restart.in_a_sector, _Sector())
-        sector.wanted = sector.begun + 1
-        if sector.begun == sector.ended:
-            self._write_sector(frame // self.restart.in_a_sector, sector)
-        return Hardening(frame=frame, write=sector.wanted)
 
     def _write_sector(self, number: int, sector: _Sector) -> None:
         sector.begun += 1
@@ -150,7 +133,7 @@ class FrameTable:
                 self._write(items, frames, written)
                 return
             sector.ended += 1
-            self._waits.check()
+            self.log.wake()
             if sector.wanted > sector.begun == sector.ended:
                 self._write_sector(number, sector)
 
@@ -177,7 +160,7 @@ class FrameTable:
         self._chunk += 1
         if self._chunk * self.logging.chunk >= self.frames:
             self._chunk, self.passes = 0, self.passes + 1
-            self._waits.check()
+            self.log.wake()
         self.flush_after(max(1, self.logging.pause // (HURRY if self._awaited > self.passes else 1)))
 
     def complete_pass(self, is_last: bool) -> int:

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from flashsim.core.records import empty_table
-from flashsim.core.replacement import DIRTY as IS_DIRTY
-from flashsim.core.replacement import FIRST_PAGE, FLAGS
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
 from flashsim.storage.extension import manager
+from flashsim.storage.log import records as kinds
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write
-from flashsim.storage.log.records import (
-    CLEAN,
-    DIRTY,
-    FREE_ENTRY,
-    RECORD_BYTES,
-    SSD_CHECKPOINT,
-    SSD_POST_WRITE,
-    TRANSACTIONS,
-    Boot,
-    Entry,
-    Record,
-    Version,
-)
+from flashsim.storage.log.records import Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import refer
 
@@ -44,7 +32,6 @@ class _Rows(dict[int, Any]):
         return self._made(key)
 
     def get(self, key: int, default: Any = None) -> Any:
-        """See `dict.get`."""
         row = self[key]
         return default if row is None else row
 
@@ -91,24 +78,22 @@ class DurableImage(Durable):
     def _record(self, lsn: int, row: tuple[int, ...]) -> Record:
         transaction, chain, page, previous, of, frame, _, kind, _ = row
         if kind not in _WITH_ROWS:
-            image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - RECORD_BYTES if self._has_images else 0
+            image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - kinds.RECORD_BYTES if self._has_images else 0
             return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame, image=image)
         rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
-        if kind == TRANSACTIONS:
+        if kind == kinds.TRANSACTIONS:
             return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
         by_frame = {each: Entry(*entry) for _, each, *entry in rows}
-        count = min(self._chunk, len(self._frames) - frame) if kind == SSD_CHECKPOINT else 1
-        return Record(kind, frame=frame, entries=tuple(by_frame.get(each, FREE_ENTRY) for each in range(frame, frame + count)))
+        count = min(self._chunk, len(self._frames) - frame) if kind == kinds.SSD_CHECKPOINT else 1
+        return Record(kind, frame=frame, entries=tuple(by_frame.get(each, kinds.FREE_ENTRY) for each in range(frame, frame + count)))
 
     def records_from(self, first: int, end: int) -> Iterator[tuple[int, Record]]:
-        """See `Durable.records_from`."""
         for begin in range(first, min(end, self.durable_end), _BATCH):
             rows = self.records[begin - self.first : min(begin + _BATCH, end, self.durable_end) - self.first].tolist()
             yield from ((lsn, self._record(lsn, row)) for lsn, row in enumerate(rows, begin))
         yield from ((lsn, self.log[lsn]) for lsn in range(max(first, self.durable_end), end))
 
     def bytes_from(self, first: int, end: int) -> int:
-        """See `Durable.bytes_from`."""
         if end > self.durable_end:
             return super().bytes_from(first, end)
         return self._bytes_before(end) - self._bytes_before(first) if first < end else 0
@@ -119,29 +104,11 @@ class DurableImage(Durable):
 
     @property
     def end(self) -> int:
-        """See `Durable.end`."""
-        end = self.durable_end
-        while end in self.log:
-            end += 1
-        return end
-
-    def copy(self) -> DurableImage:
-        """See `Durable.copy`."""
-        left = object.__new__(DurableImage)
-        vars(left).update(vars(self))
-        left.disk, left.ssd, left.table, left.log = self.disk.copy(), self.ssd.copy(), self.table.copy(), self.log.copy()
-        return left
+        return next(lsn for lsn in itertools.count(self.durable_end) if lsn not in self.log)
 
 
 #: Records with rows of payload, and how many records are made at a time.
-_WITH_ROWS, _BATCH = frozenset((SSD_CHECKPOINT, SSD_POST_WRITE, TRANSACTIONS)), 1 << 16
-_FIELDS = ("kind", "transaction", "chain", "page", "previous", "lsn", "frame")
-
-
-def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Write]]:
-    """The durable state at this moment, and the writes that devices have not completed."""
-    durable = DurableImage(log)
-    return durable, _outstanding(tables, log, durable)
+_WITH_ROWS, _BATCH = frozenset((kinds.SSD_CHECKPOINT, kinds.SSD_POST_WRITE, kinds.TRANSACTIONS)), 1 << 16
 
 
 def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Entry]:
@@ -149,8 +116,9 @@ def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Ent
     return [Entry(state, page, lsn, hardened) for state, page, lsn in zip(*columns, strict=True)]
 
 
-def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> list[Write]:
-    slots, scalars, writes = tables.slots, log.scalars, list[Write]()
+def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Write]]:
+    """The durable state at this moment, and the writes that devices have not completed."""
+    durable, slots, scalars, writes = DurableImage(log), tables.slots, log.scalars, list[Write]()
     idle = {-who - 1 for who in log.waiting[: scalars.waiting].tolist() if who < 0}
     free = int(tables.numbers[at.FREE_SLOT])
     while free < len(slots):
@@ -171,17 +139,8 @@ def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> li
         elif who == at.THE_LOG:
             target, items = LOG, [(lsn, durable.record(lsn)) for lsn in range(int(scalars.end), int(scalars.behind))]
         elif who == at.BOOT_PAGE:
-            target, items = (
-                BOOT,
-                [
-                    (
-                        0,
-                        Boot(
-                            int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction), scalars.last == LAST_CHECKPOINT
-                        ),
-                    )
-                ],
-            )
+            oldest = int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction)
+            target, items = BOOT, [(0, Boot(*oldest, scalars.last == LAST_CHECKPOINT))]
         elif who == at.TABLE_SECTOR:
             first = page * int(scalars.in_a_sector)
             target, items = TABLE, list(enumerate(_entries(log.frames[first : first + int(scalars.in_a_sector)], "sent_", 0), first))
@@ -192,7 +151,7 @@ def _outstanding(tables: at.Tables, log: LogTables, durable: DurableImage) -> li
         else:
             continue
         writes.append(Write(target, tuple(items)))
-    return writes
+    return durable, writes
 
 
 def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
@@ -216,7 +175,8 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
     scalars.bytes = there.bytes[0] + durable.bytes_from(durable.first, durable.durable_end) if len(there) else 0
     for lsn in sorted(durable.log):  # what recovery has added: compensations and ends of transactions
         record, row = durable.log[lsn], records[lsn - durable.first]
-        row.kind, row.transaction, row.chain, row.page, row.previous = attrgetter(*_FIELDS[:5])(record)
+        for name in ("kind", "transaction", "chain", "page", "previous"):
+            row[name] = getattr(record, name)
         row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + record.length
     scalars.first = scalars.kept = durable.first
     scalars.appended, scalars.end = end - 1, end
@@ -228,12 +188,12 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
     for page in recovered.pages:
         refer(tables.memory, tables.policy, page, 0)
         if page in recovered.changed:
-            tables.memory.pages[page, FLAGS] |= IS_DIRTY
+            tables.memory.pages[page, FLAGS] |= DIRTY
             log.pages[page].dirty = recovered.dirty[page][0]
             enqueue(log, page)
     for frame, entry, newer in recovered.warm_frames(len(rows)):
         manager.restore(tables.ext, tables.design, entry.page, frame, int(newer))
-        set_entry(log, frame, DIRTY if newer else CLEAN, entry.page, entry.lsn)
+        set_entry(log, frame, kinds.DIRTY if newer else kinds.CLEAN, entry.page, entry.lsn)
         if newer:
             log.pages[entry.page].dirty = recovered.dirty[entry.page][0]
     manager.chain_free(tables.ext)

@@ -17,15 +17,12 @@ from flashsim.execution.pooled.system import PoolSystem
 from flashsim.execution.pooled.tables import TABLES_TYPE
 from flashsim.storage.log.recovery import CLEANED, MODIFIED, REPLACED, WRITTEN
 
-#: How a change is hardened that is not.
-NOT = -1
-
-#: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened.  Of the log, the first record in the table, the
-#: last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is outstanding), the
-#: place of the next write, the device's bytes, the most that records which recovery may need took, and bytes of all records.  Of the boot
-#: page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what it waits for; clients
-#: that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of the background writer pages
-#: in its heap.
+#: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened, -1: not at all.  Of the log, the first record in
+#: the table, the last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is
+#: outstanding), the place of the next write, the device's bytes, the most that records which recovery may need took, and bytes of all
+#: records.  Of the boot page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what
+#: it waits for; clients that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of the
+#: background writer pages in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
     "flush_writes images first appended end wanted behind place room needed bytes began kept "
@@ -97,13 +94,13 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     """A log without a record, on a device of so many bytes."""
     scalars, hardens, frames = empty_record(SCALARS), logging.restart.hardens, system.ssd
     for name, change in (("replaced", REPLACED), ("written", WRITTEN), ("modified", MODIFIED), ("cleaned", CLEANED)):
-        scalars[name] = hardens.get(change, NOT)
+        scalars[name] = hardens.get(change, -1)
+    for name in ("aborts", "indirect", "batch", "flush_writes", "chunk", "pause"):
+        scalars[name] = getattr(logging, name)
     scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, logging.restart.logs_at_once
-    scalars.logs_table = logging.restart.logs_table
-    scalars.aborts, scalars.indirect, scalars.batch = logging.aborts, logging.indirect, logging.batch
-    scalars.flush_writes, scalars.images = logging.flush_writes, system.page_size if logging.images else 0
-    scalars.chunk, scalars.pause, scalars.frames, scalars.table_place = logging.chunk, logging.pause, frames, frames * system.page_size
-    scalars.room, scalars.place, scalars.in_a_sector = room, SECTOR, logging.restart.in_a_sector
+    scalars.logs_table, scalars.in_a_sector = logging.restart.logs_table, logging.restart.in_a_sector
+    scalars.images, scalars.frames, scalars.table_place = system.page_size if logging.images else 0, frames, frames * system.page_size
+    scalars.room, scalars.place = room, SECTOR
     scalars.first = scalars.end = scalars.kept = 1
     scalars.boot_begin = scalars.boot_dirty = scalars.boot_transaction = 1
     slots, records = system.most_requests + outstanding_sectors(system, logging), 2 * (SLACK + frames)
@@ -117,24 +114,18 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     )  # fmt: skip
 
 
-def least_free(tables: LogTables) -> int:
-    """Rows of records or payload that are free at the least when an event begins."""
-    return SLACK + len(tables.frames)
-
-
 def with_room(tables: LogTables) -> LogTables:
     """The tables with room for the records of any one event, if need be without those that have been truncated."""
-    scalars = tables.scalars
-    free = len(tables.records) - (scalars.appended + 1 - scalars.first), len(tables.payload) - scalars.payload
-    if min(free) >= least_free(tables):
+    scalars, least = tables.scalars, SLACK + len(tables.frames)
+    taken = scalars.appended + 1 - scalars.first
+    if min(len(tables.records) - taken, len(tables.payload) - scalars.payload) >= least:
         return tables
-    dropped = int(scalars.kept - scalars.first)
-    there = tables.records[dropped : scalars.appended + 1 - scalars.first]
-    records = empty_table(2 * (len(there) + least_free(tables)), RECORD)
+    there = tables.records[scalars.kept - scalars.first : taken]
+    records = empty_table(2 * (len(there) + least), RECORD)
     records[: len(there)] = there
     rows = tables.payload[: scalars.payload]
     rows = rows[rows[:, 0] >= scalars.kept]
-    payload = np.zeros((2 * (len(rows) + least_free(tables)), 5), np.int64)
+    payload = np.zeros((2 * (len(rows) + least), 5), np.int64)
     payload[: len(rows)] = rows
     scalars.first, scalars.payload = scalars.kept, len(rows)
     return tables._replace(records=records, payload=payload)

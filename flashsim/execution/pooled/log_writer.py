@@ -1,6 +1,12 @@
-"""The log's writer: records are written block after block, together with those that came meanwhile."""
+"""Writes that change what survives a crash, from their beginning to their end, what waits for them, and the log's writer."""
 
+from __future__ import annotations
+
+from collections import deque
 from collections.abc import Callable
+
+import numpy as np
+import simpy
 
 from flashsim.core.request import SECTOR
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
@@ -10,30 +16,65 @@ from flashsim.storage.log.records import LOST, Record
 
 #: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
 Send = Callable[[Write, int, int, Callable[[], None]], object]
+#: Pages that devices' volatile write buffers hold, where writes are not forced through them.
+_BUFFERED = 6
 
 
-class Waits:
-    """Work that waits until records or entries of the frame table are durable, first come, first served."""
+class DurableWrites:
+    """Writes that are outstanding, and those that a power cut takes from volatile write buffers.
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Callable[[], bool], Callable[[], object]]] = []
+    Parameters
+    ----------
+    durable
+        What devices say that they have.
+    is_forced
+        Whether writes are forced through the buffers; otherwise pages stay there until others have driven them out.
+    """
 
-    def after(self, is_durable: Callable[[], bool], begin: Callable[[], object]) -> None:
-        """Begin something once what it needs is durable."""
-        if is_durable():
-            begin()
-        else:
-            self._waiting.append((is_durable, begin))
+    def __init__(self, durable: Durable, is_forced: bool) -> None:
+        self.durable, self.is_forced = durable, is_forced
+        #: Writes that devices have not completed, by number.
+        self.outstanding: dict[int, Write] = {}
+        #: Writes so far.
+        self.count = 0
+        self._buffered: deque[Write] = deque()
+        self._media = durable if is_forced else durable.copy()
 
-    def check(self) -> None:
-        """Begin what need not wait any longer, after something became durable."""
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            self.after(*each)
+    def begin(self, write: Write, then: Callable[[], object], event: simpy.Event) -> None:
+        """Begin a write that is durable when an event happens, before anybody else hears of that."""
+        number, self.count = self.count, self.count + 1
+        self.outstanding[number] = write
+
+        def completed(_: simpy.Event) -> None:
+            self.durable.apply(self.outstanding.pop(number))
+            if not self.is_forced:
+                self._buffer(write)
+            then()
+
+        assert event.callbacks is not None
+        event.callbacks.insert(0, completed)
+
+    def _buffer(self, write: Write) -> None:
+        """Keep pages in the buffer until others have driven them out; the log and the tables are written through."""
+        if write.target in (survives.PAGES, survives.FRAMES):
+            self._buffered.append(write)
+            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(survives.LOG, ())
+        self._media.apply(write)
+
+    def crash(self, draw: np.random.Generator | None) -> Durable:
+        """State that survives a crash now; without `draw` none of the outstanding writes does."""
+        return self._media.crash([*self._buffered, *self.outstanding.values()], draw)
+
+    def truncate(self, first: int) -> None:
+        """Give up the records of the log before one."""
+        self.durable.truncate(first)
+        self._media.truncate(first)
 
 
 class LogWriter:
-    """The log in memory and its writer.
+    """The log in memory and its writer: records are written block after block, together with those that came meanwhile.
+
+    Whatever waits for records or for entries of the frame table waits here, first come, first served.
 
     Parameters
     ----------
@@ -43,12 +84,11 @@ class LogWriter:
         Bytes of the device; the log goes round them behind the first sector, which holds the boot page.
     durable
         What survives a crash, and with it the oldest record that recovery may need.
-    waits
-        What waits for records.
     """
 
-    def __init__(self, send: Send | None, room: int, durable: Durable, waits: Waits) -> None:
-        self._send, self._room, self._durable, self._waits = send, room, durable, waits
+    def __init__(self, send: Send | None, room: int, durable: Durable) -> None:
+        self._send, self._room, self._durable = send, room, durable
+        self._waiting: list[tuple[Callable[[], bool], Callable[[], object]]] = []
         self.records: list[Record] = []
         #: Bytes of the log before each record, and behind the last one.
         self._places = [0]
@@ -69,6 +109,19 @@ class LogWriter:
         """See `check_room`; before a run is over nothing is refused."""
         if is_over and self._send:
             check_room(self._room, self.needed)
+
+    def after(self, is_durable: Callable[[], bool], begin: Callable[[], object]) -> None:
+        """Begin something once what it needs is durable."""
+        if is_durable():
+            begin()
+        else:
+            self._waiting.append((is_durable, begin))
+
+    def wake(self) -> None:
+        """Begin what need not wait any longer, after something became durable."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            self.after(*each)
 
     def append(self, record: Record) -> int:
         """Add a record to the end of the log in memory; returns its number."""
@@ -103,7 +156,7 @@ class LogWriter:
 
         def written() -> None:
             self.end, self._is_writing = behind, False
-            self._waits.check()
+            self.wake()
             if self._wanted >= self.end and not self._is_writing:
                 self._write(send)
 

@@ -7,9 +7,9 @@ own row of a page, so that a transaction can be undone beside others' changes of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import takewhile
 
 import simpy
 
@@ -20,9 +20,8 @@ from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE
 from flashsim.core.transactions import TransactionStream
-from flashsim.execution.pooled.durable_writes import DurableWrites
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
-from flashsim.execution.pooled.log_writer import LogWriter, Waits
+from flashsim.execution.pooled.log_writer import DurableWrites, LogWriter
 from flashsim.execution.pooled.logging_design import History, Logging, RunningTransaction
 from flashsim.execution.pooled.specification import CHECKPOINTER, PoolSpecification, Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
@@ -83,11 +82,10 @@ class LoggedSpecification(PoolSpecification):
         self._to_frame: dict[int, tuple[int, Version]] = {}
         self._on_disk: list[tuple[int, int]] = []
         room = devices[LOG][1] if LOG in devices else 0
-        self._waits = Waits()
-        self.log = LogWriter(self._send_log if LOG in devices else None, room, self.durable, self._waits)
-        self.table = FrameTable(self.env, logging, system.ssd, self.log, self._waits, self._send_sectors, self._is_in_use)
-        self._stream = self._until_stopped(self._stream)
+        self.log = LogWriter(self._send_log if LOG in devices else None, room, self.durable)
+        self.table = FrameTable(self.env, logging, system.ssd, self.log, self._send_sectors, self._is_in_use)
         self._stops = self._is_last = self._is_checkpointing = False
+        self._stream = takewhile(lambda _: not self._stops, self._stream)
         #: True after a shutdown: nothing changes any more what would survive.
         self.is_down = False
         if recovered:
@@ -119,12 +117,6 @@ class LoggedSpecification(PoolSpecification):
         self._newest = {page: recovered.newest(page) for page in range(FIRST_PAGE, FIRST_PAGE + self.system.pages)}
         rows = {(page, row): value for page, version in self._newest.items() for row, value in enumerate(version.rows)}
         self.history.committed = {key: value for key, value in rows.items() if value}
-
-    def _until_stopped(self, stream: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
-        for each in stream:
-            if self._stops:
-                return
-            yield each
 
     def shut_down(self) -> None:
         """Let clients begin no more transactions, and then a last checkpoint write all pages of memory."""
@@ -174,7 +166,7 @@ class LoggedSpecification(PoolSpecification):
         """Let a process wait until what it needs is durable."""
         if not is_durable():
             event = self.env.event()
-            self._waits.after(is_durable, event.succeed)
+            self.log.after(is_durable, event.succeed)
             yield event
 
     def _until_logged(self, lsn: int) -> Process:
@@ -193,7 +185,7 @@ class LoggedSpecification(PoolSpecification):
             if self.logging.has("harden-replacement"):
                 replacement = self.table.harden(REPLACED, frame)
         write, size = Write(survives.FRAMES, ((frame, version),)), self.system.page_size
-        self._waits.after(
+        self.log.after(
             lambda: least < self.log.end and is_reusable() and self.table.is_durable(replacement),
             lambda: self._send(write, SSD, (frame * size, size), lambda: None, done),
         )
@@ -213,7 +205,7 @@ class LoggedSpecification(PoolSpecification):
         hardened = range(page, page + count) if self.logging.has("harden-before-write") else ()
         write, size = Write(survives.PAGES, tuple(enumerate(contents, page))), self.system.page_size
         place = (page - FIRST_PAGE) * size, count * size
-        self._waits.after(
+        self.log.after(
             lambda: least < self.log.end and all(map(self.table.is_page_hardened, hardened)),
             lambda: self._send(write, DISK, place, lambda: self._reached_disk(contents), event),
         )
@@ -347,12 +339,10 @@ class LoggedSpecification(PoolSpecification):
     @property
     def oldest_dirty(self) -> int:
         """The first record of a change that the disk lacks, or the end of the log."""
-        return min((changes[0] for page, changes in self.changes.items() if self._counts(page)), default=len(self.log.records) + 1)
-
-    def _counts(self, page: int) -> bool:
-        """True of a changed page that checkpoints take into account."""
-        is_on_ssd_alone = self.ext.pages[page, STATUS] & NEWER and not self.memory.dirty(page)
-        return self.logging.has("ssd-in-checkpoints") or not is_on_ssd_alone
+        pages = list(self.changes)
+        if not self.logging.has("ssd-in-checkpoints"):
+            pages = [page for page in pages if self.memory.dirty(page) or not self.ext.pages[page, STATUS] & NEWER]
+        return min((self.changes[page][0] for page in pages), default=len(self.log.records) + 1)
 
     def _checkpointer(self) -> Process:
         while True:

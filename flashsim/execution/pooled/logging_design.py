@@ -11,41 +11,28 @@ from flashsim.storage.log.recovery import RestartDesign
 
 @dataclass(frozen=True)
 class Logging:
-    """A log, and what is hardened for a restart.
+    """A log, and what is hardened for a restart."""
 
-    Parameters
-    ----------
-    restart
-        The restart design.
-    aborts
-        Share of transactions with updates that abort, in percent.
-    indirect
-        Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
-        pages.  0: none, and checkpoints write them.
-    batch
-        Pages that BUF_WRITE records are made for at once.  Each says the version that is on disk: with the least of all 2,048, as the
-        thesis may be read (4.2.1.1), analysis could strike off no other page than that one.
-    chunk
-        Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
-    pause
-        Nanoseconds between two chunks of the flusher.
-    flush_writes
-        Writes of the SSD that a flush of an entry takes, one after the other.
-    without
-        Guards that are switched off.
-    tears
-        Whether a crash may tear a page that is being written to disk.  The first record of a change since a page's last write to disk began
-        then carries the page as it was before, unless the guard "page-images" is off; SQL Server does without.
-    """
-
+    #: The restart design.
     restart: RestartDesign
+    #: Share of transactions with updates that abort, in percent.
     aborts: int = 0
+    #: Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
+    #: pages.  0: none, and checkpoints write them.
     indirect: int = 0
+    #: Pages that BUF_WRITE records are made for at once.  Each says the version that is on disk: with the least of all 2,048, as the thesis
+    #: may be read (4.2.1.1), analysis could strike off no other page than that one.
     batch: int = 2048
+    #: Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
     chunk: int = 64
+    #: Nanoseconds between two chunks of the flusher.
     pause: int = 500_000_000
+    #: Writes of the SSD that a flush of an entry takes, one after the other.
     flush_writes: int = 1
+    #: Guards that are switched off.
     without: Collection[str] = ()
+    #: Whether a crash may tear a page that is being written to disk.  The first record of a change since a page's last write to disk began
+    #: then carries the page as it was before, unless the guard "page-images" is off; SQL Server does without.
     tears: bool = False
 
     def has(self, guard: str) -> bool:
@@ -96,19 +83,9 @@ class RunningTransaction:
 
 @dataclass
 class History:
-    """Knowledge of clients about their transactions.
+    """Knowledge of clients about their transactions."""
 
-    Parameters
-    ----------
-    committed
-        Values that acknowledged transactions left, by page and row.
-    committing
-        Of each client whose commit is under way: the values that it would leave, by page.
-    """
-
+    #: Values that acknowledged transactions left, by page and row.
     committed: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: Of each client whose commit is under way: the values that it would leave, by page.
     committing: dict[int, dict[int, int]] = field(default_factory=dict)
-
-    def of_commit(self, client: int) -> dict[int, int]:
-        """Values of a commit under way, by page."""
-        return self.committing.get(client, {})

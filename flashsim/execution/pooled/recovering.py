@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from flashsim.core.model import DeviceModel
 from flashsim.core.replacement import FIRST_PAGE
@@ -10,17 +13,14 @@ from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.execution.pooled.specification import Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Read, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, TABLE, Read, Write
 from flashsim.storage.log.recovery import Recovery
 
 #: Bytes of a request that reads the log, the frame table or pages in a row, and how many such requests are outstanding at a time.
 BLOCK, AT_ONCE = 1 << 16, 64
 PHASES = ("load", "analysis", "redo", "undo")
-
-
 #: Requests of a phase: the purpose of their device, the operation, how many are outstanding at a time, and how often.
-Work = dict[tuple[int, int, int], int]
+Work = Counter[tuple[int, int, int]]
 
 
 def recover(
@@ -42,17 +42,9 @@ def recover(
 
     def process() -> Process:
         for step in recovery.run():
-            begin = int(env.now)
-            operation, keys = (WRITE, tuple(key for key, _ in step.items)) if isinstance(step, Write) else (READ, step.keys)
-            logged = 0
-            if step.target == survives.LOG:
-                if isinstance(step, Write):
-                    logged = sum(record.length for _, record in step.items)
-                else:
-                    logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if keys else 0
-            for purpose, places in _requests(system, step, keys, logged, recovery.restart.in_a_sector):
-                work, kind = works[recovery.phase], (purpose, operation, len(places))
-                work[kind] = work.get(kind, 0) + 1
+            begin, operation = int(env.now), WRITE if isinstance(step, Write) else READ
+            for purpose, places in _requests(system, recovery, step):
+                works[recovery.phase][purpose, operation, len(places)] += 1
                 yield env.all_of([asked.ask(numbers[purpose], operation, offset, length) for offset, length in places])
             if isinstance(step, Write):
                 recovery.durable.apply(step)
@@ -65,37 +57,31 @@ def recover(
 
 def _runs(keys: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
     """Keys in a row, at most so many together: the first, and how many."""
-    begin, count = keys[0], 1
-    for key in keys[1:]:
-        if key == begin + count and count < most:
-            count += 1
-        else:
-            yield begin, count
-            begin, count = key, 1
-    yield begin, count
+    numbers = np.asarray(keys)
+    for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+        for begin in range(0, len(run), most):
+            yield int(run[begin]), min(most, len(run) - begin)
 
 
-def _requests(
-    system: PoolSystem, step: Read | Write, keys: Sequence[int], logged: int, in_a_sector: int
-) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes.
-
-    `logged`: bytes of its records.
-    """
-    size = system.page_size
+def _requests(system: PoolSystem, recovery: Recovery, step: Read | Write) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes."""
+    size, in_a_sector = system.page_size, recovery.restart.in_a_sector
+    keys = step.keys if isinstance(step, Read) else tuple(key for key, _ in step.items)
     if not keys:
         return
-    if step.target in (survives.PAGES, survives.FRAMES):
-        purpose, first = (DISK, FIRST_PAGE) if step.target == survives.PAGES else (SSD, 0)
+    if step.target in (PAGES, FRAMES):
+        purpose, first = (DISK, FIRST_PAGE) if step.target == PAGES else (SSD, 0)
         places = [((begin - first) * size, count * size) for begin, count in _runs(keys, max(1, BLOCK // size))]
         for number in range(0, len(places), AT_ONCE):
             yield purpose, places[number : number + AT_ONCE]
         return
-    if step.target == survives.TABLE:
+    if step.target == TABLE:
         purpose, begin = SSD, system.ssd * size + keys[0] // in_a_sector * SECTOR
         length = (keys[-1] // in_a_sector - keys[0] // in_a_sector + 1) * SECTOR
+    elif step.target == BOOT:
+        purpose, begin, length = LOG, 0, SECTOR
     else:
-        is_boot = step.target == survives.BOOT
-        purpose, begin, length = LOG, 0 if is_boot else SECTOR, SECTOR if is_boot else -(-logged // SECTOR) * SECTOR
+        logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if isinstance(step, Read) else sum(one.length for _, one in step.items)
+        purpose, begin, length = LOG, SECTOR, -(-logged // SECTOR) * SECTOR
     for offset in range(begin, begin + length, BLOCK):
         yield purpose, [(offset, min(BLOCK, begin + length - offset))]

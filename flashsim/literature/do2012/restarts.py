@@ -15,7 +15,7 @@ from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, dual_write
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.crashing.guards import frames_kept, search
-from flashsim.studies.judging.cells import difference, falling, number, ratio, saving, statement
+from flashsim.studies.judging.cells import difference, differences, falling, number, ratio, saving, statement
 from flashsim.studies.presentation.plots import series_over
 
 BENCHMARKS, POLICIES, RESTARTS = ("TPC-C", "TPC-E"), ("dw", "lc"), ("none", "mmr", "lbr", "lvr")
@@ -61,15 +61,12 @@ class Restart:
         return Job.of(run_restart, label, drives=False, setup=setup, ends=self.ends, after=_AFTER)
 
 
-class Restarts:
+class Restarts(Runs):
     """Results by run."""
-
-    def __init__(self, results: Results) -> None:
-        self._runs = Runs(results)
 
     def of(self, run: Restart) -> PeakToPeak | None:
         """A restart; None where it was not asked for."""
-        output = self._runs.get(run)
+        output = self.get(run)
         return PeakToPeak.of(output) if output else None
 
     def peak(self, run: Restart) -> float | None:
@@ -111,43 +108,38 @@ def _throughput(claim: Claim, runs: Restarts) -> list[Cell]:
         one = difference(f"MMR keeps, {name}, %", published, runs.kept(replace(run, flush_writes=1)), points)
         cells.append(replace(one, variant=_ONE_WRITE, row="MMR keeps"))
         cells.append(difference(f"LBR loses, {name}, %", loses, runs.lost(Restart("TPC-C", policy, "lbr")), points))
-        less = [runs.lost(Restart("TPC-C", policy, "lvr"))]
-        cells.append(
-            statement(
-                f"LVR loses, {name}, %", f"less than {claim.limits['lvr']:g}", less, lambda lost: lost < claim.limits["lvr"], 0, digits=1
-            )
-        )
+        cells.append(_loses_less(f"LVR loses, {name}, %", claim.limits["lvr"], runs, Restart("TPC-C", policy, "lvr")))
     lost = runs.lost(Restart("TPC-C", "lc", "lbr"))
     return [*cells, difference("LBR loses without group writing, %", ungrouped[0], lost, points)]
+
+
+def _loses_less(name: str, most: float, runs: Restarts, run: Restart) -> Cell:
+    return differences(name, f"less than {most:g}", [runs.lost(run)], lambda lost: lost < most)
 
 
 def _no_loss(claim: Claim, runs: Restarts) -> list[Cell]:
     """Losses with TPC-E, and how much more MMR loses with TPC-C, where more is modified: equal runs lose nothing with either."""
     most, more = claim.limits["percent"], claim.limits["more"]
     cells = [
-        statement(
-            f"{DESIGNS[policy]} with {restart.upper()} loses, %", f"less than {most:g}", [runs.lost(Restart("TPC-E", policy, restart))],
-            lambda lost: lost < most, 0, digits=1,
-        )
+        _loses_less(f"{DESIGNS[policy]} with {restart.upper()} loses, %", most, runs, Restart("TPC-E", policy, restart))
         for policy, restart in product(POLICIES, RESTARTS[1:])
-    ]  # fmt: skip
+    ]
     for policy in POLICIES:
         losses = [runs.lost(Restart(benchmark, policy, "mmr")) for benchmark in BENCHMARKS]
         words = f"at least {more:g} points more with TPC-C"
-        cells.append(statement(f"{DESIGNS[policy]} with MMR, TPC-C and TPC-E, %", words, losses, lambda c, e: c - e >= more, 0, digits=1))
+        cells.append(differences(f"{DESIGNS[policy]} with MMR, TPC-C and TPC-E, %", words, losses, lambda c, e: c - e >= more))
     return cells
 
 
 def _peaks_c(claim: Claim, runs: Restarts) -> list[Cell]:
     limit, (dw, lc_mmr, lc_others) = claim.limits["each"], claim.published["shutdown, DW, LC with MMR, LC with LBR and LVR"]
-    cells = []
+    cells, least, most = list[Cell](), max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
     for policy, restart in product(POLICIES, RESTARTS[1:]):
         published = dw if policy == "dw" else lc_mmr if restart == "mmr" else lc_others
         name, run = f"{DESIGNS[policy]} with {restart.upper()}", Restart("TPC-C", policy, restart)
         cells.append(number(f"shutdown, {name}", published, runs.speedup(run), limit, row="shutdown"))
-        gain = [runs.speedup(replace(run, ends=CRASH))]
-        words, least, most = "1.3 to 1.8, within 30 %, and above 1", max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
-        cells.append(statement(f"crash, {name}", words, gain, lambda value, least=least, most=most: least < value <= most))
+        gain, words = [runs.speedup(replace(run, ends=CRASH))], "1.3 to 1.8, within 30 %, and above 1"
+        cells.append(statement(f"crash, {name}", words, gain, lambda value: least < value <= most))
     return cells
 
 
@@ -161,18 +153,16 @@ def _peaks_e(claim: Claim, runs: Restarts) -> list[Cell]:
         gains = [runs.speedup(Restart("TPC-E", policy, restart, CRASH)) for restart in RESTARTS[1:]]
         for name, published, gain in (("MMR", mmr, gains[0]), ("LVR", lvr, gains[2])):
             cells.append(number(f"crash, {DESIGNS[policy]} with {name}", published[number_of], gain, limit, row=f"crash, {name}"))
-        order = statement(f"crash, {DESIGNS[policy]}, MMR, LBR and LVR", "falling", gains, falling(claim.limits["margin"]))
-        cells.append(order)
+        cells.append(statement(f"crash, {DESIGNS[policy]}, MMR, LBR and LVR", "falling", gains, falling(claim.limits["margin"])))
     return cells
 
 
-_JUDGES = {"fig4.10": _throughput, "fig4.13": _no_loss, "fig4.11-12": _peaks_c, "fig4.14-15": _peaks_e}
-#: Benchmarks and ends of a claim's runs.
-_RUNS = {
-    "fig4.10": (BENCHMARKS[:1], ENDS[:1]),
-    "fig4.13": (BENCHMARKS, ENDS[:1]),
-    "fig4.11-12": (BENCHMARKS[:1], ENDS),
-    "fig4.14-15": (BENCHMARKS[1:], ENDS),
+#: Judges of claims, and benchmarks and ends of their runs.
+_CLAIMS = {
+    "fig4.10": (_throughput, BENCHMARKS[:1], ENDS[:1]),
+    "fig4.13": (_no_loss, BENCHMARKS, ENDS[:1]),
+    "fig4.11-12": (_peaks_c, BENCHMARKS[:1], ENDS),
+    "fig4.14-15": (_peaks_e, BENCHMARKS[1:], ENDS),
 }
 
 
@@ -207,9 +197,9 @@ class _Table(Exhibit):
             for policy, ends, restart in product(POLICIES, ENDS, self.shown)
             if (result := runs.of(Restart(benchmark, policy, restart, ends))) is not None
         ]
-        return (
-            series_over(pd.concat(frames), "minutes", "transactions/s", "restart", ["panel"], "minutes after the end") if frames else None
-        )
+        if not frames:
+            return None
+        return series_over(pd.concat(frames), "minutes", "transactions/s", "restart", ["panel"], "minutes after the end")
 
 
 class _Restarts(_Table):
@@ -218,7 +208,7 @@ class _Restarts(_Table):
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         runs = {
             Restart(benchmark, policy, restart, end): None
-            for claim, (benchmarks, ends) in _RUNS.items()
+            for claim, (_, benchmarks, ends) in _CLAIMS.items()
             if claim in claims
             for benchmark, end, policy, restart in product(benchmarks, ends, POLICIES, RESTARTS)
         }
@@ -226,7 +216,7 @@ class _Restarts(_Table):
         return [run.job(settings) for run in [*runs, *one]]
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        return _JUDGES[claim.id](claim, Restarts(results))
+        return _CLAIMS[claim.id][0](claim, Restarts(results))
 
 
 class _Own(_Table):
@@ -236,8 +226,7 @@ class _Own(_Table):
     shown = ("lvr", "lrr")
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        parts = product(BENCHMARKS, POLICIES, self.shown, ENDS)
-        return [Restart(*part).job(settings) for part in parts]
+        return [Restart(*part).job(settings) for part in product(BENCHMARKS, POLICIES, self.shown, ENDS)]
 
 
 class _Variants(Exhibit):
@@ -294,15 +283,8 @@ _MOST, _HISTORIES = 400, 50
 
 def _search(name: str, settings: Settings) -> Job:
     restart, without = _GUARDS[name]
-    return Job.of(
-        search,
-        f"{name}, {restart} without {', '.join(without)}",
-        drives=False,
-        restart=restart,
-        without=list(without),
-        seed=settings.seed * 10_000,
-        most=_MOST,
-    )
+    label, seed = f"{name}, {restart} without {', '.join(without)}", settings.seed * 10_000
+    return Job.of(search, label, drives=False, restart=restart, without=list(without), seed=seed, most=_MOST)
 
 
 def _kept(without: list[str], settings: Settings) -> Job:
@@ -326,10 +308,7 @@ class _Pitfalls(Exhibit):
             cells.append(statement(name, "fails without, not with", values, lambda off, on: off == 1 and on == 0, digits=0))
         kept = [(results.get(_kept(without, results.settings)) or {}).get("kept") for without in ([], [_SLOW_GUARD])]
         share = claim.limits["kept"]
-        return [
-            *cells,
-            statement(_SLOW, f"frames kept without below {share:g} of those with", kept, lambda on, off: off < share * on),
-        ]
+        return [*cells, statement(_SLOW, f"frames kept without below {share:g} of those with", kept, lambda on, off: off < share * on)]
 
     def sections(self, results: Results) -> list[Section]:
         """Histories until one failed."""

@@ -18,6 +18,7 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
+from flashsim.storage.log.records import STATES
 from flashsim.studies.crashing import injection, single
 from flashsim.studies.crashing.drives import PowerCuts
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
@@ -38,26 +39,23 @@ class CrashOutcome(Outcome):
 
     def log(self) -> pd.DataFrame:
         """A row a record of the log that survived."""
-        return pd.DataFrame(self.result.log(), columns=["lsn", "record"])
+        records = sorted(self.result.survival.durable.log.items())
+        return pd.DataFrame([(lsn, str(record)) for lsn, record in records], columns=["lsn", "record"])
 
     def frames(self) -> pd.DataFrame:
         """A row a frame of the SSD: what the frame table's file says, and what the frame holds."""
-        return pd.DataFrame(self.result.frames())
+        rows, survival = [], self.result.survival
+        for frame in range(survival.history.frames):
+            entry, version = survival.durable.entry(frame), survival.durable.in_frame(frame)
+            rows.append((frame, STATES[entry.state], entry.page, entry.lsn, version.page, version.lsn, version.is_torn))
+        return pd.DataFrame(rows, columns=["frame", "state", "page", "lsn", "holds", "at", "torn"])
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
         crash, survival = self.result, self.result.survival
-        return {
-            "event": survival.event,
-            "events": survival.events,
-            "time_ns": survival.time,
-            "outstanding": list(survival.outstanding),
-            "log": crash.log(),
-            "frames": crash.frames(),
-            "phases": crash.rows(),
-            "warm": crash.warm,
-            "violations": list(crash.wrong),
-        }
+        point = {"event": survival.event, "events": survival.events, "time_ns": survival.time, "outstanding": list(survival.outstanding)}
+        point |= {"log": self.log().to_dict("records"), "frames": self.frames().to_dict("records")}
+        return point | {"phases": crash.rows(), "warm": crash.warm, "violations": list(crash.wrong)}
 
     def printout(self) -> Iterator[Part]:
         """The log and frames that survived, phases of recovery, and the verdict."""
@@ -89,12 +87,8 @@ class InjectionOutcome(Outcome):
         """The result JSON-ready."""
         report = self.result
         row: dict[str, Any] = {str(key): value for key, value in self.summary().to_dict("records")[0].items()}
-        return row | {
-            "restart": report.restart,
-            "without": list(report.without),
-            "violations": len(report.violations),
-            "failures": [violation.as_dict() for violation in report.violations],
-        }
+        failures = [violation.as_dict() for violation in report.violations]
+        return row | {"restart": report.restart, "without": list(report.without), "failures": failures}
 
     def printout(self) -> Iterator[Part]:
         """The counts, and the shortest history that fails."""
@@ -173,14 +167,8 @@ def crash(
     """
     guards = list(without or [])
     if not exhaustive:
-        for name, value in {
-            "lose-ssd": lose_ssd or None,
-            "torn-pages": torn_pages or None,
-            "disk": disk,
-            "ssd-device": ssd_device,
-            "log": log,
-            "histories": histories,
-        }.items():
+        searched = {"lose-ssd": lose_ssd or None, "torn-pages": torn_pages or None, "disk": disk, "ssd-device": ssd_device}
+        for name, value in (searched | {"log": log, "histories": histories}).items():
             if value is not None:
                 raise InvalidParameterError(name, value, "an exhaustive search is needed")
         if event is not None and at is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -28,9 +28,10 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 #: Intervals of a run, and the last of them, whose mean is the peak; share of it that ends a ramp-up, and the intervals of that mean.
 _INTERVALS, _LAST, _SHARE, _SMOOTHED = 100, 20, 0.95, 5
 _EXPLAINED = (
-    "A ramp-up ends when the mean over {smoothed} intervals is at {share:.0%} of the peak, that of the last fifth of the time before the "
-    "end; - says that it is not, in as long a time."
+    f"A ramp-up ends when the mean over {_SMOOTHED} intervals is at {_SHARE:.0%} of the peak, that of the last fifth of the time before "
+    "the end; - says that it is not, in as long a time."
 )
+_SCALE = "Multiplies the workload, memory, the SSD and times; above 0, up to 1."
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class RestartOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         """Seconds of each part."""
         yield from (self.title, "", self.summary().replace(float("inf"), float("nan")), "")
-        yield Explanation(_EXPLAINED.format(smoothed=_SMOOTHED, share=_SHARE))
+        yield Explanation(_EXPLAINED)
 
     def _draw(self) -> Figure:
         return series_over(self.series(), "minutes", "transactions/s", "restart", ["design"], f"minutes after the {self.result.ends}")
@@ -122,14 +123,7 @@ def restart(
     pause: Annotated[Any, Duration("Between two chunks of the frame table that LVR and LRR write.")] = "500ms",
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
     page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
-    scale: Annotated[
-        float,
-        Number(
-            "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
-            "F",
-            parse=fields.number("it must be above 0 and at most 1"),
-        ),
-    ] = 1.0,
+    scale: Annotated[float, Number(_SCALE, "F", parse=fields.number("it must be above 0 and at most 1"))] = 1.0,
     seed: fields.Seed = 0,
 ) -> RestartOutcome:
     """Shut a pool with a log down, or crash it, recover, and tell how long it takes until clients do as much as before.
@@ -154,25 +148,14 @@ def restart(
     if not time:
         raise InvalidParameterError("time", "0 s", "it must be more than 0")
     runs: dict[tuple[str, str], PeakToPeak] = {}
-    parts: Sequence[tuple[str, str]] = list(product(design_names(design), (name for each in restart for name in each.split(","))))
+    parts = list(product(design_names(design), (name for each in restart for name in each.split(","))))
+    devices, interval = {"disk": disk, "ssd": ssd_device, "log": log}, max(1, time // _INTERVALS)
+    options, hardening = switches() | {"sharp": 0}, {"flush_writes": flush_writes, "pause": pause}
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
             progress(number, len(parts), f"{extension} with {name}")
             setup = PoolSetup(
-                workload,
-                extension,
-                memory,
-                ssd,
-                time,
-                max(1, time // _INTERVALS),
-                {"disk": disk, "ssd": ssd_device, "log": log},
-                policy,
-                page_size,
-                switches() | {"sharp": 0},
-                scale,
-                seed,
-                name,
-                {"flush_writes": flush_writes, "pause": pause},
+                workload, extension, memory, ssd, time, interval, devices, policy, page_size, options, scale, seed, name, hardening
             )
             runs[extension, name] = PeakToPeak.of(run_restart(vars(setup), end, _INTERVALS))
     return RestartOutcome(Restarts(end, time, runs))

@@ -5,9 +5,11 @@ Writes reach it when devices complete them, in any order; one that was outstandi
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -37,37 +39,29 @@ class Read(NamedTuple):
 
 @dataclass
 class Durable:
-    """State that survives a crash.
+    """State that survives a crash."""
 
-    Parameters
-    ----------
-    rows
-        Rows of a page, all 0 where it was never written.
-    first
-        The number of the first record that the log still has.
-    tears
-        Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
-    """
-
+    #: Rows of a page, all 0 where it was never written.
     rows: int
     disk: dict[int, Version] = field(default_factory=dict)
     ssd: dict[int, Version] = field(default_factory=dict)
     table: dict[int, Entry] = field(default_factory=dict)
     log: dict[int, Record] = field(default_factory=dict)
     boot: Boot = field(default_factory=Boot)
+    #: The number of the first record that the log still has.
     first: int = 1
+    #: Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
     tears: bool = False
 
-    def copy(self) -> Durable:
-        return Durable(self.rows, dict(self.disk), dict(self.ssd), dict(self.table), dict(self.log), self.boot, self.first, self.tears)
+    def copy(self) -> Self:
+        left = copy.copy(self)
+        left.disk, left.ssd, left.table, left.log = self.disk.copy(), self.ssd.copy(), self.table.copy(), self.log.copy()
+        return left
 
     @property
     def end(self) -> int:
         """The number of the record that comes next: behind the last of those that are there without a gap."""
-        end = self.first
-        while end in self.log:
-            end += 1
-        return end
+        return next(lsn for lsn in itertools.count(self.first) if lsn not in self.log)
 
     def on_disk(self, page: int) -> Version:
         return self.disk.get(page) or Version(page, 0, (0,) * self.rows)
@@ -109,20 +103,18 @@ class Durable:
         whole or not.
         """
         left = self.copy()
-        for write in outstanding if draw is not None else ():
-            assert draw is not None
-            items = write.items
-            if write.target == LOG:
-                items = items[: int(draw.integers(len(items) + 1))]
-            elif write.target in (TABLE, BOOT):
-                items = items if draw.integers(2) else ()
+        if draw is None:
+            return left
+        for target, items in outstanding:
+            if target == LOG:
+                done = items[: int(draw.integers(len(items) + 1))]
+            elif target in (TABLE, BOOT):
+                done = items if draw.integers(2) else ()
             else:
-                items = tuple(item for item in items if draw.integers(2))
-                if (write.target == FRAMES or self.tears) and draw.integers(3) == 0:
-                    before = self.in_frame if write.target == FRAMES else self.on_disk
-                    items = tuple(
-                        (key, (version if draw.integers(2) else before(key))._replace(is_torn=True)) for key, version in write.items
-                    )
-            if items:
-                left.apply(Write(write.target, items))
+                done = tuple(item for item in items if draw.integers(2))
+                if (target == FRAMES or self.tears) and draw.integers(3) == 0:
+                    before = self.in_frame if target == FRAMES else self.on_disk
+                    done = tuple((key, (version if draw.integers(2) else before(key))._replace(is_torn=True)) for key, version in items)
+            if done:
+                left.apply(Write(target, done))
         return left

@@ -24,23 +24,15 @@ STATES = ("free", "clean", "dirty")
 
 
 class Entry(NamedTuple):
-    """Entry of the frame table for a frame of the SSD (FC).
+    """Entry of the frame table for a frame of the SSD (FC)."""
 
-    Parameters
-    ----------
-    state
-        `FREE`, `CLEAN` or `DIRTY`.
-    page
-        The page in the frame.
-    lsn
-        The number of the last record that changed the copy (pageLSN).
-    hardened
-        The end of the log before the entry was hardened (beforeHardeningLSN).
-    """
-
+    #: `FREE`, `CLEAN` or `DIRTY`.
     state: int = FREE
+    #: The page in the frame.
     page: int = 0
+    #: The number of the last record that changed the copy (pageLSN).
     lsn: int = 0
+    #: The end of the log before the entry was hardened (beforeHardeningLSN).
     hardened: int = 0
 
 
@@ -66,38 +58,27 @@ RECORD_BYTES, ENTRY_BYTES, ACTIVE_BYTES = 100, 51, 24
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of the log; which of the fields have a meaning depends on its kind.
-
-    Parameters
-    ----------
-    transaction
-        The transaction's number.
-    chain
-        The previous record of the same transaction; of a compensation the next one to undo.
-    page, previous, row, before, after
-        Of an update or a compensation: the page, the last record before that changed it (prevPageLSN), the row and its values.
-    lsn
-        Of a `BUF_WRITE`: the page on disk is at least so new.
-    frame, entries
-        Of a restart design's record: the frame, or the first of several, and entries.
-    image, rows
-        Of an update or a compensation that can mend a torn page: bytes of the page before, which the record carries, and its rows then.
-    active
-        Of `TRANSACTIONS`: the first and the last record of each transaction that runs, by its number.
-    """
+    """A record of the log; which of the fields have a meaning depends on its kind."""
 
     kind: int
+    #: The transaction's number.
     transaction: int = 0
+    #: The previous record of the same transaction; of a compensation the next one to undo.
     chain: int = 0
+    #: Of an update or a compensation: the page, the last record before that changed it (prevPageLSN), the row and its values.
     page: int = 0
     previous: int = 0
     row: int = 0
     before: int = 0
     after: int = 0
+    #: Of a `BUF_WRITE`: the page on disk is at least so new.
     lsn: int = 0
+    #: Of a restart design's record: the frame, or the first of several, and entries.
     frame: int = 0
     entries: tuple[Entry, ...] = ()
+    #: Of `TRANSACTIONS`: the first and the last record of each transaction that runs, by its number.
     active: tuple[tuple[int, int, int], ...] = ()
+    #: Of an update or a compensation that can mend a torn page: bytes of the page before, which the record carries, and its rows then.
     image: int = 0
     rows: tuple[int, ...] = ()
 

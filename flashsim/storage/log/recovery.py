@@ -37,32 +37,21 @@ IN_TABLE, IN_LOG, IN_LOG_AT_ONCE = range(3)
 
 @dataclass(frozen=True)
 class RestartDesign:
-    """A restart design: what it hardens, and its part in recovery; see `algorithms.restart.base`.
+    """A restart design: what it hardens, and its part in recovery; see `algorithms.restart.base`."""
 
-    Parameters
-    ----------
-    name
-        As it was asked for.
-    hardens
-        How each change of an entry is hardened; others are not.
-    flushes
-        Whether the whole frame table is written again and again, chunk by chunk.
-    load
-        Fills in the entries before analysis.
-    meet
-        Lets a record of the log change entries in analysis.
-    guards
-        What goes wrong without each of its guards, by name.
-    entry
-        Bytes of an entry of the frame table.
-    """
-
+    #: As it was asked for.
     name: str
+    #: How each change of an entry is hardened; others are not.
     hardens: Mapping[int, int]
+    #: Whether the whole frame table is written again and again, chunk by chunk.
     flushes: bool
+    #: Fills in the entries before analysis.
     load: Callable[[Recovery], Steps]
+    #: Lets a record of the log change entries in analysis.
     meet: Callable[[Recovery, int, Record], None]
+    #: What goes wrong without each of its guards, by name.
     guards: Mapping[str, str]
+    #: Bytes of an entry of the frame table.
     entry: int = 51
 
     @property
@@ -184,6 +173,14 @@ class Recovery:
                 self.durable.apply(step)
                 yield before, step
 
+    def read_table(self, is_right: Callable[[Entry], bool] = lambda entry: True) -> Steps:
+        """Read the frame table's file, and believe those of its entries that are right."""
+        yield Read(TABLE, range(self.frames))
+        for frame in range(self.frames):
+            if (entry := self.durable.entry(frame)).state != FREE and is_right(entry):
+                self.entries[frame] = entry
+        self.phases.entries_loaded = self.frames
+
     def drop(self, frame: int) -> None:
         """Let a frame count as free."""
         entry = self.entries.pop(frame, FREE_ENTRY)
@@ -248,13 +245,11 @@ class Recovery:
             return
         if len(self.pages) + len(wanted) > self.room:
             yield from self._evict(max(len(wanted), min(AHEAD, self.room // 8)))
-        frames: dict[int, int] = {}
         for page in wanted:
             if (frame := self.frame_of.get(page)) in self.unverified:
                 self.unverified.discard(frame)
                 self.verify(frame)
-            if (frame := self.frame_of.get(page)) is not None:
-                frames[page] = frame
+        frames = {page: self.frame_of[page] for page in wanted if page in self.frame_of}
         if self.phase == "undo":
             self.phases.undo_reads += len(wanted)
         else:
@@ -389,6 +384,6 @@ class Recovery:
 
     def newest_value(self) -> int:
         """The largest value of a row anywhere."""
-        values = [record.after for record in self.durable.log.values()]
         versions = [*self.durable.disk.values(), *self.durable.ssd.values(), *self.pages.values()]
-        return max([*values, *(row for version in versions for row in version.rows)], default=0)
+        values = [row for version in versions for row in version.rows]
+        return max([*values, *(record.after for record in self.durable.log.values())], default=0)

@@ -73,17 +73,11 @@ class LostPower(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerCuts:
-    """Cuts the power of a history's drives after some drawn events, recovers, and holds the database against what its clients know.
+    """Cuts the power of a history's drives after some drawn events, recovers, and holds the database against what its clients know."""
 
-    Parameters
-    ----------
-    drives
-        A preset for each of disk, SSD and log; a history's stations are not used.
-    model
-        ``"engine"`` or ``"specification"``.
-    """
-
+    #: A preset for each of disk, SSD and log; a history's stations are not used.
     drives: Mapping[int, Preset]
+    #: ``"engine"`` or ``"specification"``.
     model: str = "engine"
 
     def __call__(self, history: CrashHistory, report: CrashReport) -> Violation | None:
@@ -106,12 +100,11 @@ class PowerCuts:
     def _recover(self, system: DrivenSpecification, history: CrashHistory, report: CrashReport) -> tuple[Durable, list[str]]:
         """Cut the power now; what survives, and what is wrong after recovery from it."""
         lost = self.lose_power(system)
-        survived = _Survivors(system, lost).durable_state()
+        survived = survivors(system, lost)
         wrong = [f"{PURPOSES[purpose]}: writes {sorted(each.broken)} are gone" for purpose, each in lost.items() if each.broken]
         wrong += disagreements(system, survived) if system.logging.has("force-unit-access") else []
-        recovery = Recovery(
-            survived.copy(), system.logging.restart, history.frames, MEMORY, history.without, PAGE if system.logging.images else 0
-        )
+        image = PAGE if system.logging.images else 0
+        recovery = Recovery(survived.copy(), system.logging.restart, history.frames, MEMORY, history.without, image)
         try:
             for _ in recovery.writes():
                 pass
@@ -129,10 +122,9 @@ class PowerCuts:
     def build(self, history: CrashHistory) -> DrivenSpecification:
         """The system before its first event."""
         system, logging = history.parts()
+        tears = self.drives[DISK].flash is not None
+        logging = replace(logging, indirect=logging.indirect * SLOWER, pause=logging.pause * SLOWER, tears=tears)
         system = replace(system, page_size=PAGE, think=system.think * SLOWER, checkpoint=system.checkpoint * SLOWER)
-        logging = replace(
-            logging, indirect=logging.indirect * SLOWER, pause=logging.pause * SLOWER, tears=self.drives[DISK].flash is not None
-        )
         devices = {purpose: ([self.drive(purpose)], each.capacity) for purpose, each in self.drives.items()}
         return DrivenSpecification(system, devices, history.stream(), logging)
 
@@ -157,53 +149,40 @@ class PowerCuts:
         return LostPower(model, flash.unit_size if flash else 0, requests, places, cut, np.concatenate(parts))
 
 
-class _Survivors:
+def survivors(system: DrivenSpecification, drives: Mapping[int, LostPower]) -> Durable:
     """State that recovery finds on the drives, from the writes that their sectors hold."""
+    sectors, size = {purpose: each.sectors for purpose, each in drives.items()}, system.system.page_size
+    durable = Durable(system.system.clients, first=system.durable.first)
+    # The writes of each target, by the places of their requests, in order.
+    writes: dict[int, dict[int, Write]] = {target: {} for target in range(len(survives.TARGETS))}
+    for place, write in sorted(system.sent.items()):
+        writes[write.target][place] = write
+    _find_pages(durable.disk, writes[survives.PAGES], sectors[DISK], FIRST_PAGE, size // SECTOR, durable.rows)
+    _find_pages(durable.ssd, writes[survives.FRAMES], sectors[SSD], 0, size // SECTOR, durable.rows)
+    begin, in_a_sector = system.system.ssd * size // SECTOR, system.logging.restart.in_a_sector
+    for place, write in writes[survives.TABLE].items():  # a write of sectors leaves entries that it does not name as they were
+        for frame, entry in write.items:
+            if place <= sectors[SSD].get(begin + frame // in_a_sector, -1):
+                durable.table[frame] = entry
+    for place, write in writes[survives.LOG].items():  # records whose sectors are all there
+        _, _, _, offset, length = system.devices.requests[place]
+        if all(sectors[LOG].get(sector) == place for sector in range(offset // SECTOR, (offset + length) // SECTOR)):
+            durable.log.update((lsn, record) for lsn, record in write.items if lsn >= durable.first)
+    if 0 in sectors[LOG]:
+        durable.boot = writes[survives.BOOT][sectors[LOG][0]].items[0][1]
+    return durable
 
-    def __init__(self, system: DrivenSpecification, drives: Mapping[int, LostPower]) -> None:
-        self.system, self.sectors = system, {purpose: each.sectors for purpose, each in drives.items()}
-        self.durable = Durable(system.system.clients, first=system.durable.first)
-        #: The writes of each target, by the places of their requests, in order.
-        self.writes: dict[int, dict[int, Write]] = {target: {} for target in range(len(survives.TARGETS))}
-        for place, write in sorted(system.sent.items()):
-            self.writes[write.target][place] = write
 
-    def durable_state(self) -> Durable:
-        durable, size = self.durable, self.system.system.page_size
-        self._pages(durable.disk, survives.PAGES, DISK, FIRST_PAGE, size)
-        self._pages(durable.ssd, survives.FRAMES, SSD, 0, size)
-        self._table(self.system.system.ssd * size // SECTOR)
-        self._log()
-        return durable
-
-    def _pages(self, there: dict[int, Version], target: int, purpose: int, first: int, size: int) -> None:
-        """Copies of pages: torn where their sectors are not of one write."""
-        sectors, each = self.sectors[purpose], size // SECTOR
-        for key in {key for write in self.writes[target].values() for key, _ in write.items}:
-            begin = (key - first) * each
-            places = [sectors.get(sector, -1) for sector in range(begin, begin + each)]
-            if max(places) >= 0:  # the first sector has the header
-                empty = Version(key, 0, (0,) * self.durable.rows)
-                version: Version = dict(self.writes[target][places[0]].items)[key] if places[0] >= 0 else empty
-                there[key] = version._replace(is_torn=len(set(places)) > 1)
-
-    def _table(self, begin: int) -> None:
-        """Entries: a write of sectors leaves those that it does not name as they were."""
-        in_a_sector = self.system.logging.restart.in_a_sector
-        for place, write in self.writes[survives.TABLE].items():
-            for frame, entry in write.items:
-                if place <= self.sectors[SSD].get(begin + frame // in_a_sector, -1):
-                    self.durable.table[frame] = entry
-
-    def _log(self) -> None:
-        """Records whose sectors are all there, and the boot page."""
-        held = self.sectors[LOG]
-        for place, write in self.writes[survives.LOG].items():
-            _, _, _, offset, length = self.system.devices.requests[place]
-            if all(held.get(sector) == place for sector in range(offset // SECTOR, (offset + length) // SECTOR)):
-                self.durable.log.update((lsn, record) for lsn, record in write.items if lsn >= self.durable.first)
-        if 0 in held:
-            self.durable.boot = self.writes[survives.BOOT][held[0]].items[0][1]
+def _find_pages(
+    there: dict[int, Version], writes: Mapping[int, Write], sectors: Mapping[int, int], first: int, each: int, rows: int
+) -> None:
+    """Copies of pages, of so many sectors each: torn where their sectors are not of one write."""
+    for key in {key for write in writes.values() for key, _ in write.items}:
+        begin = (key - first) * each
+        places = [sectors.get(sector, -1) for sector in range(begin, begin + each)]
+        if max(places) >= 0:  # the first sector has the header
+            version: Version = dict(writes[places[0]].items)[key] if places[0] >= 0 else Version(key, 0, (0,) * rows)
+            there[key] = version._replace(is_torn=len(set(places)) > 1)
 
 
 def disagreements(system: DrivenSpecification, survived: Durable) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from flashsim.device.station.specification import StationSpecification
-from flashsim.execution.pooled.logged import LoggedSpecification
+from flashsim.storage.log.records import FREE
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import exhaustive
@@ -24,17 +22,14 @@ def frames_kept(without: list[str], seed: int, histories: int) -> dict[str, Any]
     """Frames that are warm after a shutdown with LVR and DW, whose flusher is slow, in all of some histories; JSON-ready."""
     kept = in_use = 0
     for number in range(histories):
-        history = drawn_history(seed + number, "lvr", without, "dw", "fuzzy")
-        (system, logging), stations = history.parts(), history.stations()
-        devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in stations.items()}
-        run = LoggedSpecification(system, devices, history.stream(), replace(logging, pause=1 << 14, chunk=1))
+        run = drawn_history(seed + number, "lvr", without, "dw", "fuzzy").build(pause=1 << 14, chunk=1)
         while not run.is_idle:
             run.env.step()
         run.shut_down()
         while not run.is_down:
             run.env.step()
-        in_use += len(run.table.frames_in_use)
-        recovery = Recovery(run.durable, logging.restart, system.ssd, system.memory, without)
+        in_use += sum(entry.state != FREE for entry in run.table.entries.values())
+        recovery = Recovery(run.durable, run.logging.restart, run.system.ssd, run.system.memory, without)
         for _ in recovery.writes():
             pass
         kept += len(recovery.entries)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -46,26 +47,18 @@ class _Stream:
 
 @dataclass(frozen=True)
 class CrashHistory:
-    """A history: a system with its devices, which `seed` draws, and its transactions.
-
-    Parameters
-    ----------
-    extension, restart, checkpoints
-        Design of the pool's extension, restart design, and kind of checkpoints, of `CHECKPOINTS`.
-    transactions
-        In the order in which clients begin them.
-    without
-        Guards that are switched off.
-    tears
-        Whether crashes tear pages that are being written to disk.
-    """
+    """A history: a system with its devices, which `seed` draws, and its transactions."""
 
     seed: int
+    #: Design of the pool's extension, restart design, and kind of checkpoints, of `CHECKPOINTS`.
     extension: str
     restart: str
     checkpoints: str
+    #: In the order in which clients begin them.
     transactions: tuple[Transaction, ...]
+    #: Guards that are switched off.
     without: tuple[str, ...] = ()
+    #: Whether crashes tear pages that are being written to disk.
     tears: bool = False
 
     @cached_property
@@ -131,11 +124,14 @@ class CrashHistory:
         """The transactions but for the first ones."""
         return _Stream(self.pages, self.transactions[ended:])
 
-    def build(self, recovered: Recovery | None = None, ended: int = 0) -> LoggedSpecification:
-        """The system before its first event, or after a restart, with all transactions but the first ones."""
+    def devices(self) -> dict[int, tuple[list[StationSpecification], int]]:
+        """Its stations, idle, and their bytes, by purpose."""
+        return {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
+
+    def build(self, recovered: Recovery | None = None, ended: int = 0, **logged: Any) -> LoggedSpecification:
+        """The system before its first event, or after a restart, with all transactions but the first ones; `logged` changes its log."""
         system, logging = self.parts()
-        devices = {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
-        return LoggedSpecification(system, devices, self.stream(ended), logging, recovered)
+        return LoggedSpecification(system, self.devices(), self.stream(ended), replace(logging, **logged), recovered)
 
 
 def drawn_history(

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from algorithms.restart.base import check_guards, restart_design
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.rng import generator
@@ -21,32 +19,25 @@ from flashsim.storage.log.records import DIRTY
 from flashsim.storage.log.recovery import Recovery, RedoFailureError, RestartDesign
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 
-#: Events of a history at most, and how often of its crash points recovery is crashed as well: one in so many.
-EVENTS, _NESTED = 6000, 10
+#: Events of a history at most, outcomes of its outstanding writes that are tried at each, and how often recovery is crashed as well: at one
+#: crash point in so many.
+EVENTS, _OUTCOMES, _NESTED = 6000, 2, 10
 #: Pages that memory holds in recovery: few, so that redo writes pages.
 MEMORY = 3
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A crash point that loses or resurrects data.
-
-    Parameters
-    ----------
-    event
-        Events before the crash.
-    outstanding
-        Writes that were outstanding, in words, and of recovery's own.
-    problems
-        What is wrong after recovery.
-    log
-        The records that survived.
-    """
+    """A crash point that loses or resurrects data."""
 
     history: CrashHistory
+    #: Events before the crash.
     event: int
+    #: Writes that were outstanding, in words, and of recovery's own.
     outstanding: tuple[str, ...]
+    #: What is wrong after recovery.
     problems: tuple[str, ...]
+    #: The records that survived.
     log: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,21 +49,15 @@ class Violation:
 
 @dataclass
 class CrashReport:
-    """Results of crash injection.
-
-    Parameters
-    ----------
-    points
-        Crash points, those in recovery included.
-    kept
-        Frames of the SSD that recoveries found warm.
-    """
+    """Results of crash injection."""
 
     restart: str
     without: tuple[str, ...]
     histories: int = 0
+    #: Crash points, those in recovery included.
     points: int = 0
     in_recovery: int = 0
+    #: Frames of the SSD that recoveries found warm.
     kept: int = 0
     violations: list[Violation] = field(default_factory=list)
     seconds: float = 0.0
@@ -98,17 +83,9 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
         expected = {page: history.committed.get((page, client), 0) for page in every}
         there = {page: rows.get((page, client)) for page in every}
         lost = [f"page {page} has {there[page]}, not {value}" for page, value in expected.items() if there[page] != value]
-        if lost and there != expected | history.of_commit(client):
+        if lost and there != expected | history.committing.get(client, {}):
             wrong.append(f"client {client}: {', '.join(lost)}")
     return wrong
-
-
-def _crashes(system: LoggedSpecification, draw: np.random.Generator, outcomes: int) -> Iterator[tuple[list[str], Durable]]:
-    """States that may survive a crash now: without any of the outstanding writes, and with some of them, drawn."""
-    outstanding = list(system.writes.outstanding.values())
-    for number in range(outcomes if outstanding else 1):
-        words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
-        yield words, system.writes.crash(draw if number else None)
 
 
 class Injection:
@@ -116,8 +93,6 @@ class Injection:
 
     Parameters
     ----------
-    outcomes
-        Outcomes of the outstanding writes that are tried at each event.
     depth
         How often recovery is crashed as well.
     restarts
@@ -126,16 +101,16 @@ class Injection:
         Whether the SSD is lost in every crash: recovery then has an empty one.
     """
 
-    def __init__(
-        self, history: CrashHistory, report: CrashReport, outcomes: int = 2, depth: int = 2, restarts: int = 2, loses_ssd: bool = False
-    ) -> None:
-        self.history, self.report, self.outcomes, self.depth, self.restarts = history, report, outcomes, depth, restarts
+    def __init__(self, history: CrashHistory, report: CrashReport, depth: int = 2, restarts: int = 2, loses_ssd: bool = False) -> None:
+        self.history, self.report, self.depth, self.restarts, self.loses_ssd = history, report, depth, restarts, loses_ssd
         self.draw = generator(history.seed, "crashes")
-        self.loses_ssd = loses_ssd
         self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
     def points(self, system: LoggedSpecification, stops: int | None = None) -> Iterator[tuple[int, list[str], Durable]]:
-        """Every event after which something else would survive than before; a shutdown begins after so many transactions."""
+        """Every event after which something else would survive than before; a shutdown begins after so many transactions.
+
+        What may survive is the state without any of the outstanding writes, and with some of them, drawn.
+        """
         before = None
         for event in range(1, EVENTS + 1):
             if system.env.peek() == NEVER or system.is_down or (system.is_idle and stops is None):
@@ -143,14 +118,16 @@ class Injection:
             system.env.step()
             if stops is not None and (system.counts["transactions"] >= stops or system.is_idle):
                 system.shut_down()
-            now = system.state_number
-            if now != before:
-                for words, durable in _crashes(system, self.draw, self.outcomes):
-                    if self.loses_ssd:
-                        durable.ssd.clear()
-                        durable.table.clear()
-                    yield event, words, durable
-            before = now
+            if system.state_number == before:
+                continue
+            before, outstanding = system.state_number, list(system.writes.outstanding.values())
+            for number in range(_OUTCOMES if outstanding else 1):
+                words = [f"{write} ({'lost' if number == 0 else 'perhaps done'})" for write in outstanding]
+                durable = system.writes.crash(self.draw if number else None)
+                if self.loses_ssd:
+                    durable.ssd.clear()
+                    durable.table.clear()
+                yield event, words, durable
 
     def run(self) -> Violation | None:
         """All of them, up to the first one that is violated; after one that is drawn the system goes on, and crashes again, and so on.
@@ -202,17 +179,13 @@ class Injection:
 
 def _prefixes(before: Durable, write: Write) -> Iterator[Durable]:
     """States that survive a crash in a write of recovery: with the first of its records, and with all of it."""
-    for items in [write.items[:count] for count in range(len(write.items))] if write.target == survives.LOG else []:
+    parts = [write.items[:count] for count in range(len(write.items))] if write.target == survives.LOG else []
+    if write.target == survives.PAGES and before.tears:
+        parts.append(tuple((page, version._replace(is_torn=True)) for page, version in write.items))
+    for items in [*parts, write.items]:
         left = before.copy()
         left.apply(Write(write.target, items))
         yield left
-    if write.target == survives.PAGES and before.tears:
-        torn = before.copy()
-        torn.apply(Write(write.target, tuple((page, version._replace(is_torn=True)) for page, version in write.items)))
-        yield torn
-    done = before.copy()
-    done.apply(write)
-    yield done
 
 
 #: Crashes a history, counts the crash points, and returns the first violation.

@@ -24,46 +24,30 @@ _FORMAT = "flashsim crash 1"
 
 @dataclass(frozen=True)
 class Survival:
-    """A crash before recovery.
-
-    Parameters
-    ----------
-    event, events, time
-        Events before the crash, of how many in all, and when it came, ns.
-    outstanding
-        Writes that were outstanding.
-    durable
-        What survived.
-    known
-        What clients know of their transactions.
-    """
+    """A crash before recovery."""
 
     history: CrashHistory
+    #: Events before the crash, of how many in all, and when it came, ns.
     event: int
     events: int
     time: int
+    #: Writes that were outstanding.
     outstanding: tuple[str, ...]
+    #: What survived.
     durable: Durable
+    #: What clients know of their transactions.
     known: History
 
     def save(self, path: Path) -> None:
         """Write a file that `load` reads."""
         durable, known = self.durable, self.known
-        body = {
-            "history": asdict(self.history),
-            "event": [self.event, self.events, self.time],
-            "outstanding": self.outstanding,
-            "rows": durable.rows,
-            "disk": sorted(durable.disk.items()),
-            "ssd": sorted(durable.ssd.items()),
-            "table": sorted(durable.table.items()),
-            "log": [(lsn, asdict(record)) for lsn, record in sorted(durable.log.items())],
-            "boot": durable.boot,
-            "first": durable.first,
-            "tears": durable.tears,
-            "committed": [(*key, value) for key, value in sorted(known.committed.items())],
-            "committing": [(client, sorted(values.items())) for client, values in sorted(known.committing.items())],
-        }
+        body: dict[str, Any] = {"history": asdict(self.history), "event": [self.event, self.events, self.time]}
+        body |= {"outstanding": self.outstanding, "rows": durable.rows}
+        body |= {name: sorted(getattr(durable, name).items()) for name in ("disk", "ssd", "table")}
+        body["log"] = [(lsn, asdict(record)) for lsn, record in sorted(durable.log.items())]
+        body |= {"boot": durable.boot, "first": durable.first, "tears": durable.tears}
+        body["committed"] = [(*key, value) for key, value in sorted(known.committed.items())]
+        body["committing"] = [(client, sorted(values.items())) for client, values in sorted(known.committing.items())]
         write_json(path, {"format": _FORMAT, "sha256": _digest(body), "state": body})
 
 
@@ -165,13 +149,10 @@ def _count(value: Any, least: int = 0, most: float = inf) -> int:
     return value
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r:.40} stands in the place of true or false")
+def _of(kind: type, words: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r:.40} stands in the place of {words}")
     return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r:.40} stands in the place of a text")
-    return value
+_flag, _text = partial(_of, bool, "true or false"), partial(_of, str, "a text")

@@ -11,11 +11,9 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import WRITE
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER, format_duration
-from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.pooled.logged import LoggedSpecification
-from flashsim.execution.pooled.recovering import Work, recover
+from flashsim.execution.pooled.recovering import recover
 from flashsim.execution.pooled.system import PURPOSES
-from flashsim.storage.log.records import STATES
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
 from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
@@ -25,26 +23,17 @@ from models.recovery_time import DeviceTimes, phase_time
 
 @dataclass(frozen=True)
 class Crash:
-    """A crash and the recovery from it.
+    """A crash and the recovery from it."""
 
-    Parameters
-    ----------
-    survival
-        The crash, and what survived.
-    work
-        What recovery did.
-    phases
-        Nanoseconds of each phase, simulated and by formula.
-    warm
-        Frames of the SSD that are in use again.
-    wrong
-        What is wrong.
-    """
-
+    #: The crash, and what survived.
     survival: Survival
+    #: What recovery did.
     work: Phases
+    #: Nanoseconds of each phase, simulated and by formula.
     phases: Mapping[str, tuple[int, float]]
+    #: Frames of the SSD that are in use again.
     warm: int
+    #: What is wrong.
     wrong: tuple[str, ...]
 
     def title(self) -> str:
@@ -68,21 +57,6 @@ class Crash:
             {"phase": phase, "work": words[phase], "simulated_ns": simulated, "formula_ns": round(formula)}
             for phase, (simulated, formula) in self.phases.items()
         ]
-
-    def log(self) -> list[dict[str, Any]]:
-        """A row a record that survived."""
-        return [{"lsn": lsn, "record": str(record)} for lsn, record in sorted(self.survival.durable.log.items())]
-
-    def frames(self) -> list[dict[str, Any]]:
-        """A row a frame: what the frame table's file says, and what the frame holds."""
-        rows, durable = [], self.survival.durable
-        for frame in range(self.survival.history.frames):
-            entry, version = durable.entry(frame), durable.in_frame(frame)
-            rows.append(
-                {"frame": frame, "state": STATES[entry.state], "page": entry.page, "lsn": entry.lsn, "holds": version.page}
-                | {"at": version.lsn, "torn": version.is_torn}
-            )
-        return rows
 
 
 def events_of(system: LoggedSpecification) -> int:
@@ -137,19 +111,15 @@ def crash(
 def recovered(survival: Survival, without: Sequence[str] = ()) -> Crash:
     """Recover from a crash on idle devices, also without some guards more, and hold the database against what its clients know."""
     history = replace(survival.history, without=(*survival.history.without, *without))
-    design, (system, _), stations = restart_design(history.restart), history.parts(), history.stations()
+    design, phases = restart_design(history.restart), dict[str, tuple[int, float]]()
     check_guards(design, history.without)
     recovery = Recovery(survival.durable.copy(), design, history.frames, MEMORY, history.without, history.image)
-    devices = {purpose: ([StationSpecification(each)], each.capacity) for purpose, each in stations.items()}
-    times: dict[str, tuple[int, Work]] = {}
+    by_name = {PURPOSES[each]: DeviceTimes(one.read, one.write, one.servers) for each, one in history.stations().items()}
     try:
-        times = recover(recovery, system, devices)
+        for phase, (simulated, work) in recover(recovery, history.parts()[0], history.devices()).items():
+            named = {(PURPOSES[each], operation == WRITE, at_once): count for (each, operation, at_once), count in work.items()}
+            phases[phase] = simulated, phase_time(named, by_name)
         wrong = problems(recovery, survival.known, history.pages)
     except RedoFailureError as problem:
         wrong = [str(problem)]
-    by_name = {PURPOSES[each]: DeviceTimes(one.read, one.write, one.servers) for each, one in stations.items()}
-    phases = dict[str, tuple[int, float]]()
-    for phase, (simulated, work) in times.items():
-        named = {(PURPOSES[each], operation == WRITE, at_once): count for (each, operation, at_once), count in work.items()}
-        phases[phase] = simulated, phase_time(named, by_name)
     return Crash(survival, recovery.phases, phases, len(recovery.entries), tuple(wrong))
