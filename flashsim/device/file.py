@@ -111,7 +111,8 @@ class RealDevice:
             if isinstance(problem, OSError):
                 raise self._refusal(problem) from problem
             raise
-        self._begin = perf_counter_ns()
+        #: Zero of the device's clock, ns of `time.perf_counter_ns`.
+        self.opened = perf_counter_ns()
 
     def _refusal(self, problem: OSError) -> FlashsimError:
         if problem.errno == errno.EBUSY:
@@ -192,7 +193,7 @@ class RealDevice:
     @property
     def now(self) -> int:
         """Nanoseconds since the device was opened."""
-        return perf_counter_ns() - self._begin
+        return perf_counter_ns() - self.opened
 
     def prepare(
         self,
@@ -241,7 +242,7 @@ class RealDevice:
             memory, offset = batch.memories[row][moved:], int(batch.commands["offset"][row]) + moved
             self._move(batch.file(row), int(batch.operation[row]), memory, offset)
             completed[row] = perf_counter_ns()
-        return submitted - self._begin, completed - self._begin
+        return submitted - self.opened, completed - self.opened
 
     @property
     def queue(self) -> Queue:

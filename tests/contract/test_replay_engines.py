@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,20 @@ def test_requests_are_not_submitted_before_their_time(engine: Engine, tmp_path: 
     assert done["started"].max() >= 0.9 * due[-1]  # fio makes up for what it slept too long, and its log holds whole ms
     if engine is load_engine("builtin"):
         assert (done["started"] >= due).all() and np.abs(done["submitted"] - due).max() < 10_000
+
+
+def test_a_process_that_waits_for_its_turn_submits_no_request_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may lose the processor wherever it reads a clock."""
+    now = RealDevice.now
+
+    def later(device: RealDevice) -> int:
+        sleep(0.003)
+        return now.__get__(device)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(RealDevice, "now", property(later))
+    arrival = np.arange(10) * 2_000_000
+    _, done = replayed(load_engine("builtin"), tmp_path / "file", trace(10, kinds=2, arrival=arrival), "timed")
+    assert (done["started"] >= arrival).all()
 
 
 def test_a_pace_that_an_engine_keeps_is_one_that_there_is(engine: Engine) -> None:

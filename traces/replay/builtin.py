@@ -64,7 +64,7 @@ class _ReplayRun:
         if self._begin is None:
             self._begin = self.device.now
             self._origin = int(arrivals[0].as_py() or 0)
-        zero = perf_counter_ns() - self.device.now + self._begin  # of the system's clock
+        zero = self.device.opened + self._begin  # of the system's clock
         due = np.where(arrivals.is_valid(), arrivals.fill_null(0), self._origin) - self._origin + zero
         loop = partial(self._loop(batch, due, zero), look=partial(self._look, work))
         submitted, completed = self.device.serve(work, loop, self.depth if self.pace == "asap" else 1)
