@@ -38,7 +38,8 @@ class FirstRows(Operator):
             if number is not None and number < 0:
                 raise InvalidParameterError(name, number, "it must be 0 or more")
         super().__init__(schema)
-        self._orders, self._limit, self._skip, self._columns, self._room = orders, limit, skip, columns or len(schema), room
+        self._orders, self._limit, self._skip, self._room = orders, limit, skip, room
+        self._columns = len(schema) if columns is None else columns
         self._most = None if limit is None else skip + limit
         self._waiting: list[pa.RecordBatch] = []
 

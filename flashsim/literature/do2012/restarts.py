@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
-from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Table
+from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table
 from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, dual_write
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
@@ -229,34 +229,29 @@ class _Own(_Table):
         return [Restart(*part).job(settings) for part in product(BENCHMARKS, POLICIES, self.shown, ENDS)]
 
 
-class _Variants(Exhibit):
-    """Restarts that differ in one number, beside each other."""
+def _beside(name: str, title: str, text: str, column: str, changed: Mapping[Restart, float]) -> Shown:
+    """Restarts that differ in one number, beside each other: throughput, and seconds of analysis, of recovery, and from peak to peak."""
 
-    def __init__(self, name: str, title: str, text: str, column: str, changed: Mapping[Restart, float]) -> None:
-        self.TITLE, self._name, self._text, self._column, self._changed = title, name, text, column, changed
-
-    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [run.job(settings) for run in self._changed]
-
-    def sections(self, results: Results) -> list[Section]:
-        """Throughput, and seconds of analysis, of recovery, and from peak to peak, by the number."""
-        runs, rows = Restarts(results), list[list[Entry]]()
-        for run, value in self._changed.items():
+    def show(runs: Restarts) -> list[Section]:
+        rows = list[list[Entry]]()
+        for run, value in changed.items():
             if (result := runs.of(run)) is not None:
                 seconds = [result.phases["analysis"], result.recovery, runs.interval(run)]
                 rows.append([run.benchmark, DESIGNS[run.policy], run.restart, value, runs.peak(run), *seconds])
-        header = ["benchmark", "design", "restart", self._column, "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
-        return [Section(self.TITLE, self._text, [Table(header, rows, self._name, 1)], on_terminal=True)] if rows else []
+        header = ["benchmark", "design", "restart", column, "transactions/s", "analysis, s", "recovery, s", "peak to peak, s"]
+        return [Section(title, text, [Table(header, rows, name, 1)], on_terminal=True)] if rows else []
+
+    return Shown(list(changed), show, title, Restarts)
 
 
-_LOG_DISK = _Variants(
+_LOG_DISK = _beside(
     "log-disk",
     "Rate of the log's disk",
     "After a crash; the thesis does not tell the rate: 78 MB/s is what its 12.1 s imply, 86 what its table 4.3 says of one disk.",
     "log's disk, MB/s",
     {Restart("TPC-C", policy, "lvr", CRASH, log_rate=rate): rate * 8 * KIB / MB for policy, rate in product(POLICIES, _LOG_RATES)},
 )
-_SIZES = _Variants(
+_SIZES = _beside(
     "restart-sizes",
     "A hundredth and a thirtieth of the size",
     "After a crash; seconds are those of the whole system.",

@@ -158,7 +158,7 @@ def answer(
         Columns by whose hash tables are on drives, by table; extents of the others are striped.
     """
     if where != HOST:
-        _ = machine.inside  # or a refusal
+        _ = machine.inside  # refuses a drive without
     for name in sources:
         if not name.isidentifier():
             raise InvalidParameterError("table", repr(name), "its name must be one that a query can use: letters, digits and _")
