@@ -1,7 +1,8 @@
 """Aggregation: count, sum, minimum, maximum and average, of all rows or by group, in a table of bounded memory.
 
-The table holds parts of aggregates (a sum of integers as two, which no number of rows overflows).  When memory is full, its groups are
-handed on as they stand and it begins anew: `whole` puts parts of a group together, whether they come from there or from several drives.
+The table holds parts of aggregates, which no number of rows overflows: a sum of integers as two, one of long decimals with 76 digits.  When
+memory is full, its groups are handed on as they stand and it begins anew: `whole` puts parts of a group together, whether they come from
+there or from several drives.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from flashsim.execution.requests import Work
 TITLE = "aggregation"
 BLOCKING = True
 FUNCTIONS = ("count", "sum", "min", "max", "avg")
-#: Digits of sums of decimals; bits of the lower part of an integer.
-_DIGITS, _LOW = 38, 32
+#: Digits of sums of decimals; of values whose sum over less than 10^18 rows has no more; bits of the lower part of an integer.
+_DIGITS, _SHORT, _LOW = 38, 20, 32
 #: Parts that wait are put together when they take so many bytes, or as many as memory has room for.
 _WAITING = 4 * MIB
 
@@ -145,7 +146,9 @@ def _prepared(aggregate: Aggregate, values: pa.Array) -> list[tuple[str, pa.Arra
     if pa.types.is_floating(kind):
         return [("sum", values.cast(pa.float64()), "sum"), *count]
     if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
-        return [("sum", values.cast(pa.decimal128(_DIGITS, getattr(kind, "scale", 0))), "sum"), *count]
+        wide = pa.types.is_decimal(kind) and kind.precision > _SHORT
+        sums = pa.decimal256(2 * _DIGITS, kind.scale) if wide else pa.decimal128(_DIGITS, getattr(kind, "scale", 0))
+        return [("sum", values.cast(sums), "sum"), *count]
     whole = values.cast(pa.int64())
     high = pc.shift_right(whole, _LOW)
     return [("high", high, "sum"), ("low", pc.bit_wise_and(whole, (1 << _LOW) - 1), "sum"), *count]
@@ -164,6 +167,6 @@ def _value(aggregate: Aggregate, parts: dict[str, pa.Array], kind: pa.DataType |
         above = pc.multiply(parts["high"].cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1 << _LOW), pa.decimal128(10, 0)))
         total = pc.add(above.cast(pa.decimal128(_DIGITS - 1, 0)), parts["low"].cast(pa.decimal128(19, 0)))
     if aggregate.function == "sum":
-        return total
+        return total.cast(pa.decimal128(_DIGITS, total.type.scale)) if pa.types.is_decimal256(total.type) else total
     count = pc.if_else(pc.equal(parts["count"], 0), pa.scalar(None, pa.int64()), parts["count"])
     return pc.divide(total.cast(pa.float64(), safe=False), count.cast(pa.float64()))

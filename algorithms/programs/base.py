@@ -94,16 +94,27 @@ def whole_of(operator: Operator) -> Operator | None:
     """The operator that makes one result of parts, which bears the program's name."""
     with naming(operator.program):
         whole = operator.whole()
+    if not isinstance(whole, Operator | None):
+        raise FlashsimError(f"query program: {operator.program}: whole must return an Operator, or None")
     if whole is not None:
         whole.program = operator.program
     return whole
+
+
+def work_of(operator: Operator) -> Counter[str]:
+    """Work of an operator since it was last taken."""
+    with naming(operator.program):
+        work = Counter({kind: int(count) for kind, count in operator.work.items()})
+        operator.work.clear()
+    return work
 
 
 def handed_on(operator: Operator, function: Callable[..., Any], *batch: pa.RecordBatch) -> pa.RecordBatch | None:
     """Rows that one of a program's functions hands on, if they have the columns that the program has said."""
     with naming(operator.program):
         rows = function(*batch)
-    if rows is not None and not (isinstance(rows, pa.RecordBatch) and rows.schema.equals(operator.schema)):
+        fits = rows is None or (isinstance(rows, pa.RecordBatch) and rows.schema.equals(operator.schema))
+    if not fits:
         raise FlashsimError(f"query program: {operator.program}: it must hand on batches of its schema, or None")
     return rows
 

@@ -34,13 +34,12 @@ class FirstRows(Operator):
         self, schema: pa.Schema, *, orders: Sequence[Order] = (), limit: int | None = None, skip: int = 0, columns: int | None = None,
         room: int = ROOM,
     ) -> None:  # fmt: skip
-        for name, number in (("limit", limit), ("skip", skip), ("columns", columns)):
-            if number is not None and number < 0:
-                raise InvalidParameterError(name, number, "it must be 0 or more")
+        for name, number, least in (("limit", limit, 0), ("skip", skip, 0), ("columns", columns, 1)):
+            if number is not None and number < least:
+                raise InvalidParameterError(name, number, f"it must be {least} or more")
         super().__init__(schema)
-        self._orders, self._limit, self._skip, self._room = orders, limit, skip, room
-        self._columns = len(schema) if columns is None else columns
-        self._most = None if limit is None else skip + limit
+        self._orders, self._limit, self._skip, self._columns, self._room = orders, limit, skip, columns or len(schema), room
+        self._most = None if limit is None else min(skip + limit, NO_BOUND)
         self._waiting: list[pa.RecordBatch] = []
 
     def step(self, batch: pa.RecordBatch) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cache
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from flashsim.core.errors import FlashsimError
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.smart.plan import Plan
 from flashsim.studies.smart.running import co_partitioned, run
@@ -62,6 +65,9 @@ def placements(plan: Plan) -> Iterator[tuple[int, int]]:
         "SELECT word FROM t WHERE word NOT LIKE 'a%' AND id NOT IN (1, 2) AND id NOT BETWEEN 5 AND 9",
         'SELECT id AS "order.0", tiny AS "order..1" FROM u ORDER BY tiny, 1',
         "SELECT t.id FROM t JOIN u ON t.id = u.id SEMI JOIN u AS v ON u.tiny = v.tiny WHERE t.id < 50",
+        "SELECT 1 AS one FROM t HAVING 1 = 1",
+        "SELECT id FROM u ORDER BY id LIMIT 9223372036854775807 OFFSET 3",
+        f"SELECT id FROM t WHERE {' AND '.join(['id > 1'] * 500)} OR {' OR '.join(['id = 0'] * 500)}",
     ],
 )
 def test_chosen_queries(query: str) -> None:
@@ -70,6 +76,19 @@ def test_chosen_queries(query: str) -> None:
     for stages, drives in placements(plan):
         problem = same_rows(query, run(plan, tables, stages, drives).rows, oracle().sql(query).fetchall())
         assert not problem, f"{stages} stages on {drives} drives: {problem}"
+
+
+def test_sums_of_decimals_of_38_digits_are_exact_or_refused() -> None:
+    """Sums of parts are beyond 38 digits, and the sum of all is not."""
+    nines = Decimal("9" * 38)
+    values = [*[nines] * 300, *[nines.copy_negate()] * 300, Decimal(7), None]
+    table = StoredTable.of("t", TableRecords("t", pa.table({"d": pa.array(values, pa.decimal128(38, 0))})), 8192, "pax")
+    plan, positive = (planned(f"SELECT sum(d) AS s, avg(d) AS a FROM t{where}", {"t": table}) for where in ("", " WHERE d > 0"))
+    for stages, drives in placements(plan):
+        assert run(plan, {"t": table}, stages, drives).rows.to_pylist() == [{"s": 7, "a": 7 / 601}]
+    for stages, drives in placements(positive):
+        with pytest.raises(FlashsimError, match="does not fit in precision 38"):
+            run(positive, {"t": table}, stages, drives)
 
 
 @pytest.mark.parametrize("page_format", FORMATS)

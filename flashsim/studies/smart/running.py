@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from algorithms.programs.base import Operator, finished, one_batch, pushed, through, whole_of
+from algorithms.programs.base import Operator, finished, naming, one_batch, pushed, through, whole_of, work_of
 from algorithms.programs.partitioning import same_partitions
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
@@ -90,7 +90,7 @@ def run(
         host += filter(None, [operator, whole_of(operator)])
     result = one_batch([last, *host][-1].schema, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
-    plan_run = PlanRun(result, parts, sum((each.work for each in host), Counter()), builds, own, broadcast)
+    plan_run = PlanRun(result, parts, sum(map(work_of, host), Counter()), builds, own, broadcast)
     if room is not None and plan_run.sent > room:
         raise InvalidParameterError("memory", f"{room} B", f"the host sends {plan_run.sent} B of build sides")
     return plan_run
@@ -132,8 +132,7 @@ def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: lis
         """Work since the last call, with that of handing rows on, and the bytes of these."""
         work: Counter[str] = Counter()
         for operator in (scan, *operators):
-            work.update(operator.work)
-            operator.work.clear()
+            work.update(work_of(operator))
         if rows is None:
             return work, 0
         outputs.append(rows)
@@ -151,5 +150,7 @@ def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: lis
         work, results = account(rows)
         part.last.update(work)
         part.last_results += results
-    part.memory = sum(each.memory for each in operators)
+    for operator in operators:
+        with naming(operator.program):
+            part.memory += int(operator.memory)
     return part

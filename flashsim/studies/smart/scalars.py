@@ -10,7 +10,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
 from algorithms.expressions.expression import Call, Expression, Literal
-from flashsim.core.errors import FlashsimError, in_one_line
+from flashsim.core.errors import FlashsimError, in_one_line, shortened
 
 LANGUAGE = (
     "SELECT of columns, expressions and aggregates FROM a table, [SEMI] JOIN ... ON equality, WHERE (also IN (SELECT column ...)), "
@@ -18,7 +18,7 @@ LANGUAGE = (
 )
 _COMPARISONS: dict[type[exp.Expression], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _ARITHMETIC: dict[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Neg: "negate"}
-_SAME_NAMES = ("and", "or", "not", "abs", "lower", "upper", "length", "year", "month", "day", "like")
+_SAME_NAMES = ("not", "abs", "lower", "upper", "length", "year", "month", "day", "like")
 #: Classes of functions with as many arguments as the class has, by their names here.
 _CALLS = {**_COMPARISONS, **_ARITHMETIC, **{getattr(exp, name.title()): name for name in _SAME_NAMES}}
 _PARTS = ("year", "month", "day")
@@ -31,7 +31,7 @@ Resolve = Callable[[exp.Expression], Expression | None]
 
 def unsupported(node: exp.Expression) -> FlashsimError:
     """The error for what is outside the language."""
-    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE) or node.key.upper()
+    text = shortened(node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE) or node.key.upper())
     return FlashsimError(f"query: {text!r} is not supported; supported: {LANGUAGE}")
 
 
@@ -66,7 +66,9 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
         bounds = [(">=", node.args["low"]), ("<=", node.args["high"])]
         return Call("and", tuple(Call(name, (scalar(node.this, resolve), scalar(bound, resolve))) for name, bound in bounds))
     if isinstance(node, exp.In) and node.expressions:
-        return _any([Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
+        return joined("or", [Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
+    if isinstance(node, exp.And | exp.Or):
+        return joined(node.key, [scalar(each, resolve) for each in node.flatten()])
     if isinstance(node, exp.Case):
         whens = [exp.EQ(this=node.this, expression=each.this) if node.this else each.this for each in node.args["ifs"]]
         parts = [scalar(part, resolve) for when, each in zip(whens, node.args["ifs"], strict=True) for part in (when, each.args["true"])]
@@ -83,10 +85,10 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     return Call(function, tuple(scalar(each, resolve) for each in (node.args.get("this"), node.args.get("expression")) if each is not None))
 
 
-def _any(calls: list[Expression]) -> Expression:
-    """Halves joined by or, so that a long list is no deep tree."""
-    half = len(calls) // 2
-    return calls[0] if len(calls) == 1 else Call("or", (_any(calls[:half]), _any(calls[half:])))
+def joined(by: str, conditions: list[Expression]) -> Expression:
+    """Conditions joined by ``and`` or ``or``, halves first, so that a long list is no deep tree."""
+    half = len(conditions) // 2
+    return Call(by, (joined(by, conditions[:half]), joined(by, conditions[half:]))) if half else conditions[0]
 
 
 def _literal(node: exp.Expression) -> pa.Scalar | None:
@@ -95,7 +97,10 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
     if isinstance(node, exp.Boolean):
         return pa.scalar(bool(node.this))
     if isinstance(node, exp.Literal):
-        return pa.scalar(node.this, pa.large_string()) if node.is_string else _number(node.this)
+        try:
+            return pa.scalar(node.this, pa.large_string()) if node.is_string else _number(node.this)
+        except (ValueError, ArithmeticError):  # no number of Python's, or one of thousands of digits
+            raise unsupported(node) from None
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         names = exp.DataType.Type
         kinds = {names.DATE: pa.date32(), names.TIMESTAMP: pa.timestamp("us"), names.TIMESTAMPNTZ: pa.timestamp("us")}
@@ -123,12 +128,5 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
     """Conditions that all must hold."""
     if node is None:
         return []
-    if isinstance(node, exp.Paren):
-        return conjuncts(node.this)
-    return [*conjuncts(node.this), *conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
-
-
-def conjunction(conditions: list[Expression]) -> Expression:
-    """Conditions as one."""
-    first, *rest = conditions
-    return Call("and", (first, conjunction(rest))) if rest else first
+    node = node.unnest()
+    return [each for part in node.flatten() for each in conjuncts(part)] if isinstance(node, exp.And) else [node]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
-from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import check_once
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
@@ -201,7 +201,10 @@ def stage_of(text: str) -> Stage:
     if not all(equals for _, equals, _ in parts):
         raise InvalidParameterError("then", text, "it must read NAME:parameter=value,...")
     check_once(name, [parameter for parameter, _, _ in parts])
-    declared = list(signature(PROGRAMS.load(name).start).parameters.values())[1:]
+    start = PROGRAMS.load(name).start
+    if not callable(start):
+        raise FlashsimError(f"query program: {name}: start must be a function or a class")
+    declared = list(signature(start).parameters.values())[1:]
     known = {each.name: each for each in declared if each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)}
     values = {each: _of_kind(f"{each} of {name}", known[each].annotation if each in known else str, value) for each, _, value in parts}
     if len(known) == len(declared) and (unknown := values.keys() - known):
@@ -217,6 +220,6 @@ def _of_kind(name: str, hint: Any, value: str) -> Any:
     kinds = set(re.findall(r"\w+", hint.__name__ if isinstance(hint, type) else str(hint)))
     if "int" in kinds:
         return parse_count(value, name)
-    if hint is not Parameter.empty and "str" not in kinds:
+    if hint is not Parameter.empty and ("str" not in kinds or kinds & {"dict", "Sequence"}):
         raise InvalidParameterError(name, repr(value), "only a query can give it")
     return value

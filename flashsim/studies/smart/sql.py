@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -16,10 +17,14 @@ from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
 from flashsim.studies.smart.plan import Plan, Stage
-from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjunction, conjuncts, scalar, unsupported
+from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
 _TABLE = {"this", "alias"}
+#: Digits of a whole number of 64 bits.
+_MOST_DIGITS = 19
+#: What sqlglot does not know is refused here, in one line.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "kind", "hint"}
 
 
@@ -42,12 +47,17 @@ def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int
     """
     try:
         statements = [each for each in sqlglot.parse(query, dialect="duckdb") if each is not None]
+    except RecursionError:
+        raise FlashsimError("query: its expressions are nested too deeply") from None
     except SqlglotError as problem:
         reason = str(problem).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
         raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
-    return _Binder(schemas, rows or {}).bind(statements[0])
+    try:
+        return _Binder(schemas, rows or {}).bind(statements[0])
+    except RecursionError:
+        raise FlashsimError("query: its expressions are nested too deeply") from None
 
 
 @dataclass
@@ -276,6 +286,8 @@ class _Binder:
         for node in (found for each in every for found in each.find_all(*_AGGREGATES)):
             if node.sql() not in aggregates:
                 aggregates[node.sql()] = self._bound_aggregate(node, len(aggregates), columns)
+        if not columns and not aggregates:  # HAVING alone makes one group of all rows
+            aggregates["COUNT(*)"] = Aggregate("count", None, "aggregate.0")
         computed = {text: each.name for text, each in aggregates.items()} | keys
 
         def resolve(node: exp.Expression) -> Expression | None:
@@ -298,9 +310,11 @@ class _Binder:
 
     def _bound_aggregate(self, node: exp.Expression, number: int, columns: dict[str, Expression]) -> Aggregate:
         function, name = _AGGREGATES[type(node)], f"aggregate.{number}"
-        if isinstance(node.this, exp.Distinct) or node.expressions:
+        if isinstance(node.this, exp.Distinct) or any(value for part, value in node.args.items() if part not in ("this", "big_int")):
             raise unsupported(node)
         if isinstance(node.this, exp.Star) or node.this is None:
+            if function != "count":
+                raise unsupported(node)
             return Aggregate(function, None, name)
         argument = scalar(node.this, self._resolve)
         column = next((known for known, each in columns.items() if each == argument), f"argument.{number}")
@@ -323,7 +337,7 @@ def _selection(conditions: list[Expression]) -> list[Stage]:
     """A selection by all conditions, if there are any."""
     if not conditions:
         return []
-    predicate = conjunction(conditions)
+    predicate = joined("and", conditions)
     return [Stage("selection", {"predicate": predicate}, text_of(predicate))]
 
 
@@ -332,7 +346,7 @@ def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[s
     if not node.find(exp.Column, *_AGGREGATES):
         if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
             raise unsupported(node)
-        if not 1 <= int(node.this) <= len(nodes):
+        if len(node.this) > _MOST_DIGITS or not 1 <= int(node.this) <= len(nodes):
             raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
         return nodes[int(node.this) - 1]
     if isinstance(node, exp.Column) and not node.table:
@@ -356,6 +370,6 @@ def _whole_number(clause: exp.Expression | None) -> int | None:
         return None
     node = clause.args.get("expression") or clause.this
     is_number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
-    if clause.args.get("limit_options") or not is_number or int(node.this) >= 1 << 63:
+    if clause.args.get("limit_options") or not is_number or len(node.this) > _MOST_DIGITS or int(node.this) >= 1 << 63:
         raise unsupported(clause)
     return int(node.this)

@@ -56,7 +56,7 @@ class Machine:
 
     @property
     def drive_prices(self) -> Mapping[str, float]:
-        """Time of a core of a drive by kind of work, ns: whatever is done with a tuple that qualifies costs as much as its copy."""
+        """Time of a core of a drive by kind of work, ns; whatever is done with a tuple that qualifies costs as much as its copy."""
         inside, function = self.inside, self.inside.match_work * _FUNCTION
         scan = {Work.PAGE: inside.page_work, Work.READ_TUPLE: inside.tuple_work, READ_COLUMNS: inside.column_work}
         return {**scan, Work.COMPARE: function, COMPUTE: function, DEFAULT: inside.match_work}
@@ -115,7 +115,7 @@ def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Devic
 def build_seconds(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int] = ()) -> float:
     """Time of the host to read and prepare what stages need first, one after another, except those whose build side is each drive's own."""
     builds = [build for stage, build in run.builds.items() if stage not in own]
-    return sum(build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds)
+    return sum((build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds), 0.0)
 
 
 def on_cores(ready: Integers, work: Integers, cores: int) -> int:

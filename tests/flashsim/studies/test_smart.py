@@ -212,6 +212,15 @@ def test_drives_and_cores_share_the_work() -> None:
         ("SELECT count(DISTINCT a) FROM t", {}, "is not supported"),
         ("SELECT sum(a) OVER () FROM t", {}, "is not supported"),
         ("SELECT sum(a) FILTER (WHERE a > 1) FROM t", {}, "is not supported"),
+        ("SELECT max(a, 2) FROM t", {}, r"'MAX\(a, 2\)' is not supported"),
+        ("SELECT max(*) FROM t", {}, r"'MAX\(\*\)' is not supported"),
+        ("SELECT 1.e FROM t", {}, "'1.e' is not supported"),
+        ("SELECT .5.5 FROM t", {}, "is not supported"),
+        (f"SELECT a FROM t WHERE a < {'9' * 5000}", {}, "is not supported"),
+        (f"SELECT a FROM t LIMIT {'9' * 5000}", {}, "is not supported"),
+        (f"SELECT a FROM t ORDER BY {'9' * 5000}", {}, "of the result, which has 1"),
+        (f"SELECT a FROM t WHERE {'NOT ' * 3000} a > 1", {}, "nested too deeply"),
+        (f"SELECT {'(' * 3000}a{')' * 3000} FROM t", {}, "nested too deeply"),
         ("SELECT sum(sum(a)) FROM t", {}, "rows are not aggregated yet"),
         ("SELECT a FROM t WHERE sum(a) > 1", {}, "rows are not aggregated yet"),
         ("SELECT a FROM t WHERE a", {}, "a condition is of type int64"),
@@ -239,6 +248,8 @@ def test_drives_and_cores_share_the_work() -> None:
         ("SELECT a FROM t", {"then": "partitioning:by=a"}, "^parts of partitioning: missing"),
         ("SELECT a FROM t", {"then": "partitioning:by=a,parts=x"}, "parts of partitioning: 'x', but it must be a whole number"),
         ("SELECT a FROM t", {"then": "partitioning:by=a,by=b,parts=2"}, "by of partitioning: given twice"),
+        ("SELECT a FROM t", {"then": "projection:columns=a"}, "columns of projection: 'a', but only a query can give it"),
+        ("SELECT a FROM t", {"then": "top-k:columns=0"}, "columns: 0, but it must be 1 or more"),
         ("SELECT a FROM t", {"then": "top-k:limits=3"}, "parameter of top-k: 'limits' is unknown; did you mean limit"),
         ("SELECT a FROM t", {"cores": 2 * 10**9}, "cores: 2000000000, but it must be at most 1,024"),
         ("SELECT a FROM t", {"drives": 2**31 - 1}, "drives: 2147483647, but it must be at most 4,096"),
@@ -372,13 +383,22 @@ def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("step", "message"),
-    [("raise ValueError('no', 'row')", r"ValueError: \('no', 'row'\)"), ("return 3", "it must hand on batches of its schema, or None")],
+    [
+        ("raise ValueError('no', 'row')", r"ValueError: \('no', 'row'\)"),
+        ("return 3", "it must hand on batches of its schema, or None"),
+        ("self.schema = 'x'; return batch", "TypeError: .*"),
+        ("self.work = None; return batch", "AttributeError: .*"),
+        ("self.work = {'x': 'y'}; return batch", "ValueError: .*"),
+        ("self.memory = 'x'; return batch", "ValueError: .*"),
+        ("return batch\n    def whole(self):\n        return 5", "whole must return an Operator, or None"),
+        ("return batch\nMine = None", "start must be a function or a class"),
+    ],
 )
 def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
         "from algorithms.programs.base import Operator\nTITLE = 'mine'\n"
-        f"class Mine(Operator):\n    def step(self, batch):\n        {step}\ndef start(schema):\n    return Mine(schema)\n"
+        f"class Mine(Operator):\n    def step(self, batch):\n        {step}\nstart = Mine\n"
     )
     with pytest.raises(FlashsimError, match=f"^query program: {path}: {message}$"):
         fs.smart("SELECT a FROM t", table={"t": {"a": [1]}}, device=SMART, then=str(path))

@@ -145,8 +145,23 @@ _FAULTS = [
     ("restart", "hardens no replacement", "REPLACED: IN_TABLE, ", "", "loses or resurrects"),
     ("restart", "hardens no modification", "MODIFIED: IN_TABLE, ", "", "loses or resurrects"),
     ("restart", "hardens in the log, and reads the table", "WRITTEN: IN_TABLE", "WRITTEN: IN_LOG", "loses or resurrects"),
-    ("restart", "mixes frames up", "recovery.entries[frame] =", "recovery.entries[recovery.frames - 1 - frame] =", "loses or resurrects"),
-    ("restart", "believes free frames", "!= FREE", "== FREE", "loses or resurrects"),
+    (
+        "restart",
+        "mixes frames up",
+        "yield from recovery.read_table()",
+        "yield from recovery.read_table()\n"
+        "    recovery.entries = {recovery.frames - 1 - frame: entry for frame, entry in recovery.entries.items()}",
+        "loses or resurrects",
+    ),
+    (
+        "restart",
+        "believes free frames",
+        "yield from recovery.read_table()",
+        "yield from recovery.read_table()\n"
+        "    free = set(range(recovery.frames)) - set(recovery.entries)\n"
+        "    recovery.entries = {frame: recovery.durable.entry(frame) for frame in free}",
+        "loses or resurrects",
+    ),
     ("fetching", "does nothing with few pages", "    while", "    if cache.r.pages < 2:\n        return\n    while", "small relations"),
 ]
 FAULTS = {(family, fault): rest for family, fault, *rest in _FAULTS}
