@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import ErrorLevel, exp
@@ -68,7 +69,8 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     if isinstance(node, exp.In) and node.expressions:
         return joined("or", [Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
     if isinstance(node, exp.And | exp.Or):
-        return joined(node.key, [scalar(each, resolve) for each in node.flatten()])
+        parts: Iterable[Any] = node.flatten()
+        return joined(node.key, [scalar(each, resolve) for each in parts])
     if isinstance(node, exp.Case):
         whens = [exp.EQ(this=node.this, expression=each.this) if node.this else each.this for each in node.args["ifs"]]
         parts = [scalar(part, resolve) for when, each in zip(whens, node.args["ifs"], strict=True) for part in (when, each.args["true"])]
@@ -128,5 +130,6 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
     """Conditions that all must hold."""
     if node is None:
         return []
-    node = node.unnest()
-    return [each for part in node.flatten() for each in conjuncts(part)] if isinstance(node, exp.And) else [node]
+    bare: Any = node.unnest()
+    parts: Iterable[Any] = bare.flatten() if isinstance(bare, exp.And) else ()
+    return [each for part in parts for each in conjuncts(part)] or [bare]
