@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from flashsim.core.compiling import Compilation, Part, parts_of
@@ -103,8 +104,9 @@ class Job:
 
     @classmethod
     def of(cls, function: str | Callable[..., Any], label: str = "", group: str = "", drives: bool = True, **arguments: Any) -> Job:
-        """The run of a function, itself or as ``package.module:name``, with these arguments."""
+        """The run of a function, itself or as ``package.module:name``, with arguments that it takes; none is named as this method's."""
         name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+        signature(_function(name) if isinstance(function, str) else function).bind(**arguments)
         return cls(name, json.dumps(arguments, sort_keys=True), label, group=group, drives=drives)
 
     @cached_property
@@ -123,7 +125,13 @@ class Job:
 
     def make(self) -> Any:
         """Make the run, in this process."""
-        return getattr(import_module(self.module), self.function.partition(":")[2])(**self.parameters)
+        return _function(self.function)(**self.parameters)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    run: Callable[..., Any] = getattr(import_module(module), function)
+    return run
 
 
 @dataclass(frozen=True)

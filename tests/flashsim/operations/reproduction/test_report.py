@@ -26,7 +26,13 @@ from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
 from tests.flashsim.operations.html_page import whole
 
 SETTINGS = Settings(scale=0.5, seed=7)
-JOBS = [Job.of(f"{__name__}:nothing", f"run {number} & <more>", number=number, word='"', scale=0.5, seed=7) for number in range(14)]
+
+
+def nothing(number: int, word: str, scale: float, seed: int) -> None:
+    """A run that nobody makes."""
+
+
+JOBS = [Job.of(nothing, f"run {number} & <more>", number=number, word='"', scale=0.5, seed=7) for number in range(14)]
 PUBLISHED = [1.0, 2.0, 4.0, None]
 OURS = [1.1, 2.5, 4.0, 3.0]
 

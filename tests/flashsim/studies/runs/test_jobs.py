@@ -188,3 +188,12 @@ def test_a_cluster_that_does_not_answer_is_told(address: str, says: str, monkeyp
     with pytest.raises(FlashsimError, match=says):
         jobs.make([Setup("bnl", 600).job(Settings(SCALE))], Settings(SCALE, fresh=True, cluster=address))
     assert {client.status for client in distributed.Client._instances} <= {"closed"}  # else it is closed at exit, with a traceback
+
+
+def test_arguments_that_a_run_does_not_take_or_lacks_are_refused_when_it_is_named() -> None:
+    def on(drives: list[str], scale: float = 1.0) -> None: ...
+
+    with pytest.raises(TypeError, match="size"):
+        Job.of(noted, number=1, folder="", stop_at=2, size=3)
+    with pytest.raises(TypeError, match="drives"):
+        Job.of(on, drives=["a"])  # type: ignore[arg-type]  # the name of an argument of the job's own
