@@ -208,7 +208,7 @@ def load(name: str) -> Paper:
 
 
 def _said(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says of a paper or claim, by the names of the fields."""
+    """Fields of a paper or claim that its entry in the file has, by name."""
     return {each.name: entry[each.name] for each in fields(kind) if each.name in entry}
 
 

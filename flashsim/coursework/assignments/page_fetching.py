@@ -25,7 +25,7 @@ def draw_pairs(random: np.random.Generator, pages: int, chance: float) -> Pairs:
 
 
 def draw_bound(random: np.random.Generator) -> tuple[Pairs, int]:
-    """Of two kinds, as either the pages or the frames decide."""
+    """Page pairs and frames of an instance in which the pages decide, or one in which the frames do."""
     pages, chance, frames = [(7, 0.2, 9), (6, 0.9, 4)][int(random.integers(2))]
     return draw_pairs(random, pages, chance), frames
 

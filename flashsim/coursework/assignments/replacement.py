@@ -24,7 +24,7 @@ class References:
 
 
 class Reference(Protocol):
-    """What decides which page is right."""
+    """A policy that says which page is right to evict."""
 
     def hit(self, page: int) -> None: ...
 

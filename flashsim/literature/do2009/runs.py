@@ -68,7 +68,7 @@ class Setup:
 
 
 def settings_of(settings: Settings) -> dict[str, Any]:
-    """What all joins depend on."""
+    """Settings that all joins depend on, JSON-ready."""
     return {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
 
 

@@ -172,7 +172,7 @@ class _Figure:
     value: Value = _Runs.seconds
 
     def setups(self) -> list[Setup]:
-        """Those of a figure, and that of sort-merge beside each."""
+        """Setups of a figure, each behind that of sort-merge."""
         setups = [setup for number in self.panels for _, setup in (*_POINTS[number], *_BESIDE.get(number, ()))]
         return [one for setup in setups for one in (setup.with_method(BASIC), setup)]
 

@@ -125,7 +125,7 @@ class CrashHistory:
         return _Stream(self.pages, self.transactions[ended:])
 
     def devices(self) -> dict[int, tuple[list[StationSpecification], int]]:
-        """Its stations, idle, and their bytes, by purpose."""
+        """Idle stations of each device, and their bytes, by purpose."""
         return {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
 
     def build(self, recovered: Recovery | None = None, ended: int = 0, **logged: Any) -> LoggedSpecification:

@@ -22,7 +22,7 @@ from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjuncts, joined,
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
 _TABLE = {"this", "alias"}
 #: Digits of a whole number of 64 bits.
-_MOST_DIGITS = 19
+_DIGITS_OF_64_BITS = 19
 #: What sqlglot does not know is refused here, in one line.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "kind", "hint"}
@@ -346,7 +346,7 @@ def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[s
     if not node.find(exp.Column, *_AGGREGATES):
         if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
             raise unsupported(node)
-        if len(node.this) > _MOST_DIGITS or not 1 <= int(node.this) <= len(nodes):
+        if len(node.this) > _DIGITS_OF_64_BITS or not 1 <= int(node.this) <= len(nodes):
             raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
         return nodes[int(node.this) - 1]
     if isinstance(node, exp.Column) and not node.table:
@@ -370,6 +370,6 @@ def _whole_number(clause: exp.Expression | None) -> int | None:
         return None
     node = clause.args.get("expression") or clause.this
     is_number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
-    if clause.args.get("limit_options") or not is_number or len(node.this) > _MOST_DIGITS or int(node.this) >= 1 << 63:
+    if clause.args.get("limit_options") or not is_number or len(node.this) > _DIGITS_OF_64_BITS or int(node.this) >= 1 << 63:
         raise unsupported(clause)
     return int(node.this)
