@@ -17,16 +17,18 @@ that every exhibit is written in can be imported from here.
 
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from types import UnionType
+from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from flashsim.core.compiling import Part
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
-from flashsim.studies.judging.cells import Cell
+from flashsim.studies.judging.cells import NULLS, Cell
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
@@ -143,11 +145,21 @@ class Paper:
         """The claim of that id."""
         return next(claim for claim in self.claims if claim.id == claim_id)
 
+    def text(self, name: str, **values: Any) -> str:
+        """A text of the report with values in its places; refused is one that the claims' file lacks, or that has other places."""
+        try:
+            return self.texts[name].format(**values)
+        except (LookupError, ValueError) as problem:
+            raise DamagedFileError(f"{self.name}/claims.toml: text '{name}': {problem!r}") from problem
+
     def exhibit(self, name: str) -> Exhibit:
         """One of the paper's exhibits."""
         if not (module := self.exhibits[name]):
             return self.family.load(name.replace("_", "-"))
-        exhibits: Mapping[str, Exhibit] = import_module(f"{self.family.package}.{module}").EXHIBITS
+        path = f"{self.family.package}.{module}"
+        exhibits: Mapping[str, Exhibit] = import_module(path).EXHIBITS if find_spec(path) else {}
+        if name not in exhibits:
+            raise DamagedFileError(f"{self.name}/claims.toml: there is no exhibit '{module}:{name}'")
         return exhibits[name]
 
     def judge(self, claim: Claim, results: Results) -> Judgement:
@@ -199,17 +211,50 @@ def load(name: str) -> Paper:
             entries = [{"id": id, **entry} for id, entry in entries.items()]
         claims = [_claim(name, entry, parameters) for entry in entries]
         modules = {each.rpartition(":")[2]: each.rpartition(":")[0] for each in document["exhibits"]}
-        said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document)
-        return Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise DamagedFileError(f"{path}: {problem}") from problem
+        said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document, {"exhibits", "claims"})
+        paper = Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
     except KeyError as missing:
         raise DamagedFileError(f"{path}: {missing} is missing") from missing
+    except (ValueError, TypeError, AttributeError) as problem:  # no TOML, no UTF-8, or a value of another kind
+        raise DamagedFileError(f"{path}: {problem}") from problem
+    unknown = [f"'{each.exhibit}' of claim {each.id}" for each in claims if each.exhibit not in (None, *modules)]
+    unknown += [f"'{each}' of the experiments" for each in paper.experiments if each not in modules]
+    if unknown:
+        raise DamagedFileError(f"{path}: exhibit {unknown[0]} is none of its exhibits")
+    return paper
 
 
-def _said(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a paper or claim that its entry in the file has, by name."""
-    return {each.name: entry[each.name] for each in fields(kind) if each.name in entry}
+def _said(kind: type[Any], entry: Mapping[str, Any], other: Collection[str]) -> dict[str, Any]:
+    """Fields of a paper or claim that its entry in the file has, by name, but for some others; values of another kind are refused."""
+    said = {name: (entry[name], hint) for name, hint in get_type_hints(kind).items() if name in entry and name not in other}
+    for name, (value, hint) in said.items():
+        if not _is(value, hint):
+            raise TypeError(f"{name} = {value!r} is not of the kind that is asked for")
+    return {name: value for name, (value, _) in said.items()}
+
+
+def _is(value: object, hint: Any) -> bool:
+    """True if a value of a TOML file is of a field's kind."""
+    parts = get_args(hint)
+    match value:
+        case dict():
+            return get_origin(hint) is Mapping and all(_is(each, parts[1]) for each in value.values())
+        case list():
+            return hint is Any or (get_origin(hint) is Sequence and all(_is(each, parts[0]) for each in value))
+        case _:
+            kinds = parts if isinstance(hint, UnionType) else (hint,)
+            return hint is Any or type(value) in kinds or (hint is float and type(value) is int)
+
+
+class _Rows(dict[str, Any]):
+    """Limits or published values of a claim; one that the claims' file lacks is refused where it is asked for."""
+
+    def __init__(self, rows: Mapping[str, Any], claim: str, kind: str) -> None:
+        super().__init__(rows)
+        self.place = f"claim {claim}: {kind}"
+
+    def __missing__(self, name: str) -> Any:
+        raise DamagedFileError(f"{self.place}: '{name}' is missing")
 
 
 @cache
@@ -220,8 +265,11 @@ def _changes() -> Sequence[Mapping[str, Any]]:
 
 
 def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
-    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry)
-    said |= {"paper": paper, "rests_on": [parameters[name] for name in said.get("rests_on", ())], "values": entry}
+    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry, {"rests_on"})
+    if said.get("null", NULLS[0]) not in NULLS:
+        raise ValueError(f"claim {entry['id']}: null = '{said['null']}' is none of {', '.join(NULLS)}")
+    said |= {"paper": paper, "rests_on": [parameters[name] for name in entry.get("rests_on", ())], "values": entry}
+    said |= {key: _Rows(said.get(key, {}), claim=f"{paper}/{entry['id']}", kind=key) for key in ("limits", "published")}
     if "cause" in entry:
         said.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"
@@ -237,14 +285,16 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     if target is None:
         return [part for name in PAPERS.names() for part in chosen(name)]
     paper_name, slash, text = target.partition("/")
+    if paper_name not in PAPERS.names():
+        raise UnknownNameError(PAPERS.kind, paper_name, PAPERS.names())
     paper = load(paper_name)
     if not slash:
         return [(paper, list(paper.claims), list(paper.exhibits))]
     ids = [each.id for each in paper.claims]
-    names = text.split(",")
+    names, known = text.split(","), dict.fromkeys([*ids, *paper.exhibits])
     for name in names:
-        if name not in [*ids, *paper.exhibits]:
-            raise UnknownNameError(f"claim or exhibit of {paper_name}", name, [*ids, *paper.exhibits])
+        if name not in known:
+            raise UnknownNameError(f"claim or exhibit of {paper_name}", name, list(known))
     claims = [each for each in paper.claims if each.id in names or (each.exhibit in names and each.exhibit not in ids)]
     judging = {each.exhibit for each in claims}
     return [(paper, claims, [exhibit for exhibit in paper.exhibits if exhibit in judging or exhibit in names])]

@@ -85,7 +85,13 @@ def reproduce(
     for paper, *_ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
-    experiments = experiments or "/" in (target or "")
+    if "/" in (target or ""):
+        experiments = True
+        ((paper, _, exhibits),) = papers
+        for name in exhibits:
+            if not paper.is_run(name, settings.scale):
+                least = f"{paper.name}/{name} means nothing below {paper.least_scales[name]:g}"
+                raise InvalidParameterError("scale", settings.scale, least)
     return [_reproduce_paper(paper, claims, exhibits, settings, progress, seeds, experiments) for paper, claims, exhibits in papers]
 
 

@@ -88,7 +88,7 @@ def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _figure1(runs: Runs) -> list[Section]:
-    text = load("do2009").texts["figure1"]
+    text = load("do2009").text("figure1")
     why = "; ".join(f"{setup.name}: {problem}" for setup in GRID if (problem := (runs.get(setup) or {}).get("problem")))
     picture = runs.bars({f"{memory} MB": [Setup(join, memory) for join in JOINS] for memory in MEMORY}, "")
     return [
@@ -203,7 +203,7 @@ def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
 def _small_pages(runs: Runs) -> list[Section]:
     rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
     header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
-    return [Section(_SMALL_PAGES, load("do2009").texts["aligned"], [Table(header, rows, "aligned", digits=1)])]
+    return [Section(_SMALL_PAGES, load("do2009").text("aligned"), [Table(header, rows, "aligned", digits=1)])]
 
 
 def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:

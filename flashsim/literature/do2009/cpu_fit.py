@@ -191,7 +191,7 @@ def _implied(runs: Runs) -> list[Section]:
             rows.append([LABELS[join], memory, cpu, hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total, cpu / hdd.total.io])
     pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
     ratios = [f"{grace / hybrid:.2f} at {memory} MB" for memory, (grace, hybrid) in pairs.items() if grace and hybrid]
-    text = load("do2009").texts["implied_cpu"].format(ratios=", ".join(ratios))
+    text = load("do2009").text("implied_cpu", ratios=", ".join(ratios))
     header = ["join", "MB", "CPU s implied", "ours, HDD", "ours, SSD", "SSD total s implied", "ours", "implied CPU over I/O, HDD"]
     return [Section("CPU times that table 3 implies", text, [Table(header, rows, "implied-cpu", digits=2)])]
 
@@ -225,7 +225,7 @@ def _bound(runs: Runs) -> list[Section]:
     without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
     bounds = [bound(seconds, runs.settings.scale) for seconds in (every, without)]
     rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
-    text = load("do2009").texts["cpu_bound"].format(every=100 * bounds[0].error, without=100 * bounds[1].error)
+    text = load("do2009").text("cpu_bound", every=100 * bounds[0].error, without=100 * bounds[1].error)
     header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
     return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
 

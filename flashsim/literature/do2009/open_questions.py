@@ -98,7 +98,7 @@ class HybridRule(Exhibit):
         _, *simulated = self.kinds.values()
         header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", *simulated, "seeks", "over derived %: formula", *simulated]
         table = Table(header, rows, "hybrid-rule", digits=2)
-        return [Section(self.TITLE, load("do2009").texts["hybrid_rule"], [table], {"hybrid-rule": self._figure(results)})]
+        return [Section(self.TITLE, load("do2009").text("hybrid_rule"), [table], {"hybrid-rule": self._figure(results)})]
 
     def _figure(self, results: Results) -> Figure:
         with panels(3.6) as (picture, axes):
@@ -210,7 +210,7 @@ class Allocations(Exhibit):
     def sections(self, results: Results) -> list[Section]:
         cases, scale = self.cases(results), results.settings.scale * SHARE
         run = sorted((case for case in cases if not case.problem), key=lambda case: case.device)
-        text = load("do2009").texts["allocations"].format(scale=scale, places=PLACES)
+        text = load("do2009").text("allocations", scale=scale, places=PLACES)
         gains = {(case.device, case.join, case.memory): case.gain for case in run}
         devices = dict.fromkeys(case.device for case in run)
         rows = [[name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)] for name in devices for join in JOINS]
@@ -294,7 +294,7 @@ class Hardware(Exhibit):
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
         told = {"scale": results.settings.scale * SHARE, "memory": LESSONS_MEMORY, "devices": len(every)}
-        text = load("do2009").texts["hardware"].format(**told, best=best, blocked=blocked, busy=busy)
+        text = load("do2009").text("hardware", **told, best=best, blocked=blocked, busy=busy)
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 
     def _figure(self, every: Sequence[Lessons]) -> Figure:

@@ -46,4 +46,4 @@ def sections(results: Results) -> list[Section]:
     ]
     small_header = ["join", "I/O", "HDD", *(f"SSD, {name}" for name in SMALL_PAGES)]
     tables = [Table(header, rows, "sensitivity", digits=2), Table(small_header, small, "small-pages", digits=1)]
-    return [Section(TITLE, load("do2009").texts["sensitivity"], tables)]
+    return [Section(TITLE, load("do2009").text("sensitivity"), tables)]

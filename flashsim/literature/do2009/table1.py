@@ -66,7 +66,7 @@ def sections(results: Results) -> list[Section]:
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, allocation).seconds
         rows.append([join, memory, in_words(allocation), ours, least, 100 * (ours / least - 1)])
     header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
-    return [Section("Buffer allocations (table 1)", load("do2009").texts["table1"], [Table(header, rows, "table1")])]
+    return [Section("Buffer allocations (table 1)", load("do2009").text("table1"), [Table(header, rows, "table1")])]
 
 
 def in_words(allocation: object) -> str:

@@ -97,8 +97,8 @@ def sections(results: Results) -> list[Section]:
     settings = results.settings
     if any(job not in results for job in jobs((), settings)):
         return []
-    texts = load("do2012").texts
-    text = texts["devices"].format(drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
+    paper = load("do2012")
+    text = paper.text("devices", drives=DRIVES, disks=DISKS, flash=FLASH, parts=round(1 / scale_of(settings)))
     parts = "TPC-C with 2,000 warehouses; drives differ from those above in one thing each."
     published = {"8": (DISKS_3_1.read, DISKS_3_1.write), "S": (SSD_3_1.read, SSD_3_1.write)}
     rows = [[name, *rates, *published[name[0]]] for name, rates in results[alone(settings)].items()]
@@ -106,7 +106,7 @@ def sections(results: Results) -> list[Section]:
     return [
         Section(f"{TITLE}: their rates", text, [rates]),
         _conclusions(results),
-        Section(f"{TITLE}: designs", texts["designs"], [_designs(results)], on_terminal=True),
+        Section(f"{TITLE}: designs", paper.text("designs"), [_designs(results)], on_terminal=True),
         Section(f"{TITLE}: parts of the drives", parts, [_parts(results)], on_terminal=True),
     ]
 
@@ -153,7 +153,7 @@ def _conclusions(results: Results) -> Section:
     iops, bounded = (sum(runs.result(_TPC_C["lc"]).rate(what, LAST) for what in served) for runs in (driven, rated))
     counted = {"all": len(rows), "both": count, "lost": lost, "served": iops, "bounded": bounded, "reads": SSD_3_1.read}
     header = ["conclusion", "thesis", "at table 3.1's rates", "on drives", "verdict"]
-    text = load("do2012").texts["conclusions"].format(**counted)
+    text = load("do2012").text("conclusions", **counted)
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
 
 
@@ -239,7 +239,7 @@ class _Kinds(Exhibit):
         if all(driven.values()):
             title = "TPC-E, simulated disks that serve the nearest first, 32 writes of a checkpoint at once"
             tables.append(Table([title, "transactions/s"], [[*each] for each in driven.items()], "checkpoint-drives", 1))
-        return [Section(self.TITLE, load("do2012").texts["sharp-and-fuzzy"], tables, on_terminal=True)]
+        return [Section(self.TITLE, load("do2012").text("sharp-and-fuzzy"), tables, on_terminal=True)]
 
 
 EXHIBITS: Mapping[str, Exhibit] = {"sharp-and-fuzzy": _Kinds()}

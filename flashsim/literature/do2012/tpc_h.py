@@ -78,7 +78,7 @@ def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], 
     header = [f"{figure}{what}" for figure in _FIGURES for what in (", published", "", " over noSSD, published", " over noSSD")]
     own = ["disks", "scale factor", "design"]
     tables = [Table([*own, *header], rows, name, 2), Table([*own, *_TRAFFIC], traffic_rows, f"{name}-traffic", 1)]
-    return [Section(title, paper.texts["tpc-h"], tables, on_terminal=True)] if rows else []
+    return [Section(title, paper.text("tpc-h"), tables, on_terminal=True)] if rows else []
 
 
 def _traffic(counts: Mapping[str, int]) -> list[Entry]:

@@ -89,7 +89,7 @@ def _of_k(claim: Claim, runs: _Runs) -> list[Cell]:
 
 def _crossing(claim: Claim, runs: _Runs, method: str) -> Cell:
     """Abscissa at which a strategy crosses sort-merge."""
-    name, (published,) = next(iter(claim.published.items()))
+    (published,) = claim.published[name := f"{method} crosses sort-merge"]
     place = crossing(list(zip(_EVERY, runs.lines(panel([method], "selectivity", _EVERY), _Runs.over_basic)[method], strict=True)))
     return number(name, published, place, claim.limits["crossover"], points=True, equal=(NONE,))
 

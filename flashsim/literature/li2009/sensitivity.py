@@ -87,12 +87,12 @@ def sections(results: Results) -> list[Section]:
             saved = [100 * (1 - ratio) for _, ratio in over.pop("graph-based")]
             rows.append([reading.title, *map(_crossing, over.values()), min(saved), max(saved)])
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
-    texts, tables = load("li2009").texts, []
+    paper, tables = load("li2009"), []
     for name, (columns, labelled) in _OTHERS.items():
         runs = [(labels, [results.get(setup.job(results.settings, coin)) for setup, coin in row]) for labels, row in labelled]
         tables.append(Table(columns, ([*labels, *(run and run["seconds"] for run in row)] for labels, row in runs), name, digits=4))
-    readings = Section(TITLE, texts["sensitivity"], [Table(header, rows, "sensitivity", digits=1)])
-    return [readings, Section("What k, memory, skew and chance change", texts["others"], tables)]
+    readings = Section(TITLE, paper.text("sensitivity"), [Table(header, rows, "sensitivity", digits=1)])
+    return [readings, Section("What k, memory, skew and chance change", paper.text("others"), tables)]
 
 
 def _crossing(points: list[tuple[float, float]]) -> str:

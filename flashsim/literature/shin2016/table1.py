@@ -62,7 +62,7 @@ def _seconds(claim: Claim, runs: DriveRuns) -> list[Cell]:
                 row = f"{drive}, {LABELS[method]} {what}" if method else f"{drive}, speedup"
                 place = (setup.input if what == "read" else setup.output) * PAGE_SIZE // KIB
                 limit, ids = claim.limits["seconds" if method else "speedup"], [runs.id(setup.by(one)) for one in methods]
-                every.append(number(f"{row} {memory} MB", value, ours, limit, row=row, place=place, runs=tuple(ids)))
+                every.append(number(f"{row} {memory} MB", value, ours, limit, row=row, place=place, runs=tuple(ids), follows=not method))
     return every
 
 
@@ -99,7 +99,7 @@ def _sensitivity(runs: _Varied) -> list[Section]:
         errors = [100 * (ours[place] / its[place] - 1) for place in made]
         row.append(f"{median(map(abs, errors)):.0f} (worst {max(errors, key=abs):+,.0f})")
     header = ["drives", *(f"{drive}: {what}, %" for drive in DEVICES for what in ("reads", "writes"))]
-    text = load("shin2016").texts["sensitivity"].format(sizes=", ".join(map(str, _ROWS)))
+    text = load("shin2016").text("sensitivity", sizes=", ".join(map(str, _ROWS)))
     return [Section(_TITLE, text, [Table(header, rows, "sensitivity")])]
 
 

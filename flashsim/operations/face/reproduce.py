@@ -127,8 +127,9 @@ class ReproductionOutcome(Outcome):
 
 def _is_listing(values: Mapping[str, Any]) -> bool:
     """The command lists the papers, because none is named."""
-    for option in ("out", "strict", "cluster"):
-        if values[option] and not values["target"]:
+    given = {name: values[name] for name in ("out", "strict", "cluster", "details", "experiments")} | {"seeds": values["seeds"] != 1}
+    for option in given:
+        if given[option] and not values["target"]:
             raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
     return not values["target"]
 
@@ -242,6 +243,8 @@ def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
         if section.on_terminal or not one.judgements:
             yield from section.tables
             yield from (Explanation(section.text), "")
+    if not one.judgements and not one.sections:
+        yield Explanation(f"Not every run that it needs could be made at scale {scale:g}.")
     notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
     for note in filter(None, notes):
         claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)

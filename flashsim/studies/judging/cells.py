@@ -22,6 +22,8 @@ import numpy as np
 
 from flashsim.studies.presentation.tables import Entry
 
+#: Null models by name.
+NULLS = ("equal", "constant", "line")
 #: Share by which a published number must differ from the one before it to be a change.
 CHANGE = 0.02
 #: The value of what was looked for in runs and is not there, such as a crossing.
@@ -52,6 +54,10 @@ class Cell:
         Ids of the runs that the values come from.
     calibrates
         Whether a parameter was solved from the published number.
+    follows
+        Whether the published number follows from other published ones, as a ratio does from its two sides.
+    printed
+        The published number's name where several cells are held against one.
     digits
         Decimals of the values of a statement.
     """
@@ -68,6 +74,8 @@ class Cell:
     variant: str = ""
     runs: tuple[str, ...] = ()
     calibrates: bool = False
+    follows: bool = False
+    printed: str = ""
     digits: int = 3
 
     @property
@@ -77,8 +85,8 @@ class Cell:
 
     @property
     def counts(self) -> bool:
-        """True for a published number that no parameter was solved from: such numbers are tallied, each once."""
-        return self.is_number and not self.calibrates and not self.variant
+        """True for a published number that no parameter was solved from, nor is it by other numbers: they are tallied, each once."""
+        return self.is_number and not self.calibrates and not self.follows and not self.variant
 
     @property
     def is_measured(self) -> bool:
@@ -97,7 +105,8 @@ class Cell:
         """True if the values are inside the limit; None where one is missing."""
         if not self.is_measured:
             return None
-        return self.holds(*self.values) if self.holds else (self.distance or 0.0) <= self.limit
+        distance = self.distance
+        return self.holds(*self.values) if self.holds else distance is not None and distance <= self.limit
 
     @property
     def loss(self) -> float:

@@ -128,7 +128,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Tally:
-    """Published numbers inside their limit, of those that were judged and nothing was solved from; as text ``23 of 24``, or ``-``."""
+    """Published numbers inside their limit, of those that were judged and nothing was solved from; as text ``23 of 24``, or ``-``.
+
+    A number that several cells are held against counts once, and is inside if all of them are.
+    """
 
     inside: int = 0
     published_cells: int = 0
@@ -142,8 +145,12 @@ class Tally:
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> Tally:
         """The tally of cells, wherever they were measured."""
-        judged = [bool(cell.inside) for cell in cells if cell.counts and cell.is_measured]
-        return cls(sum(judged), len(judged))
+        judged: dict[str | int, bool] = {}
+        for place, cell in enumerate(cells):
+            if cell.counts and cell.is_measured:
+                number = cell.printed or place
+                judged[number] = bool(cell.inside) and judged.get(number, True)
+        return cls(sum(judged.values()), len(judged))
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,27 @@ def test_the_sentence_counts_the_rows(paper: str) -> None:
     assert {verdict: int(count) for count, verdict in re.findall(r"(\d+) ([a-z ]+)", sentence[2])} == verdicts
 
 
+def test_the_table_of_verdicts_has_the_same_totals() -> None:
+    text, page = (PAGE.parents[1] / "explanation" / "verdicts.md").read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8")
+    totals = Counter[str]()
+    for paper in NAMES:
+        words = re.search(
+            rf"^{paper} at the published size: of \d+ claims (.*?); (.*?) published numbers inside, null models (\d+)", page, re.M
+        )
+        assert words
+        counts = Counter({kind: int(count) for count, kind in re.findall(r"(\d+) ([a-z ]+)", words[1])})
+        (row,) = re.findall(rf"^\| {paper} \| ([\d |]+ of [\d |]+) \|$", text, re.M)
+        kinds = ("reproduced", "fitted", "consistent", "differs", "not attempted")
+        assert [cell.strip() for cell in row.split("|")] == [*(str(counts[kind] or "") for kind in kinds), words[2], words[3]]
+        inside, _, published = words[2].split()
+        totals += counts + Counter({"inside": int(inside), "published": int(published), "null": int(words[3])})
+    (numbers,) = re.findall(r"^Of \d+ claims .* published numbers .*$", text, re.M)
+    sentence = "Of {} claims {reproduced} are reproduced, {fitted} fitted and {consistent} consistent, and {differs} differ."
+    sentence += " Of {published} published numbers that nothing was solved from {inside} are inside, and {null} of the null models."
+    judged = sum(totals[kind] for kind in ("reproduced", "fitted", "consistent", "differs", "not attempted"))
+    assert numbers == sentence.format(judged, **totals)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_it_says_what_runs_at_the_published_size_say(request: pytest.FixtureRequest, tmp_path: Path) -> None:

@@ -37,14 +37,59 @@ def test_all_claims_of_do2009_are_listed() -> None:
     assert [each.id for each in found.claims] == wanted.split()
 
 
+LEAST = {"title": "'x'", "reference": "'y'", "exhibits": "['z']"}
+A_CLAIM = {"id": "'one'", "title": "'x'", "source": "'s'", "tolerance": "'t'", "exhibit": "'z'", "limits": "{ each = 0.1 }"}
+
+
+def written(paper: dict[str, str], claim: dict[str, str] | None = None) -> str:
+    """A claims' file with some entries."""
+    lines = [f"{name} = {value}" for name, value in paper.items()]
+    return "\n".join([*lines, *(["[[claims]]", *(f"{name} = {value}" for name, value in claim.items())] if claim else [])])
+
+
 @pytest.mark.parametrize(
-    "claims, told", [("title = [", "Invalid value"), ("title = 'x'", "'claims' is missing"), ("[[claims]]", "'id' is missing")]
+    "claims, told",
+    [
+        ("title = [", "Invalid value"),
+        ("title = 'x'", "'claims' is missing"),
+        ("exhibits = []\n[[claims]]", "'id' is missing"),
+        (written(LEAST | {"claims": "3"}), "not iterable"),
+        (written(LEAST | {"exhibits": "[3]"}, A_CLAIM), "rpartition"),
+        (written(LEAST | {"title": "3"}, A_CLAIM), "title = 3 is not of the kind"),
+        (written(LEAST | {"least_scale": "'x'"}, A_CLAIM), "least_scale = 'x' is not of the kind"),
+        (written(LEAST | {"texts": "{ one = 3 }"}, A_CLAIM), "texts = .* is not of the kind"),
+        (written(LEAST | {"experiments": "['other']"}, A_CLAIM), "'other' of the experiments is none of its exhibits"),
+        (written(LEAST, A_CLAIM | {"exhibit": "'other'"}), "'other' of claim one is none of its exhibits"),
+        (written(LEAST, A_CLAIM | {"limits": "'x'"}), "limits = 'x' is not of the kind"),
+        (written(LEAST, A_CLAIM | {"limits": "{ each = 'x' }"}), "limits = .* is not of the kind"),
+        (written(LEAST, A_CLAIM | {"published": "3"}), "published = 3 is not of the kind"),
+        (written(LEAST, A_CLAIM | {"null": "'wild'"}), "null = 'wild' is none of equal, constant, line"),
+        (written(LEAST, A_CLAIM | {"rests_on": "['other']"}), "'other' is missing"),
+        (written(LEAST, A_CLAIM | {"most": "1"}), "most = 1 is not of the kind"),
+    ],
 )
-def test_claims_that_say_too_little_are_refused(claims: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "claims.toml").write_text(claims)
-    monkeypatch.setattr(papers.PAPERS, "load", lambda name: SimpleNamespace(__name__="mine", __file__=str(tmp_path / "__init__.py")))
+def test_claims_that_say_too_little_or_something_else_are_refused(
+    claims: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(DamagedFileError, match=rf"^.*claims\.toml: .*{told}.*$"):
-        papers.load("mine")
+        own_paper(claims, tmp_path, monkeypatch)
+
+
+def own_paper(claims: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Paper:
+    (folder / "claims.toml").write_text(claims)
+    monkeypatch.setattr(papers.PAPERS, "load", lambda name: SimpleNamespace(__name__="mine", __file__=str(folder / "__init__.py")))
+    return papers.load("mine")
+
+
+def test_what_the_claims_file_lacks_is_refused_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = own_paper(written(LEAST | {"texts": "{ one = 'a {place}' }"}, A_CLAIM), tmp_path, monkeypatch)
+    one = paper.claim("one")
+    assert (one.limits["each"], paper.text("one", place=3)) == (0.1, "a 3")
+    for ask in (lambda: one.limits["points"], lambda: one.published["row"], lambda: paper.text("two"), lambda: paper.text("one")):
+        with pytest.raises(DamagedFileError, match=r"mine.*(points|row|two|place)"):
+            ask()
+    with pytest.raises(DamagedFileError, match=r"there is no exhibit 'nothing:z'"):
+        replace(papers.load("mine"), family=papers.PAPERS, exhibits={"z": "nothing"}).exhibit("z")
 
 
 @pytest.mark.parametrize("name", papers.PAPERS.names())
@@ -124,6 +169,13 @@ def test_a_fitted_claim_is_never_reproduced_and_its_solved_cells_do_not_count() 
     judged = made_up_paper(inside).judge(claim(fitted=True), Results(Settings(), {}))
     assert [cell.counts for cell in judged.cells] == [False, True] and str(judged.tally) == "1 of 1"
     assert judged.as_dict(1)["fitted_to"] == {"prices": {"claim": ["a"]}} and "least squares" in judged.note_at(1)
+
+
+def test_a_number_counts_once_whatever_is_held_against_it_and_not_if_others_give_it() -> None:
+    shared = numbers((2.0, 2.0), (2.0, 3.0), printed="two") + numbers((4.0, 4.0), (4.0, 4.0), printed="four")
+    tally = Tally.of([*shared, *numbers((5.0, 5.0)), *numbers((2.5, 2.5), follows=True), number("missing", 4.0, None, 0.1, printed="four")])
+    assert str(tally) == "2 of 3"  # four and five; of two one cell is outside
+    assert number("a", "no number", 2.0, 0.1).inside is False  # type: ignore[arg-type]
 
 
 def made_up_paper(cells: list[Cell]) -> Paper:

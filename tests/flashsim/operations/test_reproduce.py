@@ -114,8 +114,23 @@ def test_an_exhibit_that_judges_no_claim_is_shown_by_its_name(flashsim: Run) -> 
     shown = flashsim("reproduce do2009/cpu_bound --scale 0.01")
     assert shown.exit_code == 0 and "8 runs for no claims" in shown.stdout
     assert len(re.findall(r"^(BNL|SM|GH|HH) +[25]00 ", shown.stdout, re.MULTILINE)) == 8
-    refused = flashsim("reproduce do2009/cpu-bounds")
-    assert refused.exit_code == 2 and "cpu_bound" in refused.stderr
+    assert "Not every run that it needs could be made at scale 0.0001" in flashsim("reproduce do2009/cpu_bound --scale 0.0001").stdout
+
+
+@pytest.mark.parametrize(
+    "command, told",
+    [
+        ("do2009/cpu-bounds", "cpu_bound"),
+        ("/", "paper: '' is unknown; known: do2009"),
+        ("li2009/__init__", "known: example, fig10-11"),
+        ("li2009/sensitivity --scale 0.05", "scale: 0.05, but li2009/sensitivity means nothing below 0.1"),
+        ("--seeds 2", "--seeds: no paper is named"),
+        ("--strict", "--strict: no paper is named"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_a_line(command: str, told: str, flashsim: Run) -> None:
+    refused = flashsim(f"reproduce {command}")
+    assert refused.exit_code == 2 and told in refused.stderr and refused.stderr.count("\n") == 1
 
 
 def test_further_seeds_say_which_verdicts_flip(flashsim: Run) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from flashsim.core.kernel import compiled
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.literature.base import load
 from flashsim.literature.do2012.benchmarks import hours_to_peak
-from flashsim.literature.do2012.runs import FITTED, LAST, PUBLISHED, dual_write, tpc_c
+from flashsim.literature.do2012.runs import FITTED, LAST, PUBLISHED, WRITING, dual_write, tpc_c
 from flashsim.literature.do2012.tpc_h import tpc_h
 from flashsim.literature.do2012.tpc_h_runs import run_tests
 from flashsim.operations.reproduction import HOLD, reproduce
@@ -70,6 +72,30 @@ def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_cost
     one, other = ran(sharp), ran(fuzzy)
     assert one.counts["ssd_newer"][10:].min() < one.ssd // 100 < other.counts["ssd_newer"][10:].min()
     assert one.rate("transactions", LAST) < other.rate("transactions", LAST)
+
+
+#: Parameters that were chosen with published numbers in view, and which runs they have a part in.
+PARTS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "TAC's lost write": lambda setup: setup["design"] == "tac",
+    "groups cleaned at a time": lambda setup: setup["options"].get("cleaners") == WRITING["cleaners"],
+    "writes at once": lambda setup: setup["options"].get("cleaners") == dual_write("TPC-C", expands=True).options["cleaners"],
+    "the TPC-E stream": lambda setup: setup["workload"].startswith("tpc-e"),
+    "writes a flush": lambda setup: setup["restart"] == "mmr" and setup["hardening"]["flush_writes"] == 2,
+    "rate of verification": lambda setup: setup["restart"] == "lvr",
+    "plans of TPC-H": lambda setup: setup["workload"].startswith("tpc-h"),
+}
+
+
+def test_every_claim_lists_the_fitted_parameters_that_its_runs_have() -> None:
+    paper = load("do2012")
+    for claim in paper.claims:
+        setups = [
+            job.parameters["setup"]
+            for job in paper.exhibit(str(claim.exhibit)).jobs([claim.id], Settings(1.0))
+            if "setup" in job.parameters
+        ]
+        parts = {name for name, has_part in PARTS.items() if any(map(has_part, setups))}
+        assert parts == {each.name for each in claim.rests_on} & set(PARTS), claim.id
 
 
 def test_its_scale_is_told_in_its_own_words() -> None:
