@@ -99,7 +99,7 @@ def _by_table(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tp
         if not (name and equals and text):
             raise InvalidParameterError(parameter, repr(each), f"it must read {form}")
         if name in tables:
-            raise InvalidParameterError(parameter, repr(each), f"{name} is the name of another table")
+            raise InvalidParameterError(parameter, repr(each), f"{name} is given twice")
         tables[name] = text
     return tables
 
