@@ -45,7 +45,7 @@ BAD = {
     f'smart run "SELECT 1 FROM n" {SMART} --partition n_name': "--partition: 'n_name', but it must read NAME=COLUMN",
     f'smart run "SELECT 1 FROM n" {SMART} --partition n=name': "column: 'name' is unknown; did you mean n_name",
     f'smart run "SELECT 1 FROM n" {SMART} --partition m=n_name': "table: 'm' is unknown",
-    f'smart run "SELECT 1 FROM n" {SMART} --partition n=n_name --partition n=n_regionkey': "n is the name of another table",
+    f'smart run "SELECT 1 FROM n" {SMART} --partition n=n_name --partition n=n_regionkey': "n is given twice",
     'smart run "SELECT 1 FROM n" --table n=tpch:orders@100000 --device samsung-smart-400gb': "150,000,000,000 rows of 104 B take",
     changed(device="ocz-core-60bg"): "did you mean ocz-core-60gb",
     changed(algorithm="hash-hybrid"): "did you mean",
