@@ -172,7 +172,7 @@ def test_a_fitted_claim_is_never_reproduced_and_its_solved_cells_do_not_count() 
 
 
 def test_a_number_counts_once_whatever_is_held_against_it_and_not_if_others_give_it() -> None:
-    shared = numbers((2.0, 2.0), (2.0, 3.0), printed="two") + numbers((4.0, 4.0), (4.0, 4.0), printed="four")
+    shared = numbers((2.0, 2.0), (2.0, 3.0), (2.0, 2.0), printed="two") + numbers((4.0, 4.0), (4.0, 4.0), printed="four")
     tally = Tally.of([*shared, *numbers((5.0, 5.0)), *numbers((2.5, 2.5), follows=True), number("missing", 4.0, None, 0.1, printed="four")])
     assert str(tally) == "2 of 3"  # four and five; of two one cell is outside
     assert number("a", "no number", 2.0, 0.1).inside is False  # type: ignore[arg-type]
