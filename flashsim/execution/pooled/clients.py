@@ -10,7 +10,7 @@ from flashsim.core.state_table import State
 from flashsim.execution.pooled import pages
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, commit, is_throttled, line_up, note
+from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, commit, is_throttled, line_up, note, tell_log
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import ALONGSIDE, FOR_UPDATE, SEQUENTIAL
 from flashsim.storage.extension.manager import frame_of, hold, note_miss
@@ -30,33 +30,35 @@ def miss(state: State, outbox: Integers, client: int, page: int) -> int:
     ext, numbers = sys.ext, sys.numbers
     note_miss(ext, page)
     frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
-    if frame >= 0 and (newer or not is_throttled(sys)):
+    from_ssd = frame >= 0 and (newer != 0 or not is_throttled(sys))
+    first = last = page
+    if from_ssd:
         hold(ext, page)  # first: what leaves memory for this page must not take its frame
-        pages.hold_in_memory(state, outbox, client, page, 1)
         note(sys, counted.SSD_READS)
         if newer:
             note(sys, counted.SSD_READS_NEWER)
-        ask_pages(state, outbox, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
-        return at.FROM_SSD
-    if frame >= 0:
-        note(sys, counted.BYPASSED)
-    first = last = page
-    expansion = numbers[at.EXPANSION]
-    if sys.memory.numbers[USED] + expansion <= sys.memory.numbers[SIZE] or ext.numbers[ssd.USED] < numbers[at.EXPANDS_BELOW]:
-        begin, end = chunk_of(sys, page)
-        first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
-        first, last = max(first, begin), min(first + expansion, end) - 1
-        while first < page and not is_away(sys, first, numbers[at.TRIMMING]):
-            first += 1
-        while last > page and not is_away(sys, last, numbers[at.TRIMMING]):
-            last -= 1
+    else:
+        if frame >= 0:
+            note(sys, counted.BYPASSED)
+        expansion = numbers[at.EXPANSION]
+        if sys.memory.numbers[USED] + expansion <= sys.memory.numbers[SIZE] or ext.numbers[ssd.USED] < numbers[at.EXPANDS_BELOW]:
+            begin, end = chunk_of(sys, page)
+            first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
+            first, last = max(first, begin), min(first + expansion, end) - 1
+            while first < page and not is_away(sys, first, numbers[at.TRIMMING]):
+                first += 1
+            while last > page and not is_away(sys, last, numbers[at.TRIMMING]):
+                last -= 1
     missing = 0
     for each in range(first, last + 1):  # all of them first: what leaves memory for a page may take another one's frame
         if each == page or is_away(sys, each, 1):
             sys.client_pages[client, missing] = each
             missing += 1
     for number in range(missing):
-        pages.hold_in_memory(state, outbox, client, sys.client_pages[client, number], 0)
+        pages.hold_in_memory(state, outbox, client, sys.client_pages[client, number], 1 if from_ssd else 0)
+    if from_ssd:
+        ask_pages(state, outbox, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+        return at.FROM_SSD
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
     ask_pages(state, outbox, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
@@ -205,7 +207,7 @@ def leave(state: State, outbox: Integers, client: int) -> None:
     sys = at.tables_of(state)[0]
     sys.clients[client, at.STATE] = at.GONE
     if sys.numbers[at.LOGGED]:
-        at.log_of(sys.log[0])(state, outbox, at.LEFT, client, 0)
+        tell_log(state, outbox, at.LEFT, client, 0)
 
 
 @lean_kernel
@@ -213,7 +215,7 @@ def undo_next(state: State, outbox: Integers, client: int) -> bool:
     """Undo the last update of a transaction that is left; True if the client must wait for its page."""
     sys = at.tables_of(state)[0]
     mine = sys.clients[client]
-    mine[at.UNDOING] = at.log_of(sys.log[0])(state, outbox, at.UNDO_PAGE, client, 0)
+    mine[at.UNDOING] = tell_log(state, outbox, at.UNDO_PAGE, client, 0)
     if mine[at.UNDOING] == 0:
         mine[at.STATE] = at.COMMITTED
         return False
@@ -221,7 +223,7 @@ def undo_next(state: State, outbox: Integers, client: int) -> bool:
     if then >= 0:
         mine[at.STATE] = at.ABORTING if then == at.REFER else then
         return True
-    at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
+    tell_log(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
     return False
 
 
@@ -231,7 +233,7 @@ def end_transaction(state: State, outbox: Integers, client: int) -> bool:
     sys = at.tables_of(state)[0]
     mine, numbers = sys.clients[client], sys.numbers
     if numbers[at.LOGGED]:
-        then = at.log_of(sys.log[0])(state, outbox, at.END, client, 0)
+        then = tell_log(state, outbox, at.END, client, 0)
         if then == at.UNDO:
             mine[at.STATE] = at.ABORTING
         return then == at.WAIT
@@ -253,35 +255,29 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
                 leave(state, outbox, client)
                 return
             mine[at.STATE] = at.REFER
-        elif next_step in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
-            row = mine[at.REFERENCE]
-            if next_step == at.SCANNED:
-                take_held(state, outbox, client, 0, 0, SEQUENTIAL)
-                mine[at.STATE] = at.REFER
-            elif mine[at.UNDOING]:
-                take_held(state, outbox, client, mine[at.UNDOING], 0, ALONGSIDE)
-                at.log_of(sys.log[0])(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
-                mine[at.STATE] = at.ABORTING
-            else:
-                marks = sys.references[row, work.MARKS]
-                page = sys.references[row, work.FIRST] + FIRST_PAGE
-                take_held(state, outbox, client, page, FOR_UPDATE if marks & work.WRITES else 0, ALONGSIDE)
-                if finish_reference(state, outbox, client, page, marks):
-                    return
-        elif next_step == at.REFER:
-            if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
-                mine[at.STATE] = at.WORKED
-                if numbers[at.HAS_WORK]:
-                    ask(state, outbox, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
-                    return
-                continue
-            then = refer_next(state, outbox, client)
-            if then >= 0:
-                mine[at.STATE] = then
+        elif next_step == at.SCANNED:
+            take_held(state, outbox, client, 0, 0, SEQUENTIAL)
+            mine[at.STATE] = at.REFER
+        elif next_step in (at.FROM_SSD, at.FROM_DISK) and mine[at.UNDOING]:
+            take_held(state, outbox, client, mine[at.UNDOING], 0, ALONGSIDE)
+            tell_log(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
+            mine[at.STATE] = at.ABORTING
+        elif next_step == at.REFER and mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
+            mine[at.STATE] = at.WORKED
+            if numbers[at.HAS_WORK]:
+                ask(state, outbox, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
                 return
+        elif next_step in (at.FROM_SSD, at.FROM_DISK, at.REFER):
+            if next_step == at.REFER:
+                then = refer_next(state, outbox, client)
+                if then >= 0:
+                    mine[at.STATE] = then
+                    return
             row = mine[at.REFERENCE]
-            marks = sys.references[row, work.MARKS]
-            if finish_reference(state, outbox, client, sys.references[row, work.FIRST] + FIRST_PAGE, marks):
+            marks, page = sys.references[row, work.MARKS], sys.references[row, work.FIRST] + FIRST_PAGE
+            if next_step != at.REFER:
+                take_held(state, outbox, client, page, FOR_UPDATE if marks & work.WRITES else 0, ALONGSIDE)
+            if finish_reference(state, outbox, client, page, marks):
                 return
         elif next_step == at.ABORTING:
             if undo_next(state, outbox, client):
@@ -313,6 +309,6 @@ def finish_reference(state: State, outbox: Integers, client: int, page: int, mar
     mine[at.STATE] = at.REFER
     if marks & (work.WRITES | work.CREATES):
         if sys.numbers[at.LOGGED]:
-            return at.log_of(sys.log[0])(state, outbox, at.CHANGE, client, page) == at.WAIT
+            return tell_log(state, outbox, at.CHANGE, client, page) == at.WAIT
         pages.modify(sys, page)
     return False

@@ -14,7 +14,7 @@ from flashsim.execution.pooled import pages as moves
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.clients import go_on
-from flashsim.execution.pooled.requests import ask_pages, chunk_of, get_ready, give_slot, logged, note, note_interval
+from flashsim.execution.pooled.requests import ask_pages, chunk_of, get_ready, give_slot, logged, note, note_interval, tell_log
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
@@ -41,7 +41,7 @@ def clean(state: State, outbox: Integers, number: int) -> None:
         for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
             manager.cleaned(ext, page)
             if sys.numbers[at.LOGGED]:
-                at.log_of(sys.log[0])(state, outbox, at.CLEANED, page, 0)
+                tell_log(state, outbox, at.CLEANED, page, 0)
             moves.release(state, page)
         moves.check_flushed(sys)
     mine[at.STATE] = at.LOOK
@@ -84,9 +84,9 @@ def checkpoint(state: State, outbox: Integers) -> None:
     sys = at.tables_of(state)[0]
     numbers = sys.numbers
     if numbers[at.LOGGED]:
-        then = at.log_of(sys.log[0])(state, outbox, at.CHECKPOINT, 0, 0)
+        then = tell_log(state, outbox, at.CHECKPOINT, 0, 0)
         if then == at.WRITE_PAGES and write_dirty(state, outbox):
-            then = at.log_of(sys.log[0])(state, outbox, at.CHECKPOINT, 1, 0)
+            then = tell_log(state, outbox, at.CHECKPOINT, 1, 0)
         if then != at.GO_ON:
             return
     elif not write_dirty(state, outbox):
@@ -142,7 +142,7 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
     if numbers[at.LOGGED]:
-        at.log_of(sys.log[0])(state, outbox, at.COMPLETION, slot, device)
+        tell_log(state, outbox, at.COMPLETION, slot, device)
         give_slot(sys, slot)
     if hold == at.DISK_PAGES:
         moves.end_write(state, outbox, page, count)
@@ -156,9 +156,9 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
     elif who < 0:
         moves.written(state, page, count, hold)
         if numbers[at.LOGGED]:
-            at.log_of(sys.log[0])(state, outbox, at.WRITES_OVER, page, count)
+            tell_log(state, outbox, at.WRITES_OVER, page, count)
         if who == at.BACKGROUND:
-            at.log_of(sys.log[0])(state, outbox, at.TIMER, 1, 0)
+            tell_log(state, outbox, at.TIMER, 1, 0)
         elif who == at.FLUSHED:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:
@@ -209,7 +209,7 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
             sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
         checkpoint(state, outbox)
     elif min(numbers[at.FLUSHER_AT], numbers[at.WRITER_AT]) <= now:
-        at.log_of(sys.log[0])(state, outbox, at.TIMER, 0, 0)
+        tell_log(state, outbox, at.TIMER, 0, 0)
     is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
     if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
         pause(outbox)

@@ -7,7 +7,7 @@ from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, line_up, note, send, take_slot, wake_line
+from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, line_up, note, send, take_slot, tell_log, wake_line
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import admit, due, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
@@ -90,7 +90,7 @@ def copy_to_ssd(state: State, outbox: Integers, page: int, newer: int) -> bool:
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
     if sys.numbers[at.LOGGED]:
-        at.log_of(sys.log[0])(state, outbox, at.WRITE_FRAME, page, frame)
+        tell_log(state, outbox, at.WRITE_FRAME, page, frame)
     else:
         ask_pages(state, outbox, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
     return True
@@ -113,7 +113,7 @@ def put_on_disk(state: State, outbox: Integers, page: int, count: int, who: int)
     numbers, slots = sys.numbers, sys.slots
     slot = take_slot(sys, who, page, count, at.DISK_PAGES)
     if numbers[at.LOGGED]:
-        at.log_of(sys.log[0])(state, outbox, at.PUT, slot, 0)
+        tell_log(state, outbox, at.PUT, slot, 0)
     if not must_wait(sys, page, count, 0):
         begin_write(state, outbox, slot)
         return
@@ -152,7 +152,7 @@ def begin_write(state: State, outbox: Integers, slot: int) -> None:
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.MARKS] |= ON_ITS_WAY_TO_DISK
     if sys.numbers[at.LOGGED]:
-        at.log_of(sys.log[0])(state, outbox, at.WRITE_DISK, slot, 0)
+        tell_log(state, outbox, at.WRITE_DISK, slot, 0)
     else:
         size = sys.numbers[at.PAGE_SIZE]
         send(state, outbox, slot, int(sys.numbers[at.DISK_NUMBER]), WRITE, int((page - FIRST_PAGE) * size), int(count * size))
@@ -268,7 +268,7 @@ def served(state: State, outbox: Integers, page: int, flags: int) -> None:
     if when_served(sys.ext, sys.design, page, flags):
         sys.memory.pages[page, FLAGS] |= DIRTY
         if sys.numbers[at.LOGGED]:
-            at.log_of(sys.log[0])(state, outbox, at.SERVED, page, 0)
+            tell_log(state, outbox, at.SERVED, page, 0)
     check_flushed(sys)
     arrive(state, page)
 

@@ -85,6 +85,12 @@ def send(state: State, outbox: Integers, slot: int, device: int, operation: int,
 
 
 @lean_kernel
+def tell_log(state: State, outbox: Integers, what: int, first: int, second: int) -> int:
+    """Let the log of records and the restart design take note; a function of its own, since most systems have none."""
+    return at.log_of(at.tables_of(state)[0].log[0])(state, outbox, what, first, second)
+
+
+@lean_kernel
 def ask(
     state: State, outbox: Integers, device: int, operation: int, offset: int, length: int, who: int, page: int, count: int, hold: int
 ) -> None:
