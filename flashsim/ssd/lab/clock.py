@@ -36,6 +36,13 @@ class SteppedDrive:
         self.parameters = lab_parameters(pages, **changes)
         self.model = SsdSpecification(self.parameters)
 
+    @classmethod
+    def in_state(cls, state: DriveState) -> SteppedDrive:
+        """A drive that begins with the flash and the map of another, and changes them."""
+        drive = cls.__new__(cls)
+        drive.parameters, drive.model = state.parameters, SsdSpecification(state.parameters, state)
+        return drive
+
     @property
     def state(self) -> DriveState:
         return self.model.state

@@ -70,11 +70,11 @@ from flashsim.ssd.state.pools import choose_stream, next_write_id
 
 
 class SsdSpecification(FlashModel, SpecifiedDevice):
-    """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes."""
+    """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes, and a state to begin with."""
 
-    def __init__(self, parameters: SsdParameters) -> None:
+    def __init__(self, parameters: SsdParameters, state: DriveState | None = None) -> None:
         self.parameters = parameters
-        self.state = DriveState(parameters)
+        self.state = state or DriveState(parameters)
         self.timing = self.state.timing
         self._next_number = 0
         self._power_up(0)
