@@ -156,6 +156,12 @@ class Output:
         self._first = np.zeros((len(files), pages + 1), np.int64)  # first tuple of each page
         self._state = np.zeros((len(files), 3), np.int64)
 
+    @property
+    def pages_in_use(self) -> list[int]:
+        """Pages that hold tuples, by buffer."""
+        pages: list[int] = self._state[:, PAGES].tolist()
+        return pages
+
     def append(self, tuples: Tuples, buffers: Integers | None = None) -> Algorithm:
         """Copy tuples to the buffers of the given numbers, shape (n,), or to the first without them; write those that become full."""
         buffers = np.zeros(len(tuples), np.int64) if buffers is None else buffers

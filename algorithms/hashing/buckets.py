@@ -159,6 +159,11 @@ class Resident:
         self._bytes += int(self._layout.cell_sizes(tuples).sum())
 
     @property
+    def pages(self) -> int:
+        """Pages that the tuples would take."""
+        return -(-self._bytes // self._layout.room)
+
+    @property
     def fill_level(self) -> float:
         return self._bytes / self._capacity
 

@@ -70,7 +70,7 @@ from flashsim.ssd.state.pools import choose_stream, next_write_id
 
 
 class SsdSpecification(FlashModel, SpecifiedDevice):
-    """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes, and a state to begin with."""
+    """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes, and a state."""
 
     def __init__(self, parameters: SsdParameters, state: DriveState | None = None) -> None:
         self.parameters = parameters

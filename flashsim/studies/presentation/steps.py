@@ -105,8 +105,8 @@ class Steps:
         caption = html.escape(f"{number} / {len(self) - 1}  {frame.caption}")
         shapes = "".join(map(_element, (*frame.shapes, label(8, height + 14, f"{number} / {len(self) - 1}  {frame.caption}"))))
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height + 22:g}" width="{width:g}" class="flashsim-steps static" '
-            f'role="img" aria-label="{html.escape(self.title)}: {caption}"><style>{_text("steps.css")}</style>{shapes}</svg>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height + 22:g}" width="{width:g}" '
+            f'class="flashsim-steps static" role="img" aria-label="{html.escape(self.title)}: {caption}"><style>{_text("steps.css")}</style>{shapes}</svg>'
         )
 
     def save(self, path: str | PathLike[str], *, step: int | None = None) -> Path:
@@ -124,9 +124,10 @@ class Steps:
         title, data = html.escape(self.title), json.dumps(self.picture(), separators=(",", ":")).replace("<", "\\u003c")
         script = f'{_text("steps.js")}\ndraw(document.querySelector("main"), JSON.parse(document.querySelector("#picture").textContent));'
         return (
-            f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">\n<title>{title}</title>\n'
-            f"<style>:root {{ color-scheme: light dark; }} h1 {{ font: bold 20px sans-serif; }}\n{_text('steps.css')}</style>\n<h1>{title}</h1>\n"
-            f'<main></main>\n<script type="application/json" id="picture">{data}</script>\n<script type="module">\n{script}\n</script>\n</html>\n'
+            '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">\n'
+            f"<title>{title}</title>\n<style>:root {{ color-scheme: light dark; }} h1 {{ font: bold 20px sans-serif; }}\n"
+            f'{_text("steps.css")}</style>\n<h1>{title}</h1>\n<main></main>\n<script type="application/json" id="picture">{data}</script>\n'
+            f'<script type="module">\n{script}\n</script>\n</html>\n'
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -156,7 +157,6 @@ def _text(name: str) -> str:
 def _widget() -> Any:
     """The class of widgets, made when the first is shown: it is slow to import, and may not be installed."""
     traits: Any = import_module("traitlets")
-    members = {
-        "_esm": _text("steps.js"), "_css": _text("steps.css"), "picture": traits.Dict().tag(sync=True), "number": traits.Int().tag(sync=True),
-    }  # fmt: skip
+    members: dict[str, Any] = {"_esm": _text("steps.js"), "_css": _text("steps.css")}
+    members |= {"picture": traits.Dict().tag(sync=True), "number": traits.Int().tag(sync=True)}
     return type("StepsWidget", (import_module("anywidget").AnyWidget,), members)
