@@ -21,7 +21,7 @@ from flashsim.execution.drivers import run
 from flashsim.execution.requests import Algorithm, Answer, Phase, Read, Request, Write, rewrite
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.steps import Frame, Shape, Steps, label, legend
-from models.allocation.buffers import Allocation, exact
+from models.allocation.buffers import Allocation, NestedLoopsAllocation, exact
 
 #: Pages of a memory at most: smaller squares could not be told apart.
 MOST_PAGES = 512
@@ -138,6 +138,8 @@ def memory_in_steps(
     if moments and shown[-1] is not moments[-1]:
         shown.append(moments[-1])
     room = {name: getattr(allocation, name, 0) for name in ("input", "output", "workspace", "phase2_input", "phase2_workspace")}
+    if isinstance(allocation, NestedLoopsAllocation):
+        room |= {"input": allocation.inner, "workspace": allocation.outer}
     drawings = [_squares(each, room, memory) for each in shown]
     frames = [
         Frame(f"{each.phase}: {each.request}. Request {each.requests} of {total}; {each.used} of {memory} pages in use", shapes)

@@ -104,10 +104,10 @@ class Steps:
         frame, (width, height) = self.frames[number], self.size
         caption = html.escape(f"{number} / {len(self) - 1}  {frame.caption}")
         shapes = "".join(map(_element, (*frame.shapes, label(8, height + 14, f"{number} / {len(self) - 1}  {frame.caption}"))))
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height + 22:g}" width="{width:g}" '
-            f'class="flashsim-steps static" role="img" aria-label="{html.escape(self.title)}: {caption}"><style>{_text("steps.css")}</style>{shapes}</svg>'
-        )
+        name = f"{html.escape(self.title)}: {caption}"
+        size = f'viewBox="0 0 {width:g} {height + 22:g}" width="{width:g}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="flashsim-steps static" role="img" aria-label="{name}">'
+        return f"{head}<style>{_text('steps.css')}</style>{shapes}</svg>"
 
     def save(self, path: str | PathLike[str], *, step: int | None = None) -> Path:
         """Write a page with the slider (.html), which needs no network; or one step (.svg), the one of `step` if it is given."""
