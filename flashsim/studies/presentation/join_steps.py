@@ -65,8 +65,8 @@ def memory_by_request(algorithm: Callable[[], Algorithm], files: Sequence[HeapFi
     """
     moments: list[Memory] = []
     requests = run(lambda: _observed(algorithm(), moments, fudge), files)[0].total().requests
-    if not any(each.used for each in moments) and requests:
-        raise RefusedError("join: its buffers cannot be watched; those of grace-hash, hybrid-hash and simple-hash can")
+    if requests and not any(each.outputs or each.table for each in moments):
+        raise RefusedError("join: its buffers cannot be watched; those of bnl, grace-hash, hybrid-hash and simple-hash can")
     return moments, requests
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.operations.face._tables import source
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.join_steps import memory_by_request, memory_in_steps
 from flashsim.studies.runs.joining import lay_out, open_pair
-from flashsim.operations.face._tables import source
 
 
 @pytest.fixture(scope="module")

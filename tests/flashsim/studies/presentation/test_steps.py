@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -70,11 +67,6 @@ def test_jupyter_gets_a_still_picture_without_anywidget_and_both_with_it(monkeyp
     assert {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"} <= set(bundle)
     widget = steps_module._widget()(picture=PICTURE.picture())
     assert widget.number == 0 and len(widget.picture["frames"]) == 3
-
-
-def test_anywidget_is_not_imported_before_a_picture_is_shown() -> None:
-    assert isinstance(sys.modules[Steps.__module__], ModuleType)
-    assert "import anywidget" not in re.sub(r'import_module\("anywidget"\)', "", Path(str(steps_module.__file__)).read_text())
 
 
 def key(page: Any, name: str) -> None:
