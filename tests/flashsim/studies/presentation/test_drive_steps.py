@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_holds_are_those_of_the_model_and_the_critical_ones_span_the_run(drive: 
     assert busy.tolist() == [part.busy_ns for part in parts]
     path = critical_holds(watch.holds)
     assert path[0].begin == 0 and path[-1].end == stepped.model.now
-    assert all(one.end == other.begin for one, other in zip(path, path[1:], strict=False))
+    assert all(one.end == other.begin for one, other in pairwise(path))
     steps = timeline_in_steps(drive.state, WRITES)
     bars = [shape for shape in steps.frames[-1].shapes if " to " in shape.text and shape.kind not in ("critical", "text")]
     assert len(bars) == len(watch.holds)
