@@ -19,7 +19,7 @@ _VIEWS = {"blocks": blocks_in_steps, "time": timeline_in_steps}
 
 
 @in_words_of_python()
-def watch(subject: LabDrive | JoinOutcome, writes: Iterable[int] = (), *, view: str = "blocks") -> Steps:
+def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") -> Steps:
     """A small drive that is written, event by event, or a join's memory, request by request.
 
     Jupyter shows a slider if anywidget is installed (``pip install 'flashsim[notebook]'``), and otherwise one of the steps. The arrow keys

@@ -18,7 +18,7 @@ from algorithms.hashing.table import nested_blocks
 from algorithms.partitioning.base import scan
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.execution.drivers import run
-from flashsim.execution.requests import Algorithm, Answer, Phase, Read, Request, Write, rewrite
+from flashsim.execution.requests import Algorithm, Answer, Phase, Read, Write, rewrite
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.steps import Frame, Shape, Steps, label, legend
 from models.allocation.buffers import Allocation, NestedLoopsAllocation, exact
@@ -72,7 +72,8 @@ def memory_by_request(algorithm: Callable[[], Algorithm], files: Sequence[HeapFi
 
 def _observed(algorithm: Algorithm, moments: list[Memory], fudge: float) -> Algorithm:
     answer: Answer = None
-    phase, requests, last = "", 0, None
+    phase, requests = "", 0
+    last: Read | None = None
     while True:
         try:
             request = algorithm.send(answer)
@@ -94,8 +95,9 @@ def _under_way(algorithm: Any) -> Iterator[GeneratorType[Any, Any, Any]]:
         algorithm = algorithm.gi_frame.f_locals["algorithm"] if algorithm.gi_code is rewrite.__code__ else algorithm.gi_yieldfrom
 
 
-def _moment(algorithm: Algorithm, phase: str, request: Request, requests: int, last: Read | None, fudge: float) -> Memory:
-    held, outputs, table = int(last.counts.sum()) if last else 0, (), 0
+def _moment(algorithm: Algorithm, phase: str, request: Read | Write, requests: int, last: Read | None, fudge: float) -> Memory:
+    held, table = int(last.counts.sum()) if last else 0, 0
+    outputs: tuple[int, ...] = ()
     for each in _under_way(algorithm):
         own = each.gi_frame.f_locals
         if each.gi_code is scan.__code__ and isinstance(own["output"], Output):
@@ -106,7 +108,6 @@ def _moment(algorithm: Algorithm, phase: str, request: Request, requests: int, l
         if each.gi_code is nested_blocks.__code__ and "end" in own:
             table = math.ceil((own["end"] - own["first"]) * exact(fudge))
             held = held if last and last.file is own["s"] else 0  # a chunk of R is read into the place of its table
-    assert isinstance(request, Read | Write)
     pages, verb = int(request.counts.sum()), "read" if isinstance(request, Read) else "write"
     text = f"{verb} {pages} page{'s' * (pages > 1)} of {request.file.name}"
     return Memory(phase, text, requests, held, outputs, table)

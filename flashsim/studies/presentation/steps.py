@@ -88,7 +88,8 @@ class Steps:
 
     def picture(self) -> dict[str, Any]:
         """All frames JSON-ready: of each its caption, how many shapes it has, and those that differ from the frame before, by place."""
-        frames, before = [], list[Shape]()
+        frames: list[dict[str, Any]] = []
+        before: list[Shape] = []
         for frame in self.frames:
             pairs = enumerate(frame.shapes)
             changes = [(place, shape) for place, shape in pairs if place >= len(before) or shape != before[place]]
