@@ -12,7 +12,7 @@ from flashsim.core.errors import FlashsimError
 
 
 def test_a_drive_is_left_as_it_is() -> None:
-    drive = fs.lab(blocks_per_plane=6, pages=60)
+    drive = fs.lab(blocks_per_plane=10, pages=100)
     drive.write(3)
     before = str(drive)
     for view in ("blocks", "time"):
@@ -22,8 +22,8 @@ def test_a_drive_is_left_as_it_is() -> None:
 
 
 def test_a_join_has_as_many_requests_as_its_result() -> None:
-    r, s = pd.DataFrame({"key": range(20000)}), pd.DataFrame({"key": list(range(20000)) * 2})
-    result = fs.join(r, s, on="key", algorithm="grace-hash", device="toshiba-5400-320gb", memory="160KiB", page_size="4KiB")
+    r, s = pd.DataFrame({"key": range(4000)}), pd.DataFrame({"key": list(range(4000)) * 2})
+    result = fs.join(r, s, on="key", algorithm="grace-hash", device="toshiba-5400-320gb", memory="16KiB", page_size="1KiB")
     requests = int(result.summary()["requests"].sum())
     assert f"Request {requests} of {requests}; " in fs.watch(result).frames[-1].caption
 

@@ -17,7 +17,7 @@ from flashsim.studies.presentation import drive_steps
 from flashsim.studies.presentation.drive_steps import Hold, blocks_in_steps, critical_holds, timeline_in_steps
 
 #: Few blocks, so that collection begins early.
-SMALL = {"pages": 60, "blocks_per_plane": 6, "gc_reserve": 1}
+SMALL = {"pages": 100, "blocks_per_plane": 10}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def drive() -> LabDrive:
     return drive
 
 
-WRITES = generator(2, "writes").integers(60, size=12).tolist()
+WRITES = generator(2, "writes").integers(100, size=12).tolist()
 
 
 def test_frames_show_what_the_drive_holds(drive: LabDrive) -> None:
@@ -42,7 +42,7 @@ def test_frames_show_what_the_drive_holds(drive: LabDrive) -> None:
     assert [frame.caption.partition(". Requests")[0] for frame in steps.frames[1:]] == captions
     for frame in steps.frames:
         kinds = Counter(shape.kind for shape in frame.shapes if shape.text.startswith("block ") and ": " in shape.text)
-        assert sum(kinds.values()) == 96  # every flash page, whatever its state
+        assert sum(kinds.values()) == 160  # every flash page, whatever its state
         assert kinds["valid"] + kinds["coming"] + kinds["torn"] == drive.pages
     last = Counter(shape.kind for shape in steps.frames[-1].shapes if shape.text.startswith("block "))
     assert last["valid"] == int(stepped.state.blocks.valid.sum()) == drive.pages
@@ -76,8 +76,8 @@ def test_of_two_that_end_together_the_same_part_was_waited_for() -> None:
 
 
 def test_what_cannot_be_watched_is_refused(drive: LabDrive) -> None:
-    with pytest.raises(InvalidParameterError, match="page: 60, but the drive has logical pages 0 to 59"):
-        blocks_in_steps(drive.state, [60])
+    with pytest.raises(InvalidParameterError, match="page: 100, but the drive has logical pages 0 to 99"):
+        blocks_in_steps(drive.state, [100])
     with pytest.raises(InvalidParameterError, match="flash pages: 4096, but"):
         blocks_in_steps(LabDrive(3000, blocks_per_plane=256).state, [])
     assert len(blocks_in_steps(drive.state, [])) == 1

@@ -17,17 +17,17 @@ from flashsim.studies.runs.joining import lay_out, open_pair
 
 @pytest.fixture(scope="module")
 def files() -> tuple[HeapFile, HeapFile]:
-    r = source(pd.DataFrame({"key": range(20000)}), "r")
-    s = source(pd.DataFrame({"key": [number * 7 % 20000 for number in range(40000)]}), "s")
+    r = source(pd.DataFrame({"key": range(4000)}), "r")
+    s = source(pd.DataFrame({"key": [number * 7 % 4000 for number in range(8000)]}), "s")
     one, other = open_pair(r, s, "key")
-    return lay_out(one, 4096), lay_out(other, 4096)
+    return lay_out(one, 1024), lay_out(other, 1024)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("name", ["grace-hash", "hybrid-hash", "simple-hash", "bnl"])
 def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: str, swapped: bool) -> None:
     one, other = reversed(files) if swapped else files
-    parameters = JoinParameters(memory=40)
+    parameters = JoinParameters(memory=16)
     allocation = JOINS.load(name).allocate(files[0].pages, files[1].pages, parameters)
     algorithm = partial(plan, name, one, other, parameters, allocation)
     moments, requests = memory_by_request(algorithm, (one, other), parameters.fudge)
@@ -42,16 +42,16 @@ def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: s
         assert {each.table for each in partitioning} == {0}
         assert max(each.table for each in moments) <= allocation.phase2_workspace + 2  # buckets differ a little
     steps = memory_in_steps("t", algorithm, (one, other), parameters.memory, allocation, parameters.fudge)
-    assert f"Request {requests} of {requests}; {moments[-1].used} of 40 pages in use" in steps.frames[-1].caption
+    assert f"Request {requests} of {requests}; {moments[-1].used} of 16 pages in use" in steps.frames[-1].caption
     for frame, each in zip(steps.frames, moments, strict=False) if len(steps) == len(moments) else ():
         assert sum("pages in use" in shape.text and shape.kind != "free" for shape in frame.shapes) == each.used
 
 
 def test_what_cannot_be_watched_is_refused(files: tuple[HeapFile, HeapFile]) -> None:
-    parameters = JoinParameters(memory=40)
+    parameters = JoinParameters(memory=16)
     allocation = JOINS.load("sort-merge").allocate(files[0].pages, files[1].pages, parameters)
     sort_merge = partial(plan, "sort-merge", *files, parameters, allocation)
     with pytest.raises(InvalidParameterError, match="memory: 513 pages, but at most 512 can be drawn"):
         memory_in_steps("t", sort_merge, files, 513, allocation, 1.2)
     with pytest.raises(RefusedError, match="cannot be watched"):
-        memory_in_steps("t", sort_merge, files, 40, allocation, 1.2)
+        memory_in_steps("t", sort_merge, files, 16, allocation, 1.2)
