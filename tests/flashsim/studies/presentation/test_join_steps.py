@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import pandas as pd
@@ -32,7 +33,8 @@ def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: s
     algorithm = partial(plan, name, one, other, parameters, allocation)
     moments, requests = memory_by_request(algorithm, (one, other), parameters.fudge)
     assert moments[-1].requests == requests >= len(moments) > 10
-    assert max(each.used for each in moments) <= parameters.memory
+    # Equal chunks of R may exceed their buffer by less than F pages (`models.allocation.buffers.NestedLoopsAllocation`).
+    assert max(each.used for each in moments) <= parameters.memory + (math.ceil(parameters.fudge) if name == "bnl" else 0)
     assert max(each.used for each in moments) > parameters.memory // 2
     if name == "grace-hash":
         partitioning = [each for each in moments if each.phase == "partition"]
