@@ -11,7 +11,7 @@ from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 
 def _code_with_plain_annotations(loader: SourceFileLoader, module: str) -> Any:
@@ -27,10 +27,13 @@ _code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_a
 from docutils import nodes  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 
+from notebook_pages import write_pages  # noqa: E402
+
 import flashsim  # noqa: E402
 
 # Pages of modules that are no more would otherwise stay.
 shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
+write_pages(ROOT / "notebooks", Path(__file__).parent / "gallery")
 
 project = "flashsim"
 author = "The flashsim authors"
@@ -38,14 +41,14 @@ copyright = "The flashsim authors, Apache License 2.0"
 release = version = flashsim.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/cards.md"]
 suppress_warnings = ["toc.glob", "toc.empty_glob"]
 # Docstrings write the size of a relation as the field does; to reStructuredText it is a substitution.
 rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "S"))
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "flashsim"
-html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css"], ["keyboard.js"]
+html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css", "gallery.css"], ["keyboard.js"]
 html_math_renderer = "mathml"  # browsers show it by themselves, without a network
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]

@@ -28,7 +28,7 @@ settings.load_profile("flashsim")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--member", metavar="FILE.py", help="Run only the contract tests of this file's family, on this file.")
-    parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output anew.")
+    parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output and outputs of notebooks anew.")
 
 
 def pytest_configure(config: pytest.Config) -> None:

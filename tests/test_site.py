@@ -14,10 +14,10 @@ from tests.test_house import ROOT
 
 SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built")
-#: A page of each kind: words, a wide table, pictures, formulas, a class of the reference.
+#: A page of each kind: words, a wide table, pictures, formulas, a class of the reference, cards, a notebook.
 PAGES = (
     "index", "reference/claims", "explanation/do2009", "explanation/write_amplification", "tutorials/from_python",
-    "reference/generated/flashsim.device.device",
+    "reference/generated/flashsim.device.device", "gallery", "gallery/01_joins_on_flash",
 )  # fmt: skip
 
 
