@@ -26,7 +26,6 @@ _code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_a
 
 from docutils import nodes  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
-
 from notebook_pages import write_pages  # noqa: E402
 
 import flashsim  # noqa: E402

@@ -53,6 +53,8 @@ def _output(output: dict[str, Any], cell: dict[str, Any], folder: Path, name: st
         file.write_bytes(base64.b64decode(data[kind]) if kind == "image/png" else data[kind].encode())
         return f"![{cell['metadata'].get('alt', '')}]({file.name})"
     if "text/html" in data:  # a wide table is scrolled in its box
+        if drawing := re.search(r"<svg.*?</svg>", data["text/html"], re.DOTALL):
+            (folder / f"{name}.svg").write_text(drawing[0], encoding="utf-8")  # for the card
         return _block("{raw} html", f'<div class="table-wrapper output">{data["text/html"]}</div>')
     return _block("{code-block} text\n:class: output", re.sub("\x1b\\[[\\d;]*m", "", data["text/plain"]))
 

@@ -1,6 +1,6 @@
 """The form in which notebooks are kept: with their outputs, and without what differs from run to run or from machine to machine.
 
-A code cell whose text is measured, timed or drawn anew in each run has the tag ``volatile``; one that draws has the picture's alternative text as ``alt``.
+A code cell whose text is measured has the tag ``volatile``; one that draws a picture has its alternative text as ``alt``.
 The notebook's own metadata have the sentence of its card in the gallery as ``summary``.
 """
 
