@@ -99,7 +99,7 @@ def _moment(algorithm: Algorithm, phase: str, request: Read | Write, requests: i
     held, table = int(last.counts.sum()) if last else 0, 0
     outputs: tuple[int, ...] = ()
     for each in _under_way(algorithm):
-        own = each.gi_frame.f_locals
+        own = each.gi_frame.f_locals  # type: ignore[union-attr]  # it is under way
         if each.gi_code is scan.__code__ and isinstance(own["output"], Output):
             outputs = tuple(own["output"].pages_in_use)
         if each.gi_code in (keep.__code__, meet.__code__):

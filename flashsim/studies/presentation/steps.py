@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 
 _FILES = Path(__file__).with_name("templates")
 #: The kind of a shape that is a text; those of rectangles are classes of ``templates/steps.css``.
@@ -110,14 +111,25 @@ class Steps:
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="flashsim-steps static" role="img" aria-label="{name}">'
         return f"{head}<style>{_text('steps.css')}</style>{shapes}</svg>"
 
-    def save(self, path: str | PathLike[str], *, step: int | None = None) -> Path:
-        """Write a page with the slider (.html), which needs no network; or one step (.svg), the one of `step` if it is given."""
+    def save(self, path: str | PathLike[str], *, step: int | None = None, force: bool = False) -> Path:
+        """Write a page with the slider (.html), which needs no network; or one step (.svg), the one of `step` if it is given.
+
+        Raises
+        ------
+        InvalidParameterError, FlashsimError
+            Another suffix, a step that there is none of, a file that exists (without `force`), or no place to write to.
+        """
         target = Path(path)
         if target.suffix not in (".html", ".svg"):
             raise InvalidParameterError("path", repr(str(path)), "the name must end in .html or .svg")
+        if target.exists() and not force:
+            raise RefusedError(f"path: {path} exists (force=True replaces it)")
+        text, partial = self._page() if target.suffix == ".html" else self.svg(step), target.with_name(f".{target.name}.{os.getpid()}.partial")
         try:
-            target.write_text(self._page() if target.suffix == ".html" else self.svg(step), encoding="utf-8")
+            partial.write_text(text, encoding="utf-8")
+            os.replace(partial, target)
         except OSError as problem:
+            partial.unlink(missing_ok=True)
             raise FlashsimError(f"path: cannot write {path}: {problem.strerror or problem}") from problem
         return target
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.studies.presentation import steps as steps_module
 from flashsim.studies.presentation.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from tests.browser import Browser
@@ -53,6 +53,12 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         PICTURE.svg(3)
     with pytest.raises(FlashsimError, match="path: cannot write"):
         PICTURE.save(tmp_path / "none" / "step.svg")
+    (tmp_path / "mine.svg").write_text("kept")
+    with pytest.raises(RefusedError, match="mine.svg exists"):
+        PICTURE.save(tmp_path / "mine.svg")
+    assert (tmp_path / "mine.svg").read_text() == "kept"
+    assert "<svg" in PICTURE.save(tmp_path / "mine.svg", force=True).read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.svg"]
     for count in (0, MOST_STEPS + 1):
         with pytest.raises(InvalidParameterError, match=f"steps: {count}, but"):
             Steps("t", (1, 1), [Frame("", [])] * count)
