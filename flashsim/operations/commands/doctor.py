@@ -24,7 +24,7 @@ _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy
 _EXTRAS = {
     "cluster": (("distributed",), "runs on several machines, with --cluster"),
     "labs": (("nbgrader",), "makes labs for students, and collects their work"),
-    "notebook": (("ipykernel", "jupyterlab", "nbclient", "nbformat"), "opens and runs the notebooks"),
+    "notebook": (("anywidget", "ipykernel", "jupyterlab", "nbclient", "nbformat"), "opens and runs the notebooks"),
     "testing": (("hypothesis", "pytest"), "holds parts of your own against the contracts of their families"),
     "tpch": (("tpchgen-cli",), "generates TPC-H's tables"),
 }
