@@ -54,20 +54,24 @@ class Policy:
         return compiled_member(self.family.kind, name, self.attribute, member, self.function_type)
 
     def accessor(self) -> Callable[[Policies], Any]:
-        """Function that a kernel calls with a device's policies to get this one; it must be a global name of the kernel's module."""
-        if not compiled():
-            return itemgetter(self.place)
-        place, function_type = self.place, self.function_type
+        """See `function_in`."""
+        return function_in(self.place, self.function_type)
 
-        @intrinsic  # type: ignore[untyped-decorator]
-        def policy_of(typing: Any, policies: Any) -> Any:
-            def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                vector = context.make_array(VECTOR)(context, builder, arguments[0])
-                return _function(context, builder, function_type, builder.load(cgutils.gep(builder, vector.data, place)))
 
-            return function_type(VECTOR), lower
+def function_in(place: int, function_type: Any) -> Callable[[Policies], Any]:
+    """Function that a kernel calls with a device's policies to get the one at a place; it must be a global name of the kernel's module."""
+    if not compiled():
+        return itemgetter(place)
 
-        return policy_of
+    @intrinsic  # type: ignore[untyped-decorator]
+    def policy_of(typing: Any, policies: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = context.make_array(VECTOR)(context, builder, arguments[0])
+            return _function(context, builder, function_type, builder.load(cgutils.gep(builder, vector.data, place)))
+
+        return function_type(VECTOR), lower
+
+    return policy_of
 
 
 def function_at(function_type: Any) -> Callable[[Any], Any]:
@@ -92,10 +96,11 @@ def _function(context: Any, builder: Any, function_type: Any, address: Any) -> A
     return function._getvalue()
 
 
-def policy_vector(members: Mapping[Policy, str]) -> Policies:
-    """A device's policies, from the names of the members that define each, for every place from 0 on."""
+def policy_vector(members: Mapping[Policy, str], *functions: Any) -> Policies:
+    """A device's policies, from the names of the members that define each, for every place from 0 on; functions of `kernel_of` follow."""
     in_order = sorted(members, key=lambda policy: policy.place)
-    return vector_of([policy.function(members[policy]) for policy in in_order])
+    vector = vector_of([policy.function(members[policy]) for policy in in_order])
+    return np.append(vector, [address_of(each) for each in functions]).astype(np.int64) if compiled() else (*vector, *functions)
 
 
 def vector_of(functions: Sequence[Any]) -> Policies:

@@ -8,7 +8,7 @@ from flashsim.core.spans import HOST
 from flashsim.ssd.engine import dies, tables
 from flashsim.ssd.engine.tables import READY, WANTING, Flow
 from flashsim.ssd.ftl.base import translate_of
-from flashsim.ssd.state.collection import write_group
+from flashsim.ssd.state.collection import write_group_of
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, MEMORY_PAGE, PROGRAM_PAGE
 from flashsim.ssd.state.write_buffer import find_entry, first_needed, is_whole, leave_buffer, leave_together, remove_entry
@@ -175,7 +175,7 @@ def leave(
         entry = find_entry(flash, page) if own > 0 else flash.buffer.oldest
         return destage(flow, flash, policies, timing, command, entry, is_part)
     count = leave_together(flash, page, own)
-    rows = write_group(flash, policies, count)
+    rows = write_group_of(policies)(flash, policies, count)
     if rows < 0 or flash.control.broken:
         return False
     dies.add_operations(flow, flash, timing, rows, command, 0)

@@ -8,7 +8,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.engine import dies
 from flashsim.ssd.engine.admission import DONE, POLICY_FAILED, TABLE_FULL, empty_command
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
-from flashsim.ssd.state.collection import fold_idle
+from flashsim.ssd.state.collection import fold_idle_of
 from flashsim.ssd.state.flash import FLASH, Flash
 
 
@@ -41,7 +41,7 @@ def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policie
     flow.operations[command].request = flow.operations[command].host_command = -1
     flow.engine.folds_on = 1
     for pool in range(flash.control.pools):
-        rows = fold_idle(flash, policies, pool)
+        rows = fold_idle_of(policies)(flash, policies, pool)
         if rows < 0 or flash.control.broken:
             return POLICY_FAILED
         if rows > 0:

@@ -4,13 +4,16 @@
 copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` ROUNDS of them the block with the fewest valid pages is taken.
 """
 
-from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.policies import Policies
+from numba import types
+
+from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
+from flashsim.core.policies import Policies, function_in
 from flashsim.core.prefetch import prefetch
+from flashsim.core.records import VECTOR
 from flashsim.core.spans import FOLD, GC, HOST, WEAR
 from flashsim.ssd.gc.base import victim_of
 from flashsim.ssd.state import pools, slc_cache
-from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     CLOSED_BLOCK,
@@ -28,6 +31,11 @@ from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, 
 from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block, invalidate
 from flashsim.ssd.wear.base import levels_of
 
+# Few drives group pages or have an SLC cache: what only these need is compiled once, and called by its place behind the policies.
+_OF_ROWS, _OF_ONE = types.int64(FLASH, VECTOR, types.int64, types.int64), types.int64(FLASH, VECTOR, types.int64)
+fold_block_of, fold_idle_of, write_group_of = (
+    function_in(4 + place, types.FunctionType(signature)) for place, signature in enumerate((_OF_ROWS, _OF_ONE, _OF_ONE))
+)
 #: How many flash pages ahead of a move the map's places are asked for: memory finds several at a time, but not a block's.
 MOVES_AHEAD = 12
 
@@ -162,7 +170,7 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
             if not is_due(flash, collector):
                 break
             if flash.pools[pool].slc_oldest >= 0 and not flash.control.slc_own:  # it gains more than a victim would
-                return fold_block(flash, policies, row, pool)
+                return int(fold_block_of(policies)(flash, policies, row, pool))
             rounds_left = max(0, rounds_left - 1)
             chosen = choose(flash, policies, collector, rounds_left)
             if chosen < 0:
@@ -183,7 +191,7 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     return row
 
 
-@lean_kernel
+@kernel_of(_OF_ROWS)
 def fold_block(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan to move what the oldest block of a pool's SLC cache holds to all bits of other cells, and to erase it; the number of rows."""
     block = slc_cache.leave_oldest(flash, pool)
@@ -213,7 +221,7 @@ def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     if flash.control.slc_bypass or flash.active[pool, SLC_STREAM] >= 0:
         return row
     if flash.control.slc_folds and not slc_cache.has_room(flash, pool) and may_fold(flash, pool):
-        row = fold_block(flash, policies, row, pool)
+        row = int(fold_block_of(policies)(flash, policies, row, pool))
     if slc_cache.has_room(flash, pool):
         slc_cache.open_block(flash, policies, pool)
     return row
@@ -225,7 +233,7 @@ def enters_cache(flash: Flash, pool: int) -> bool:
     return flash.active[pool, SLC_STREAM] >= 0 and not flash.control.slc_bypass
 
 
-@lean_kernel
+@kernel_of(_OF_ONE)
 def fold_idle(flash: Flash, policies: Policies, pool: int) -> int:
     """Plan to fold a block of the SLC cache of a pool that has nothing else to do, or first what makes room; the number of rows.
 
@@ -233,10 +241,10 @@ def fold_idle(flash: Flash, policies: Policies, pool: int) -> int:
     """
     if flash.pools[pool].slc_oldest < 0 or flash.control.read_only:
         return 0
-    return fold_block(flash, policies, 0, pool) if may_fold(flash, pool) else make_room(flash, policies, 0, pool)
+    return int(fold_block_of(policies)(flash, policies, 0, pool)) if may_fold(flash, pool) else make_room(flash, policies, 0, pool)
 
 
-@lean_kernel
+@kernel_of(_OF_ONE)
 def write_group(flash: Flash, policies: Policies, count: int) -> int:
     """Plan to program the first `count` logical pages of `flash.group` at once, in one pool; the number of rows, or BAD_VICTIM.
 
@@ -287,3 +295,7 @@ def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int,
     else:
         planned.place = pools.place_page(flash, policies, pool, flash.control.stream, page)
     return row
+
+
+#: What stands behind a drive's policies if it groups pages or has an SLC cache.
+GROUPED = fold_block, fold_idle, write_group

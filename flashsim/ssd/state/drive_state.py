@@ -25,7 +25,7 @@ from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array, geometry
-from flashsim.ssd.state.collection import fold_idle, write_group
+from flashsim.ssd.state.collection import GROUPED, fold_idle, write_group, write_group_of
 from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, MEMBER, PLAN, Flash, Narrow, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, lookup
 from flashsim.ssd.state.geometry import control_of
@@ -62,7 +62,7 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
             for at in range(count):
                 member = flash.group[at]
                 member.page, member.part, member.write_id = int(targets[number + at]), 0, 0
-            rows = write_group(flash, policies, count)
+            rows = write_group_of(policies)(flash, policies, count)
         if rows < 0 or flash.control.broken:
             return flash_array.BAD_VICTIM
         for row in range(rows):
@@ -73,16 +73,6 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
                 programs[0] += flash_array.empty_slots(flash.control, flash.plan[row].place, following)
         number += count
     return len(targets)
-
-
-@kernel_of(types.int64(types.int64, FLASH, VECTOR))
-def _plan_group(count: int, flash: Flash, policies: Policies) -> int:
-    return int(write_group(flash, policies, count))
-
-
-@kernel_of(types.int64(types.int64, FLASH, VECTOR))
-def _plan_folding(pool: int, flash: Flash, policies: Policies) -> int:
-    return int(fold_idle(flash, policies, pool))
 
 
 def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
@@ -109,7 +99,8 @@ class DriveState:
         self.timing = timing_of(parameters)
         self.layer = ftl_family.checked(parameters)
         chosen = policies_of(parameters)
-        policy, self.policies = chosen[VICTIM], policy_vector(chosen)
+        policy = chosen[VICTIM]
+        self.policies = policy_vector(chosen, *(GROUPED if parameters.group > 1 or parameters.slc_cache else ()))
         map_pages, plan_rows = self.layer.map_pages(parameters), self.layer.plan_rows(parameters)
         control = control_of(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
         own: Any = self.layer.own_table(parameters)
@@ -174,14 +165,14 @@ class DriveState:
 
     def plan_group(self, count: int) -> list[PlannedOperation]:
         """The flash operations that the first `count` logical pages of `group` take, programmed at once."""
-        rows = _plan_group(count, self.flash, self.policies)
+        rows = write_group(self.flash, self.policies, count)
         if rows < 0 or self.control.broken:
             raise self.bad_victim()
         return self.planned(rows)
 
     def plan_folding(self, pool: int) -> list[PlannedOperation]:
         """The flash operations by which an idle pool folds a block of its SLC cache, or makes room for that."""
-        rows = _plan_folding(pool, self.flash, self.policies)
+        rows = fold_idle(self.flash, self.policies, pool)
         if rows < 0 or self.control.broken:
             raise self.bad_victim()
         return self.planned(rows)
