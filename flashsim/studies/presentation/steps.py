@@ -124,7 +124,8 @@ class Steps:
             raise InvalidParameterError("path", repr(str(path)), "the name must end in .html or .svg")
         if target.exists() and not force:
             raise RefusedError(f"path: {path} exists (force=True replaces it)")
-        text, partial = self._page() if target.suffix == ".html" else self.svg(step), target.with_name(f".{target.name}.{os.getpid()}.partial")
+        text = self._page() if target.suffix == ".html" else self.svg(step)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
         try:
             partial.write_text(text, encoding="utf-8")
             os.replace(partial, target)
