@@ -112,3 +112,35 @@ def test_a_page_has_a_slider_that_works(browser: Browser, tmp_path: Path, width:
     assert not page.messages()
     assert page.violations() == []
     page.close()
+
+
+#: A notebook's side of a widget: values that are set and saved, and listeners, as anywidget has them.
+MODEL = """
+const model = {values: {picture: PICTURE, number: 1}, saved: 0, heard: {}};
+model.get = (name) => model.values[name];
+model.set = (name, value) => { model.values[name] = value; };
+model.save_changes = () => { model.saved += 1; };
+model.on = (event, call) => { model.heard[event] = call; };
+model.off = (event) => { delete model.heard[event]; };
+"""
+
+
+def test_a_widget_and_its_model_follow_each_other(browser: Browser, tmp_path: Path) -> None:
+    script, picture = (steps_module._FILES / "steps.js").read_text(encoding="utf-8"), json.dumps(PICTURE.picture()).replace("<", "\\u003c")
+    empty = tmp_path / "empty.html"
+    empty.write_text(
+        f'<!DOCTYPE html><title>t</title><main></main><script type="module">{script}\n{MODEL.replace("PICTURE", picture)}'
+        'Object.assign(window, {model, close_widget: render({model, el: document.querySelector("main")})});</script>',
+        encoding="utf-8",
+    )
+    page = browser.open(empty, 800)
+    caption = 'document.querySelector(".caption").textContent'
+    assert page.evaluate(caption) == "step 1 of <three>"
+    page.evaluate('document.querySelectorAll("button")[2].click()')
+    assert page.evaluate("model.get('number')") == 2 and page.evaluate("model.saved") > 0
+    page.evaluate("(model.set('number', 0), model.heard['change:number']())")
+    assert page.evaluate(caption) == "step 0 of <three>"
+    page.evaluate("close_widget()")
+    assert page.evaluate("Object.keys(model.heard).length") == 0
+    assert not page.messages()
+    page.close()
