@@ -43,7 +43,7 @@ class Hold:
 
 
 class _Watch:
-    """What the parts of a drive do, noted after every event."""
+    """Holds of a drive's parts, noted after every event."""
 
     def __init__(self, drive: SteppedDrive) -> None:
         self.drive, self.model = drive, drive.model

@@ -50,7 +50,7 @@ def legend(kinds: dict[str, str], x: float, y: float) -> list[Shape]:
 
 @dataclass(frozen=True)
 class Frame:
-    """What is seen at one step, and what happened, in a line."""
+    """Shapes of one step, and a line that says what happened."""
 
     caption: str
     shapes: Sequence[Shape]
