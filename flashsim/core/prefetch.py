@@ -1,6 +1,7 @@
-"""A hint to the processor that an entry of an array is needed soon.
+"""Hints: to the processor that an entry of an array is needed soon, and to the compiler that a condition rarely holds.
 
-Entries far apart are not in its caches, and each takes as long as a hundred instructions; of those hinted at, several come at once.
+Entries far apart are not in the processor's caches, and each takes as long as a hundred instructions; of those hinted at, several come at
+once.  Code that rarely runs is put behind a kernel's end, so that it takes no room in the cache of instructions.
 """
 
 from typing import Any
@@ -38,3 +39,17 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
 
 #: ``prefetch(array, index)`` in a kernel, of an entry or of a row's begin.
 prefetch: Any = intrinsic(_prefetch) if compiled() else _nothing
+
+
+def _expect_false(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    bit = ir.IntType(1)
+    expect = builder.module.declare_intrinsic("llvm.expect", [bit], ir.FunctionType(bit, [bit, bit]))
+    return builder.call(expect, [builder.icmp_signed("!=", arguments[0], arguments[0].type(0)), bit(0)])
+
+
+def _rarely(context: Any, number: Any) -> Any:
+    return types.boolean(types.int64), _expect_false
+
+
+#: ``rarely(number)`` as a condition in a kernel: True if the number is not 0, which it hardly ever is.
+rarely: Any = intrinsic(_rarely) if compiled() else bool

@@ -3,7 +3,7 @@
 from flashsim.core import transactions as work
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
+from flashsim.core.prefetch import prefetch, rarely
 from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.state_table import State
@@ -156,19 +156,15 @@ def begin_next(sys: at.Tables, client: int) -> bool:
 
 
 @lean_kernel
-def refer_next(state: State, outbox: Integers, client: int) -> int:
-    """Let a client go on with its present reference, or to the page that it undoes; how if it must wait, or -1 when it is done with it."""
+def refer_to(state: State, outbox: Integers, client: int, page: int, marks: int) -> int:
+    """Let a client refer to a page, or scan from it on; how the client goes on if it must wait, or -1 when it is done with it."""
     sys = at.tables_of(state)[0]
     mine = sys.clients[client]
-    row = mine[at.REFERENCE]
-    if mine[at.UNDOING]:
-        marks, page, mine[at.AT] = 0, mine[at.UNDOING], 1
-    else:
-        marks, page = sys.references[row, work.MARKS], sys.references[row, work.FIRST] + FIRST_PAGE
     if marks & work.SCANS:
         if mine[at.AT] == 0:
-            note(sys, counted.REFERENCES, sys.references[row, work.COUNT])
-            mine[at.AT], mine[at.BEHIND] = page, page + sys.references[row, work.COUNT]
+            count = sys.references[mine[at.REFERENCE], work.COUNT]
+            note(sys, counted.REFERENCES, count)
+            mine[at.AT], mine[at.BEHIND] = page, page + count
         while mine[at.AT] < mine[at.BEHIND]:
             if pages.is_crowded(sys, client):
                 return at.REFER
@@ -206,7 +202,7 @@ def leave(state: State, outbox: Integers, client: int) -> None:
     """A client runs no more transactions."""
     sys = at.tables_of(state)[0]
     sys.clients[client, at.STATE] = at.GONE
-    if sys.numbers[at.LOGGED]:
+    if rarely(sys.numbers[at.LOGGED]):
         tell_log(state, outbox, at.LEFT, client, 0)
 
 
@@ -219,7 +215,8 @@ def undo_next(state: State, outbox: Integers, client: int) -> bool:
     if mine[at.UNDOING] == 0:
         mine[at.STATE] = at.COMMITTED
         return False
-    then = refer_next(state, outbox, client)
+    mine[at.AT] = 1  # it counts as no reference
+    then = refer_to(state, outbox, client, mine[at.UNDOING], 0)
     if then >= 0:
         mine[at.STATE] = at.ABORTING if then == at.REFER else then
         return True
@@ -232,7 +229,7 @@ def end_transaction(state: State, outbox: Integers, client: int) -> bool:
     """Commit a transaction, or begin to undo it; True if the client must wait."""
     sys = at.tables_of(state)[0]
     mine, numbers = sys.clients[client], sys.numbers
-    if numbers[at.LOGGED]:
+    if rarely(numbers[at.LOGGED]):
         then = tell_log(state, outbox, at.END, client, 0)
         if then == at.UNDO:
             mine[at.STATE] = at.ABORTING
@@ -258,7 +255,7 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
         elif next_step == at.SCANNED:
             take_held(state, outbox, client, 0, 0, SEQUENTIAL)
             mine[at.STATE] = at.REFER
-        elif next_step in (at.FROM_SSD, at.FROM_DISK) and mine[at.UNDOING]:
+        elif next_step in (at.FROM_SSD, at.FROM_DISK) and rarely(mine[at.UNDOING]):
             take_held(state, outbox, client, mine[at.UNDOING], 0, ALONGSIDE)
             tell_log(state, outbox, at.COMPENSATE, client, mine[at.UNDOING])
             mine[at.STATE] = at.ABORTING
@@ -268,14 +265,14 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
                 ask(state, outbox, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
                 return
         elif next_step in (at.FROM_SSD, at.FROM_DISK, at.REFER):
+            row = mine[at.REFERENCE]
+            marks, page = sys.references[row, work.MARKS], sys.references[row, work.FIRST] + FIRST_PAGE
             if next_step == at.REFER:
-                then = refer_next(state, outbox, client)
+                then = refer_to(state, outbox, client, page, marks)
                 if then >= 0:
                     mine[at.STATE] = then
                     return
-            row = mine[at.REFERENCE]
-            marks, page = sys.references[row, work.MARKS], sys.references[row, work.FIRST] + FIRST_PAGE
-            if next_step != at.REFER:
+            else:
                 take_held(state, outbox, client, page, FOR_UPDATE if marks & work.WRITES else 0, ALONGSIDE)
             if finish_reference(state, outbox, client, page, marks):
                 return
@@ -308,7 +305,7 @@ def finish_reference(state: State, outbox: Integers, client: int, page: int, mar
     mine[at.AT] = 0
     mine[at.STATE] = at.REFER
     if marks & (work.WRITES | work.CREATES):
-        if sys.numbers[at.LOGGED]:
+        if rarely(sys.numbers[at.LOGGED]):
             return tell_log(state, outbox, at.CHANGE, client, page) == at.WAIT
         pages.modify(sys, page)
     return False

@@ -5,6 +5,7 @@ Who goes on without delay stands in a ring, first come, first served; completion
 
 from flashsim.core.host import heap_pop
 from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.prefetch import rarely
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import READ, Integers
 from flashsim.core.state_table import State
@@ -40,7 +41,7 @@ def clean(state: State, outbox: Integers, number: int) -> None:
         sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
         for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
             manager.cleaned(ext, page)
-            if sys.numbers[at.LOGGED]:
+            if rarely(sys.numbers[at.LOGGED]):
                 tell_log(state, outbox, at.CLEANED, page, 0)
             moves.release(state, page)
         moves.check_flushed(sys)
@@ -83,7 +84,7 @@ def checkpoint(state: State, outbox: Integers) -> None:
     """Let the checkpointer do what it does until it must wait."""
     sys = at.tables_of(state)[0]
     numbers = sys.numbers
-    if numbers[at.LOGGED]:
+    if rarely(numbers[at.LOGGED]):
         then = tell_log(state, outbox, at.CHECKPOINT, 0, 0)
         if then == at.WRITE_PAGES and write_dirty(state, outbox):
             then = tell_log(state, outbox, at.CHECKPOINT, 1, 0)
@@ -135,27 +136,35 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
     numbers = sys.numbers
     who, page, count, hold = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
     numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
-    if not numbers[at.LOGGED]:
-        give_slot(sys, slot)
     if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.requests.shape[0]:
         sys.requests[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
-    if numbers[at.LOGGED]:
+    if rarely(numbers[at.LOGGED]):
         tell_log(state, outbox, at.COMPLETION, slot, device)
-        give_slot(sys, slot)
+    give_slot(sys, slot)
     if hold == at.DISK_PAGES:
         moves.end_write(state, outbox, page, count)
     clients = numbers[at.CLIENTS]
-    if who == at.BOOT_PAGE:
+    if who >= clients:
+        mine = sys.cleaners[who - clients]
+        mine[at.RUN_PENDING] -= 1
+        if mine[at.RUN_PENDING] == 0:
+            get_ready(sys, who)
+    elif who >= 0:
+        if sys.clients[who, at.STATE] != at.SCANNED:
+            go_on(state, outbox, who)
+            return
+        sys.clients[who, at.PENDING] -= 1
+        if sys.clients[who, at.PENDING] == 0:
+            get_ready(sys, who)
+    elif who == at.BOOT_PAGE:
         checkpoint(state, outbox)
-    elif who == at.THE_LOG and not numbers[at.LOGGED]:
+    elif who == at.THE_LOG and not rarely(numbers[at.LOGGED]):
         logged(state, outbox)
-    elif who <= at.TABLE_SECTOR or who == at.THE_LOG:
-        return
-    elif who < 0:
+    elif who > at.TABLE_SECTOR and who != at.THE_LOG:
         moves.written(state, page, count, hold)
-        if numbers[at.LOGGED]:
+        if rarely(numbers[at.LOGGED]):
             tell_log(state, outbox, at.WRITES_OVER, page, count)
         if who == at.BACKGROUND:
             tell_log(state, outbox, at.TIMER, 1, 0)
@@ -163,18 +172,6 @@ def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:
                 get_ready(sys, clients + numbers[at.CLEANERS])
-    elif who < clients:
-        if sys.clients[who, at.STATE] != at.SCANNED:
-            go_on(state, outbox, who)
-            return
-        sys.clients[who, at.PENDING] -= 1
-        if sys.clients[who, at.PENDING] == 0:
-            get_ready(sys, who)
-    else:
-        mine = sys.cleaners[who - clients]
-        mine[at.RUN_PENDING] -= 1
-        if mine[at.RUN_PENDING] == 0:
-            get_ready(sys, who)
 
 
 @kernel_of(ACT)  # compiled in 20 s
@@ -204,7 +201,7 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     elif numbers[at.CHECKPOINTS_AT] <= now:
         numbers[at.CHECKPOINTS_AT] = NEVER
         numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
-        if not numbers[at.LOGGED]:
+        if not rarely(numbers[at.LOGGED]):
             numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
             sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
         checkpoint(state, outbox)

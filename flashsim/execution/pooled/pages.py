@@ -1,6 +1,7 @@
 """Pages on their way between memory, the SSD and the disk."""
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.prefetch import rarely
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.state_table import State
@@ -89,7 +90,7 @@ def copy_to_ssd(state: State, outbox: Integers, page: int, newer: int) -> bool:
     note(sys, counted.SSD_WRITES)
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    if sys.numbers[at.LOGGED]:
+    if rarely(sys.numbers[at.LOGGED]):
         tell_log(state, outbox, at.WRITE_FRAME, page, frame)
     else:
         ask_pages(state, outbox, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
@@ -112,7 +113,7 @@ def put_on_disk(state: State, outbox: Integers, page: int, count: int, who: int)
     sys = at.tables_of(state)[0]
     numbers, slots = sys.numbers, sys.slots
     slot = take_slot(sys, who, page, count, at.DISK_PAGES)
-    if numbers[at.LOGGED]:
+    if rarely(numbers[at.LOGGED]):
         tell_log(state, outbox, at.PUT, slot, 0)
     if not must_wait(sys, page, count, 0):
         begin_write(state, outbox, slot)
@@ -151,7 +152,7 @@ def begin_write(state: State, outbox: Integers, slot: int) -> None:
         note(sys, counted.PAGES_CLEANED, count)
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.MARKS] |= ON_ITS_WAY_TO_DISK
-    if sys.numbers[at.LOGGED]:
+    if rarely(sys.numbers[at.LOGGED]):
         tell_log(state, outbox, at.WRITE_DISK, slot, 0)
     else:
         size = sys.numbers[at.PAGE_SIZE]
@@ -267,7 +268,7 @@ def served(state: State, outbox: Integers, page: int, flags: int) -> None:
     release(state, page)
     if when_served(sys.ext, sys.design, page, flags):
         sys.memory.pages[page, FLAGS] |= DIRTY
-        if sys.numbers[at.LOGGED]:
+        if rarely(sys.numbers[at.LOGGED]):
             tell_log(state, outbox, at.SERVED, page, 0)
     check_flushed(sys)
     arrive(state, page)

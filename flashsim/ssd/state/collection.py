@@ -29,12 +29,12 @@ from flashsim.ssd.state.flash_array import (
 )
 from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_block, pool_of_block
 from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block, invalidate
-from flashsim.ssd.wear.base import levels_of
+from flashsim.ssd.wear.base import LEVELS, levels_of
 
 # Few drives group pages or have an SLC cache: what only these need is compiled once, and called by its place behind the policies.
 _OF_ROWS, _OF_ONE = types.int64(FLASH, VECTOR, types.int64, types.int64), types.int64(FLASH, VECTOR, types.int64)
 fold_block_of, fold_idle_of, write_group_of = (
-    function_in(4 + place, types.FunctionType(signature)) for place, signature in enumerate((_OF_ROWS, _OF_ONE, _OF_ONE))
+    function_in(place, types.FunctionType(signature)) for place, signature in enumerate((_OF_ROWS, _OF_ONE, _OF_ONE), LEVELS.place + 1)
 )
 #: How many flash pages ahead of a move the map's places are asked for: memory finds several at a time, but not a block's.
 MOVES_AHEAD = 12
@@ -297,5 +297,5 @@ def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int,
     return row
 
 
-#: What stands behind a drive's policies if it groups pages or has an SLC cache.
+#: What stands behind a drive's policies if it groups pages or has an SLC cache, in the order of `fold_block_of` and its siblings.
 GROUPED = fold_block, fold_idle, write_group
