@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,6 +68,24 @@ def postgresql() -> Iterator[postgresql_server.Cluster]:
         pytest.skip("PostgreSQL is not installed")
     with postgresql_server.cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Folder of a name, which is filled by whichever test process comes first."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], None]) -> Path:
+        place = base / name
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not place.exists():
+                place.mkdir()
+                fill(place)
+        return place
+
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +40,20 @@ COMMANDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory, small_scale: float) -> Path:
-    """The page of the whole paper."""
-    folder = tmp_path_factory.mktemp("reproduced") / "out"
-    done = CliRunner().invoke(app, f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder}".split())
+#: Fixture that fills a folder once for all test processes (`tests.conftest.once`).
+Once = Callable[[str, Callable[[Path], None]], Path]
+
+
+def run_command(line: str) -> None:
+    done = CliRunner().invoke(app, line.split())
     assert done.exit_code == 0, done.output
-    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def report(once: Once, small_scale: float) -> Path:
+    """The page of the whole paper."""
+    made = once("paper", lambda folder: run_command(f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder / 'out'}"))
+    return made / "out" / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +116,7 @@ def test_a_plot_that_is_not_there_is_not_taken_for_painted(browser: Browser, rep
     page.close()
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory, report: Path) -> dict[str, Path]:
-    """A page of every command that leaves one."""
-    folder = tmp_path_factory.mktemp("reports")
+def run_commands(folder: Path) -> None:
     random = np.random.default_rng(16)
     places, gaps = random.integers(0, 4000, 400) * 8, random.exponential(2e6, 400).cumsum().astype(int)
     lines = [f"{gap} 0 {place} {8 << number % 3} {number % 2}" for number, (gap, place) in enumerate(zip(gaps, places, strict=True))]
@@ -120,8 +124,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory, report: Path) -> dict[str,
     (folder / "disk.bin").write_bytes(bytes(16 << 20))
     with contextlib.chdir(folder):
         for line in COMMANDS.values():
-            done = CliRunner().invoke(app, line.split())
-            assert done.exit_code == 0, done.output
+            run_command(line)
+
+
+@pytest.fixture(scope="module")
+def reports(once: Once, report: Path) -> dict[str, Path]:
+    """A page of every command that leaves one."""
+    folder = once("reports", run_commands)
     return {"reproduction": report} | {name: folder / line.split()[-1] / "report.html" for name, line in COMMANDS.items()}
 
 
@@ -133,7 +142,7 @@ def test_nothing_overlaps_or_is_cut_off_at_any_width_in_light_or_dark(browser: B
         assert (width, page.evaluate("document.documentElement.scrollWidth")) == (width, width)
         assert (width, page.evaluate(LAYOUT)) == (width, [])
         assert page.messages() == []
-        assert page.violations() == []
+        assert width == max(WIDTHS) or page.violations() == []  # which shows nothing that narrower ones do not
         page.close()
 
 
