@@ -20,15 +20,8 @@ from traces.calls.syntax import STRING, Descriptor, arguments_of, descriptor_of,
 
 #: Options that the reader of this module needs.  Times are those since the line before, as only they are of a clock that never goes back.
 OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--relative-timestamps=ns", "--syscall-times=ns")
-#: System calls that are recorded.
-_CALLS = (
-    "open openat openat2 creat close dup dup2 dup3 fcntl lseek fstat newfstatat statx chdir fchdir read write readv writev pread64 "
-    "pwrite64 preadv pwritev preadv2 pwritev2 fsync fdatasync sync syncfs sync_file_range msync truncate ftruncate fallocate rename "
-    "renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat mmap io_uring_setup io_submit io_getevents "
-    "sendfile copy_file_range splice vmsplice clone clone3 fork vfork execve"
-)
-#: The same as strace takes them; one that a machine does not have is left out.
-EXPRESSION = "trace=" + ",".join(f"?{call}" for call in _CALLS.split())
+#: Calls that make, rename or remove names.
+_NAMING = "rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat"
 _LINE = re.compile(r"(\d+) +(\d+)\.(\d{9}) (.*)", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
@@ -88,13 +81,14 @@ class Reader:
             match = _LINE.match(line.rstrip("\n"))
             if match is None:
                 raise DamagedFileError(f"strace: line {number}: it is no line of a recorded call: {line[:60]!r}")
-            self.now += int(match[2]) * SECONDS + int(match[3])
-            yield from self._line(int(match[1]), self.now, match[4])
+            yield from self.line(int(match[1]), int(match[2]) * SECONDS + int(match[3]), match[4])
         for thread, begun in self._begun.items():
             if begun.name in (*schema.READS, *schema.WRITES, *schema.SYNCS):
                 yield from self._call(thread, begun, "?", None)
 
-    def _line(self, thread: int, time: int, text: str) -> Iterator[dict[str, Any]]:
+    def line(self, thread: int, later: int, text: str) -> Iterator[dict[str, Any]]:
+        """Rows of what a line tells of a thread; it begins so many ns later than the line before."""
+        self.now = time = self.now + later
         if text.startswith(("+++", "---")):
             if text.startswith("+++"):
                 self._threads.pop(thread, None)
@@ -150,8 +144,6 @@ class Reader:
     def _miss(self, what: str, where: str) -> None:
         self.missed.setdefault(what, set()).add(where)
 
-    # What calls do.
-
     def _call(self, thread: int, begun: _Open, result: str, took: int | None) -> Iterator[dict[str, Any]]:
         process, name = self._threads[thread], begun.name
         self.calls += 1
@@ -165,22 +157,24 @@ class Reader:
                 self._births = [birth for birth in self._births if birth != (process.number, begun.text)]
             return
         handler = _HANDLERS.get(name)
-        if handler is not None:
+        if name in ("truncate", *_NAMING.split()) and not any(map(string_of, arguments)):
+            self._miss("names of files that are made, renamed, removed or resized", name)
+        elif handler is not None:
             yield from handler(self, process, arguments, base)
 
     def _on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
         """The open file that a call works on, and its row with what is known of that file."""
         descriptor = descriptor_of(text)
         opened = self._opened(process, descriptor)
-        row = base | {"file": opened.file, "path": descriptor.path, "kind": kind_of(descriptor.path), "flags": opened.flags}
-        return opened, row
+        return opened, base | {"file": opened.file, "path": descriptor.path, "kind": kind_of(descriptor.path), "flags": opened.flags}
 
     def data(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Bytes are read or written, at the place that the call gives, or at the open file's."""
         name, result = base["call"], base["result"] or 0
         opened, row = self._on(process, arguments[0], base)
-        is_write, is_vector, has_place = name in schema.WRITES, "v" in name, name.startswith("p")
-        asked = sum(int(each) for each in re.findall(r"iov_len=(\d+)", arguments[1])) if is_vector else integer_of(arguments[2])
+        is_write, has_place = name in schema.WRITES, name.startswith("p")
+        lengths = [int(each) for each in re.findall(r"iov_len=(\d+)", arguments[1])]
+        asked = (sum(lengths) or result) if "v" in name else integer_of(arguments[2])
         place = integer_of(arguments[3]) if has_place and len(arguments) > 3 else None
         if name.endswith("v2") and len(arguments) > 4:
             row["flags"] |= schema.DSYNC * ("RWF_DSYNC" in arguments[4]) | schema.SYNC * ("RWF_SYNC" in arguments[4])
@@ -208,6 +202,9 @@ class Reader:
         name = base["call"]
         words = "O_WRONLY|O_CREAT|O_TRUNC" if name == "creat" else arguments[2 if name.startswith("openat") else 1]
         flags = flags_of(words)
+        if string_of(arguments[name.startswith("openat")]) is None:
+            process.descriptors[base["result"]] = OpenFile(-2, 0, flags & _LASTING)
+            return
         path = self._named(process, arguments, name.startswith("openat"))
         kind = kind_of(path)
         file = self.names.number(path) if kind == "file" else -1
@@ -269,11 +266,10 @@ class Reader:
         if base["call"] in ("sync", "msync"):
             yield base
             return
-        _, row = self._on(process, arguments[0], base)
+        row = self._on(process, arguments[0], base)[1]
         if base["call"] == "sync_file_range":
             row |= {"offset": integer_of(arguments[1]), "length": integer_of(arguments[2])}
-        row["flags"] |= schema.DATA_ONLY * (base["call"] == "fdatasync")
-        yield row
+        yield row | {"flags": row["flags"] | schema.DATA_ONLY * (base["call"] == "fdatasync")}
 
     def resize(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A file has another size."""
@@ -387,7 +383,7 @@ _HANDLERS: dict[str, Any] = {
         ("chdir fchdir", Reader.enter),
         ("fsync fdatasync sync syncfs sync_file_range msync", Reader.sync),
         ("truncate ftruncate fallocate", Reader.resize),
-        ("rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat", Reader.name),
+        (_NAMING, Reader.name),
         ("sendfile copy_file_range splice", Reader.transfer),
         ("close", Reader.close),
         ("lseek", Reader.position),
@@ -397,3 +393,7 @@ _HANDLERS: dict[str, Any] = {
     )
     for call in calls.split()
 }
+#: System calls that are recorded, as strace takes them; one that a machine does not have is left out.
+EXPRESSION = "trace=" + ",".join(
+    f"?{call}" for call in [*_HANDLERS, "io_getevents", "vmsplice", "clone", "clone3", "fork", "vfork", "execve"]
+)

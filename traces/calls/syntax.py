@@ -36,6 +36,11 @@ def unhex(text: str) -> bytes:
     return bytes.fromhex(text.replace("\\x", ""))
 
 
+def hexadecimal(text: str) -> str:
+    r"""A text as ``strace`` writes it, such as ``\x61\x62``."""
+    return "".join(f"\\x{byte:02x}" for byte in text.encode())
+
+
 def path_of(text: str) -> str:
     """The path that a string in hexadecimal says."""
     return unhex(text).decode(errors="surrogateescape").encode("utf-8", "backslashreplace").decode()

@@ -26,11 +26,17 @@ TITLE = "a recording of a program, through a page cache and a file system"
 LEAVES_OUT = "calls that reach no device, contents, and what was read or written through mapped memory"
 
 
-class _Host(Format):
+class Host(Format):
     """Recordings, on a host with settings of its own."""
 
+    TITLE, LEAVES_OUT = TITLE, LEAVES_OUT
+
     def __init__(self, settings: HostSettings) -> None:
-        self.TITLE, self.LEAVES_OUT, self._settings = TITLE, LEAVES_OUT, settings
+        self._settings = settings
+
+    def recording(self, path: Path) -> Recording:
+        """The recording in a file."""
+        return Recording.read(path)
 
     def recognise(self, path: Path) -> bool:
         """The metadata of a Parquet file say that it is one."""
@@ -44,11 +50,11 @@ class _Host(Format):
 
     def configured(self, options: str) -> Format:
         """A host of other settings."""
-        return _Host(parsed(f"calls:{options}", HostSettings, {}))
+        return type(self)(parsed(f"calls:{options}", HostSettings, {}))
 
     def read(self, path: Path) -> Batches:
         """The requests in order of their issue, with what each waited for."""
-        recording = Recording.read(path)
+        recording = self.recording(path)
         for name in ("time", "duration", "offset", "length"):
             values = pc.fill_null(recording.table[name], 0).to_numpy()
             if len(values) and not 0 <= values.min() <= values.max() < NEVER // 4:
@@ -83,5 +89,5 @@ EXAMPLE = Example(
         (WRITE, _META, 3 * 4096, 90),
     ],
 )
-_host = _Host(HostSettings())
+_host = Host(HostSettings())
 recognise, configured, read = _host.recognise, _host.configured, _host.read

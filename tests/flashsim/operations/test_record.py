@@ -16,12 +16,14 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.core.errors import FlashsimWarning
 from flashsim.core.request import WRITE
 from flashsim.studies.programs import recorder
 from flashsim.studies.programs.extents import extents_of
 from flashsim.studies.programs.images import snapshot
 from flashsim.studies.programs.volatile_files import VolatileFiles
 from tests import postgresql_server
+from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
 
@@ -197,3 +199,40 @@ def test_extents_say_where_the_files_lie(here: Path) -> None:
     written = {(row["offset"], row["length"]) for row in requests if row["label"] == str(here / "shop") and row["operation"] == WRITE}
     assert sum(length for _, length in written) == -(-300000 // 4096) * 4096
     assert all(any(place <= offset < place + length for _, place, length in pieces) for offset, _ in written)
+
+
+#: Opens, writes and reads at places and where it is, copies a descriptor in a thread, and forks.
+FILES = """
+import os, threading
+f = os.open("a", os.O_CREAT | os.O_RDWR | os.O_TRUNC)
+os.pwrite(f, b"x" * 4096, 8192); os.write(f, b"abc"); os.fsync(f); os.pread(f, 10, 0); os.lseek(f, 0, 0); os.read(f, 3)
+def beside():
+    h = os.dup(f); os.writev(h, [b"zz", b"zz"]); os.fdatasync(h); os.close(h)
+thread = threading.Thread(target=beside); thread.start(); thread.join()
+if os.fork() == 0:
+    os.write(f, b"child"); os._exit(0)
+os.wait(); os.ftruncate(f, 100); os.close(f); os.rename("a", "b")
+"""
+
+
+def test_the_text_of_perf_tells_the_same_reads_writes_and_syncs(here: Path) -> None:
+    program = [sys.executable, "-S", "-c", FILES]
+    if not shutil.which("perf") or subprocess.run(["perf", "trace", "-o", "perf.txt", "--", *program], capture_output=True).returncode:
+        pytest.skip("perf trace may not be used here")
+    fs.record(program, out="strace.parquet")
+    wanted = Recording.read(Path("strace.parquet"))
+    got = recording_of(Path("perf.txt").read_text(encoding="utf-8").splitlines(), Path("perf.txt"))
+    names = (*READS, *WRITES, *SYNCS, "ftruncate")
+    rows = [
+        [
+            (row["call"], row["offset"], row["length"], row["result"])
+            for row in each.table.to_pylist()
+            if row["call"] in names and row["file"] >= 0
+        ]
+        for each in (wanted, got)
+    ]
+    own = [every[[call for call, *_ in every].index("pwrite64") :] for every in rows]  # perf takes files of imports for their successors
+    assert own[0] == own[1] and len(own[0]) == 9
+    assert any("rename" in line for line in got.missed)
+    with pytest.warns(FlashsimWarning, match="rename"):
+        assert sum(batch.num_rows for batch in read_trace(Path("perf.txt"))) > 3

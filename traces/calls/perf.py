@@ -1,0 +1,125 @@
+"""Text of ``perf trace``, as a recording (`traces.calls.schema`): each line in the words of ``strace``, whose reader follows descriptors.
+
+A line tells milliseconds since the begin, how long the call took, the command, the thread, and arguments by name, without those that
+are 0.  Names of files are pointers in it, so that a file is known from its first read, write or sync on, and renames and removals are not.
+perf asks a moment later which file a descriptor stands for: one that is soon closed can be told as the next file of its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from flashsim.core.errors import DamagedFileError
+from flashsim.core.units import MICROSECONDS, SECONDS
+from traces.calls.schema import Recording, table_of
+from traces.calls.strace import Reader
+from traces.calls.syntax import hexadecimal
+
+#: Time, duration, command, thread and what follows; a question mark stands for what was begun before.
+LINE = re.compile(r" *(?:(\d+\.\d{3})|\?) \( *(?:(\d+\.\d{3}) ms)? *\): .+?/(\d+) +(.*?) *")
+_ENDED = re.compile(r"(?:\.\.\. \[continued\]: )?(\w+)\((.*?)\)+ += ?(.*)")
+_BEGUN = re.compile(r"(\w+)\((.*)\) +\.\.\.")
+_ARGUMENT = re.compile(r"(\w+): ([^,]*(?:<[^>]*>)?[^,]*)")
+_RESULT = re.compile(r"^(\d+)<(.*)>")
+_DESCRIPTOR = re.compile(r"(-?\d+|CWD)(?:<(.*)>)?")
+#: Parameters of calls in their order, by the names that the kernel gives them.
+_PARAMETERS = {
+    call: parameters.split()
+    for calls, parameters in (
+        ("read write", "fd buf count"),
+        ("readv writev", "fd vec vlen"),
+        ("pread64 pwrite64", "fd buf count pos"),
+        ("preadv pwritev", "fd vec vlen pos_l"),
+        ("preadv2 pwritev2", "fd vec vlen pos_l flags"),
+        ("open", "filename flags"),
+        ("openat", "dfd filename flags"),
+        ("creat", "pathname"),
+        ("dup", "fildes"),
+        ("dup2 dup3", "oldfd newfd"),
+        ("fcntl", "fd cmd arg"),
+        ("close fsync fdatasync syncfs fchdir", "fd"),
+        ("lseek", "fd offset whence"),
+        ("sync_file_range", "fd offset nbytes"),
+        ("ftruncate", "fd length"),
+        ("fallocate", "fd mode offset len"),
+        ("mmap", "addr len prot flags fd off"),
+        ("sendfile", "out_fd in_fd offset count"),
+        ("copy_file_range splice", "fd_in off_in fd_out off_out len"),
+        ("rename link symlink renameat renameat2 linkat symlinkat unlink unlinkat rmdir mkdir mkdirat truncate", "name"),
+        ("sync fork vfork io_uring_setup", ""),
+        ("clone clone3", "clone_flags"),
+    )
+    for call in calls.split()
+}
+#: What stands before the words of an argument in strace's.
+_PREFIXES = {"flags": "O_", "prot": "PROT_", "whence": "SEEK_", "cmd": "F_", "mode": "FALLOC_FL_", "clone_flags": "CLONE_"}
+
+
+def recording_of(lines: Iterable[str], source: Path) -> Recording:
+    """The recording that lines of perf trace tell.
+
+    Raises
+    ------
+    DamagedFileError
+        Names their source, and a line that is none of perf trace's.
+    """
+    reader = Reader()
+    table = table_of(_rows(reader, source, lines))
+    missed = [f"{what}: {', '.join(sorted(where)[:3])}" for what, where in sorted(reader.missed.items())]
+    return Recording(table.take(pc.sort_indices(table, [("time", "ascending")])), missed=missed)
+
+
+def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    begun: dict[str, tuple[int, str]] = {}
+    paths: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        match = LINE.fullmatch(line.rstrip("\n"))
+        if match is None:
+            if line.strip() and not line.startswith(("LOST", "#")):
+                raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
+            continue
+        begin, took, thread, text = match.groups()
+        time = _nanoseconds(begin or "0")
+        if first := _BEGUN.fullmatch(text):
+            begun[thread] = time, first[2]
+        elif ended := _ENDED.fullmatch(text):
+            call, given, result = ended.groups()
+            if "[continued]" in text:
+                time, given = begun.pop(thread, (time, ""))
+            if call in _PARAMETERS and begin:
+                paths.update(_RESULT.findall(result))
+                if call in ("open", "openat", "creat"):
+                    paths[result] = f"/unnamed/{number}"  # until a line tells it
+                said = f"{call}({_arguments(call, given, paths)}) = {result or '?'}"
+                yield from reader.line(int(thread), time - reader.now, f"{said} <{_nanoseconds(took) / SECONDS:.9f}>" if took else said)
+
+
+def _nanoseconds(milliseconds: str) -> int:
+    """A time in milliseconds with three decimals."""
+    return int(milliseconds.replace(".", "")) * MICROSECONDS
+
+
+def _arguments(call: str, text: str, paths: dict[str, str]) -> str:
+    """Arguments as strace has them; the path of a descriptor that a line does not tell is that of the line before."""
+    given = dict(_ARGUMENT.findall(text))
+    words = []
+    for name in _PARAMETERS[call]:
+        value = given.get(name, "0").strip()
+        if name.endswith("fd") or name in ("fildes", "fd_in", "fd_out"):
+            match = _DESCRIPTOR.fullmatch(value)
+            descriptor, path = match.groups() if match else ("-1", None)
+            if path:
+                paths[descriptor] = path
+            value = "AT_FDCWD" if descriptor == "CWD" else f"{descriptor}<{hexadecimal(paths.get(descriptor, ''))}>"
+        elif name in _PREFIXES and value[:1].isalpha():
+            prefix = "MAP_" if (call, name) == ("mmap", "flags") else "RWF_" if "v2" in call else _PREFIXES[name]
+            value = "|".join(f"{prefix}{word}" for word in value.split("|"))
+        elif call == "clone3":
+            value = "CLONE_THREAD|CLONE_FILES"  # a pointer, and threads are what it is mostly called for
+        words.append(value)
+    return ", ".join(words)
