@@ -79,24 +79,34 @@ def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[s
     paths: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         match = LINE.fullmatch(line.rstrip("\n"))
-        if match is None:
-            if line.strip() and not line.startswith(("LOST", "#")):
-                raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
-            continue
-        begin, took, thread, text = match.groups()
-        time = _nanoseconds(begin or "0")
-        if first := _BEGUN.fullmatch(text):
-            begun[thread] = time, first[2]
-        elif ended := _ENDED.fullmatch(text):
-            call, given, result = ended.groups()
-            if "[continued]" in text:
-                time, given = begun.pop(thread, (time, ""))
-            if call in _PARAMETERS and begin:
-                paths.update(_RESULT.findall(result))
-                if call in ("open", "openat", "creat"):
-                    paths[result] = f"/unnamed/{number}"  # until a line tells it
-                said = f"{call}({_arguments(call, given, paths)}) = {result or '?'}"
-                yield from reader.line(int(thread), time - reader.now, f"{said} <{_nanoseconds(took) / SECONDS:.9f}>" if took else said)
+        if match:
+            try:
+                yield from _rows_of(reader, match, f"/unnamed/{number}", begun, paths)
+                continue
+            except (ValueError, IndexError, OverflowError):
+                pass
+        if match or (line.strip() and not line.startswith(("LOST", "#"))):
+            raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
+
+
+def _rows_of(
+    reader: Reader, line: re.Match[str], unnamed: str, begun: dict[str, tuple[int, str]], paths: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Rows of a line; calls that have `begun` by thread, and `paths` of descriptors, are kept from line to line."""
+    begin, took, thread, text = line.groups()
+    time = _nanoseconds(begin or "0")
+    if first := _BEGUN.fullmatch(text):
+        begun[thread] = time, first[2]
+    elif ended := _ENDED.fullmatch(text):
+        call, given, result = ended.groups()
+        if "[continued]" in text:
+            time, given = begun.pop(thread, (time, ""))
+        if call in _PARAMETERS and begin:
+            paths.update(_RESULT.findall(result))
+            if call in ("open", "openat", "creat"):
+                paths[result] = unnamed  # until a line tells it
+            said = f"{call}({_arguments(call, given, paths)}) = {result or '?'}"
+            yield from reader.line(int(thread), time - reader.now, f"{said} <{_nanoseconds(took) / SECONDS:.9f}>" if took else said)
 
 
 def _nanoseconds(milliseconds: str) -> int:
