@@ -122,6 +122,8 @@ def cut_power(
     drive = _drive_of(device, cache, ignore_flush, whole_pages)
     before = snapshot(place)
     recording = recorder.record(words, contents=True, folder=place, before=before)
+    if code := recording.facts["exit_code"]:
+        raise RefusedError(f"crash: the program itself failed (exit code {code}), without any cut")
 
     def cut(on: Drive) -> CutReport:
         with activity("cuts") as progress:

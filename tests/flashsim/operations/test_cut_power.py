@@ -115,6 +115,7 @@ def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
     [
         (["--check", "false", "--", "true"], "it fails before any cut"),
         (["--check", "true", "--", "no-such-program"], "no program 'no-such-program'"),
+        (["--check", "true", "--", "false"], "the program itself failed (exit code 1)"),
         (["--check", "true", "--folder", "nowhere", "--", "true"], "nowhere is no folder"),
         (["--check", "true", "--cache", "large", "--", "true"], "volatile"),
         (["--check", "true", "--device", "seagull", "--", "true"], "'seagull' is unknown"),
