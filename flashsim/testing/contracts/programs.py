@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from algorithms.expressions.expression import Call, Column, Literal
@@ -69,7 +69,7 @@ class ProgramContract(Contract):
         left = operator.finish()
         assert not left or PROGRAMS.load(self.name).BLOCKING, "BLOCKING is False, but rows are handed on after the last batch"
         work: Any = operator.work.values()
-        assert all(isinstance(count, Integral) and count >= 0 for count in work), "work is negative, or not whole"
+        assert all(isinstance(count, int | np.integer) and count >= 0 for count in work), "work is negative, or not whole"
         assert any(work), "no work is counted"
         nothing = list(through([started(self.name)], [ROWS.slice(0, 0)]))
         assert sum(each.num_rows for each in nothing) == 0, "rows are made of none"

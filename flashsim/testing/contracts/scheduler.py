@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ class SchedulerContract(Contract):
             table = candidates(draw.integers(0, cylinders, count).tolist(), draw.integers(0, longest, count).tolist())
             before = table.copy()
             choice: Any = choose(table, count, int(draw.integers(0, cylinders)), int(draw.choice([-1, 1])))
-            assert isinstance(choice, Integral) and 0 <= choice < count, f"row {choice} is chosen of {count}"
+            assert isinstance(choice, int | np.integer) and 0 <= choice < count, f"row {choice} is chosen of {count}"
             assert np.array_equal(table, before), "the candidates are changed"
 
     def test_a_drive_works_with_it(self) -> None:
