@@ -12,6 +12,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.requests import Work
 
 TITLE = "partitioning"
+BLOCKING = True
 MOST_PARTS = 4096
 
 

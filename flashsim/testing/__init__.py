@@ -9,7 +9,7 @@
         member = "mine.py"  # beside this file, or the name of a member
 
 `flashsim.testing.strategies` draws devices, requests, traces, relations, page graphs and crash points; fixtures come with
-``pytest_plugins = ["flashsim.testing.fixtures"]``.
+``pytest_plugins = ["flashsim.testing.fixtures"]``, and ``settings.load_profile("flashsim")`` of Hypothesis sets no deadlines.
 """
 
 from importlib import import_module
@@ -21,6 +21,8 @@ if _missing:
     raise ImportError(f"flashsim.testing needs {' and '.join(_missing)}; install with: pip install 'flashsim[testing]'")
 
 import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
+# The first case compiles or loads kernels, which takes longer than Hypothesis allows one.
+import_module("hypothesis").settings.register_profile("flashsim", deadline=None)
 
 if TYPE_CHECKING:
     from flashsim.testing.contracts.extensions import ExtensionContract

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
+import signal
 import traceback
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flashsim.core.activity import activity
+from flashsim.core.activity import activity, show_workers_by
 from flashsim.core.errors import FlashsimError, in_one_line, shortened
+from flashsim.core.units import SECONDS
 from flashsim.testing import CONTRACTS
 from flashsim.testing.contract import Contract
 from flashsim.testing.families import family_of
 
 HOLDS, FAILS, SKIPPED, UNTRIED = "holds", "FAILS", "does not apply", "not tried"
+#: A property that waits instead of working is ended after this many times the limit.
+_PATIENCE = 10
 #: The longest reason, and smallest case, that is shown whole.
 _LONGEST = 300
 
@@ -61,8 +68,16 @@ def contract_of(path: Path) -> type[Contract]:
     return type(kind.__name__, (kind,), {"member": str(path.resolve())})
 
 
-def verdicts(contract: type[Contract], called: str = "") -> Iterator[PropertyVerdict]:
-    """The properties of a contract, tried one after the other; reasons have the member's path as it is `called`."""
+def verdicts(contract: type[Contract], called: str = "", limit: int = 0) -> Iterator[PropertyVerdict]:
+    """The properties of a contract, tried one after the other.
+
+    Parameters
+    ----------
+    called
+        The member's path as reasons have it.
+    limit
+        Processor time for each property, ns; it is then tried in a process of its own, which the system can end amid compiled code.
+    """
     names, failed = contract.properties(), False
     with activity(f"the contract of a {contract.FAMILY.kind}") as progress:
         for done, name in enumerate(names):
@@ -71,9 +86,40 @@ def verdicts(contract: type[Contract], called: str = "") -> Iterator[PropertyVer
             if contract.STEPWISE and failed:
                 yield PropertyVerdict(title, UNTRIED)
                 continue
-            verdict = _verdict(title, getattr(contract(), name))
+            test = getattr(contract(), name)
+            verdict = _verdict_in_time(title, test, limit) if limit else _verdict(title, test)
             failed = failed or verdict.verdict == FAILS
             yield replace(verdict, reason=verdict.reason.replace(contract.member, called or contract.member))
+
+
+def _verdict_in_time(title: str, test: Any, limit: int) -> PropertyVerdict:
+    processes = multiprocessing.get_context("fork")  # the test is of a class that another process could not import
+    answer, told = processes.Pipe(duplex=False)
+    process = processes.Process(target=_tell, args=(told, title, test, limit))
+    process.start()
+    told.close()
+    try:
+        verdict: PropertyVerdict = answer.recv()
+        return verdict
+    except EOFError:
+        process.join()
+        late = process.exitcode in (-signal.SIGPROF, -signal.SIGALRM)
+        reason = f"it does not end within {limit / SECONDS:g} s" if late else f"it ends the process, with exit code {process.exitcode}"
+        return PropertyVerdict(title, FAILS, reason)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _tell(told: Connection, title: str, test: Any, limit: int) -> None:
+    """A verdict from this process, which an interrupt leaves to the one that waits for it."""
+    for number in (signal.SIGPROF, signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_PROF, limit / SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * limit / SECONDS)
+    show_workers_by(lambda what: nullcontext(lambda done, total, message="": None))
+    told.send(_verdict(title, test))
 
 
 def _verdict(title: str, test: Any) -> PropertyVerdict:

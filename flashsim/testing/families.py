@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from flashsim.core.errors import FlashsimError, MissingFileError
+from flashsim.core.errors import FlashsimError, MissingFileError, in_one_line
 from flashsim.core.members import Family
 from flashsim.core.source_files import source_tree
 
@@ -27,10 +28,14 @@ def family_of(path: Path) -> Family[object]:
     MissingFileError
         There is no such file.
     FlashsimError
-        The file is a member of no family.
+        The file is no Python, or a member of no family.
     """
     if not path.is_file():
         raise MissingFileError(f"no file at {path}")
+    try:
+        ast.parse(path.read_bytes(), path.name)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as problem:
+        raise FlashsimError(f"{path} is no Python: {in_one_line(problem)}") from problem
     every: list[Family[object]] = [getattr(import_module(module), name) for _, module, name, _ in declarations()]
     family = max(every, key=lambda each: each.asked_of(path) or 0)
     if not family.asked_of(path):

@@ -114,6 +114,7 @@ def test_a_file_of_ones_own_is_of_one_family(member: str, family: str, tmp_path:
 
 def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nothing.py").write_text("x = 1\n")
-    for name, words in (("nothing.py", "defines no member"), ("none.py", "no file at")):
+    (tmp_path / "half.py").write_text("x = 1\ny =\n")
+    for name, words in (("nothing.py", "defines no member"), ("none.py", "no file at"), ("half.py", r"no Python: .*\(half.py, line 2\)")):
         with pytest.raises(pytest.UsageError, match=words):
             own_member.join_its_family(tmp_path / name)

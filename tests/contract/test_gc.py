@@ -27,7 +27,8 @@ from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 @kernel
 def victim(flash, collector):
     """The closed block of the highest number that has an invalid page."""
-    block = (collector + 1) * flash.control.blocks_per_pool - 1
+    pools = flash.control.pools if flash.control.shared else collector + 1
+    block = pools * flash.control.blocks_per_pool - 1
     while flash.blocks[block].state != CLOSED_BLOCK or flash.blocks[block].valid == flash.control.pages_per_block:
         block -= 1
     return block
@@ -94,7 +95,7 @@ def test_a_policy_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 def test_a_policy_that_breaks_the_contract(model: type[SsdEngine] | type[SsdSpecification], tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
-    path.write_text(MINE[: MINE.index("    block =")] + "    return -1\n")
+    path.write_text(MINE[: MINE.index("    pools =")] + "    return -1\n")
     parameters = drive(gc=str(path))
     requests = make_requests(WRITE, np.arange(400) % parameters.logical_pages * PAGE, PAGE)
     device = model(parameters)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 
 from flashsim.core.errors import FlashsimError
-from flashsim.operations.fields import Name
+from flashsim.operations.fields import Duration, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -50,6 +50,8 @@ class CheckOutcome(Outcome):
 @operation
 def check(
     file: Annotated[str, Name("A Python file that defines a member of a family.", "FILE.py", argument=True, reads=True)],
+    *,
+    limit: Annotated[Any, Duration("Processor time for each property: one that takes longer fails.")] = "60s",
 ) -> CheckOutcome:
     """Hold a part of one's own against the contract of its family.
 
@@ -73,4 +75,4 @@ def check(
     except ImportError as problem:
         raise FlashsimError(str(problem)) from problem
     contract = checking.contract_of(Path(file))
-    return CheckOutcome(list(checking.verdicts(contract, file)), contract.FAMILY.kind, file)
+    return CheckOutcome(list(checking.verdicts(contract, file, limit)), contract.FAMILY.kind, file)

@@ -70,7 +70,7 @@ class FtlContract(Contract):
         """On five drives of random geometry: programs to erased pages in order, and every page's newest version where the map says."""
         for seed in range(5):
             geometry = drive_for(self.name, replace(random_drive(seed), endurance=0))
-            state, flash, random = DriveState(geometry), FlashContent(geometry), generator(seed, "plans")
+            state, flash, random, erases = DriveState(geometry), FlashContent(geometry), generator(seed, "plans"), 0
             for step in range(1, 1500):
                 page, operation = int(random.integers(geometry.logical_pages)), int(random.choice([READ, WRITE, WRITE, WRITE, TRIM]))
                 partial = operation == WRITE and bool(random.random() < 0.3)
@@ -79,9 +79,13 @@ class FtlContract(Contract):
                 flash.check(plan, operation, page, partial)
                 for row in plan:
                     flash.carry_out(row, page, step)
+                    erases += row.kind == ERASE_BLOCK
                 if operation in (WRITE, TRIM):
                     flash.version[page] = step if operation == WRITE else 0
                 state.apply_plan(len(plan))
+            assert state.blocks.cycles.sum() == erases, (
+                f"{state.blocks.cycles.sum()} cycles of blocks are counted, but {erases} erases planned"
+            )
             for page, newest in flash.version.items():
                 found = flash.content.get(lookup(state.mapping, page))
                 assert found == ((page, newest) if newest else None), f"page {page} is not where the map says, or not the newest"

@@ -114,16 +114,17 @@ class PartitionContract(Contract):
         buckets=st.integers(1, 7),
         sizes=st.tuples(st.integers(1, 5), st.integers(1, 6)),
         page_io=st.booleans(),
+        in_series=st.booleans(),
         stay=st.integers(0, 2),
         options=st.fixed_dictionaries({"sub_buffer": st.sampled_from([0, 512, 700, 1024, 4096]), "strands": st.integers(1, 4)}),
     )
-    @example(400, 1, (1, 1), False, 0, {"sub_buffer": 0, "strands": 1})
-    @example(0, 3, (1, 1), False, 0, {"sub_buffer": 0, "strands": 2})
+    @example(400, 1, (1, 1), False, True, 0, {"sub_buffer": 0, "strands": 1})
+    @example(0, 3, (1, 1), False, False, 0, {"sub_buffer": 0, "strands": 2})
     def test_every_tuple_once_in_its_bucket_within_its_memory(
-        self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, stay: int, options: dict[str, int]
+        self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, in_series: bool, stay: int, options: dict[str, int]
     ) -> None:
         """Of rows of all lengths, some of which stay in memory; by whole buffers, and a page a request."""
-        parameters = PartitionParameters(self.name, page_io, **taken(self.name, **options))
+        parameters = PartitionParameters(self.name, page_io, in_series=in_series, **taken(self.name, **options))
         one = Pass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
         found, run = ran(one)
         assert np.array_equal(found, one.expected()), "a tuple is lost, doubled, or in another bucket"

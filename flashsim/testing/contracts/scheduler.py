@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from flashsim.core.records import empty_table
@@ -27,14 +29,14 @@ class SchedulerContract(Contract):
     FAMILY = FAMILY
 
     def test_it_chooses_a_command_that_waits_and_changes_nothing(self) -> None:
-        """Among up to 19 commands, wherever the arm is."""
+        """Among up to 64 commands, on small disks and large ones, wherever the arm is."""
         draw, choose = generator(1, "candidates"), FAMILY.load(self.name).choose
         for _ in range(200):
-            count = int(draw.integers(2, 20))
-            table = candidates(draw.integers(0, 50, count).tolist(), draw.integers(0, 9000, count).tolist())
+            count, cylinders, longest = (int(draw.choice(each)) for each in ([2, 5, 19, 33, 64], [50, 500_000], [9000, 30_000_000]))
+            table = candidates(draw.integers(0, cylinders, count).tolist(), draw.integers(0, longest, count).tolist())
             before = table.copy()
-            choice = choose(table, count, int(draw.integers(0, 50)), int(draw.choice([-1, 1])))
-            assert 0 <= choice < count, f"row {choice} is chosen of {count}"
+            choice: Any = choose(table, count, int(draw.integers(0, cylinders)), int(draw.choice([-1, 1])))
+            assert isinstance(choice, int | np.integer) and 0 <= choice < count, f"row {choice} is chosen of {count}"
             assert np.array_equal(table, before), "the candidates are changed"
 
     def test_a_drive_works_with_it(self) -> None:

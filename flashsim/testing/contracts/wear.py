@@ -20,12 +20,17 @@ class WearContract(Contract):
     FAMILY, STEPWISE = FAMILY, True
 
     def test_a_free_block_is_opened_and_a_closed_one_levelled(self) -> None:
-        """On a drive at work, on every plane, with pools apart and shared; only the hand and the count of steps may change."""
-        for shared in (False, True):
-            parameters = drive(wear=self.name, wear_gap=1, gc_pool="shared" if shared else "die", capacity=36 * PAGE)
+        """On a drive fresh and at work, on every plane, with pools apart and shared; only the hand and the count of steps may change."""
+        for shared, blocks in ((False, 8), (True, 8), (False, 11)):
+            parameters = drive(
+                wear=self.name,
+                wear_gap=1,
+                gc_pool="shared" if shared else "die",
+                blocks_per_plane=blocks,
+                capacity=(8 * blocks - 28) * PAGE,
+            )
             engine, random = SsdEngine(parameters), generator(1, "overwrites")
-            for _ in range(40):
-                served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages // 2, 25) * PAGE, PAGE), engine.now)
+            for _ in range(30):
                 state = engine.state
                 pools, blocks = state.pools.copy(), state.blocks.copy()
                 for pool in np.flatnonzero(state.pools.free[: parameters.pools]).tolist():
@@ -38,6 +43,7 @@ class WearContract(Contract):
                     assert block == -1 or block // per_pool == collector, f"block {block} is none of pool {collector}"
                 pools.wear_hand = state.pools.wear_hand
                 assert np.array_equal(state.pools, pools) and np.array_equal(state.blocks, blocks), "the policy changes pools or blocks"
+                served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages // 2, 25) * PAGE, PAGE), engine.now)
             check_invariants(engine)
 
     def test_a_drive_works_with_it(self) -> None:

@@ -21,6 +21,7 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.testing import strategies
 from flashsim.testing.disks import serve
 from flashsim.testing.flash_drives import check_invariants, served
+from tests.contract.guide import PAGE, write_members
 from traces.file.schema import SCHEMA, column
 
 SHRINK = settings(phases=[Phase.generate, Phase.shrink], max_examples=300, deadline=None, database=None, derandomize=True)
@@ -68,9 +69,6 @@ def test_strategies_shrink_to_small_cases() -> None:
 
 
 FIXTURES = """
-pytest_plugins = ["flashsim.testing.fixtures"]
-
-
 def test_them(fresh_drive, steady_drive, pool, temporary_volume):
     import numpy as np
     assert not fresh_drive.state.blocks.valid.any() and fresh_drive.statistics()["flash_erases"] == 0
@@ -82,9 +80,11 @@ def test_them(fresh_drive, steady_drive, pool, temporary_volume):
 """
 
 
-def test_fixtures_come_as_a_plugin(tmp_path: Path) -> None:
-    (tmp_path / "test_mine.py").write_text(FIXTURES)
-    subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], check=True, cwd=tmp_path)
+def test_the_guides_tests_and_fixtures_are_as_it_says(tmp_path: Path) -> None:
+    """In a folder of their own, where no settings are but the guide's."""
+    assert len(write_members(tmp_path, PAGE.with_name("test-your-own-part.md"))) == 0
+    (tmp_path / "test_fixtures.py").write_text(FIXTURES)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], check=True, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("library", ["pytest", "hypothesis"])
