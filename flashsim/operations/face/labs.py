@@ -64,7 +64,9 @@ class LabOutcome(Outcome):
                 if each.reason:
                     yield Explanation(f"        {each.reason}", " " * 8)
         if not self.sealed:
-            yield "The kernel sealed no submission, as Linux on x86-64 and ARM does: in a container grade what you do not trust"
+            yield Explanation(
+                "Not sealed: outside Linux on x86-64 and ARM a submission can reach files; grade what you do not trust in a container"
+            )
 
 
 @operation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from flashsim.coursework import grading, seal, submission, worker
 from flashsim.coursework.grading import LABS, grade
 from flashsim.coursework.submission import Submission, SubmissionError, seals, source_of
 from flashsim.operations.face import labs
+from tests.test_house import ROOT
 
 SEALED = pytest.mark.skipif(not seal.program(), reason="no filter of system calls for this system")
 
@@ -56,6 +58,12 @@ def test_offered_modules_work_under_the_seal() -> None:
     text += "    return [statistics.mean([1, 2]), sorted(heapq.nlargest(2, [1, 2, 3])), os.path.exists('/'), os.environ.get('HOME')]"
     with Submission([text]) as opened:
         assert opened.ask("work") == [1.5, [2, 3], False, None]
+
+
+def test_the_page_lists_modules_that_are_offered() -> None:
+    page = (ROOT / "docs" / "how-to" / "run-a-lab.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page.partition("Submissions may import")[2].partition("\n\n")[0]))
+    assert named == {each for each in worker.OFFERED if each[0] != "_"} - {"gc", "linecache", "resource", "threading"}
 
 
 def test_a_process_knows_neither_seed_nor_grader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,5 +188,5 @@ def test_grade_says_once_that_nothing_was_sealed(tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(submission.seal, "program", lambda program=program: program)
         seals.cache_clear()
         lines = list(labs.grade([str(tmp_path / "disk-scheduling.py")], seed=1, instances=1).printout())
-        assert sum("sealed no submission" in str(line) for line in lines) == (said or not seal.program())
+        assert sum("Not sealed" in str(line) for line in lines) == (said or not seal.program())
     seals.cache_clear()
