@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, MissingFileError
+from flashsim.core.units import MILLISECONDS_A_SECOND
 from flashsim.coursework import seal, worker
 
 #: Limits of an exercise: seconds of processor time, and bytes of address space.
@@ -119,7 +120,7 @@ class Process:
         poll.register(out, select.POLLIN)
         if self.unsent:
             poll.register(into, select.POLLOUT)
-        ready = [each for each, _ in poll.poll(1000 * max(0.0, self.end - time.monotonic()))]
+        ready = [each for each, _ in poll.poll(MILLISECONDS_A_SECOND * max(0.0, self.end - time.monotonic()))]
         if not ready or time.monotonic() > self.end:
             raise SubmissionError(self.late)
         if into in ready:
