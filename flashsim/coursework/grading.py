@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import UnknownNameError, in_one_line, shortened
 from flashsim.core.members import Family
 from flashsim.core.rng import generator
-from flashsim.coursework.submission import SECONDS, Submission, SubmissionError, source_of
+from flashsim.coursework.submission import SECONDS, TOGETHER, Submission, SubmissionError, source_of
 
 #: Instances of an exercise.
 INSTANCES = 20
+#: The longest reason, characters.
+_LONGEST = 4000
 
 
 @dataclass(frozen=True)
@@ -110,27 +113,39 @@ def lab_of(path: Path, lab: str | None = None) -> str:
 def grade(lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: int = SECONDS, *, contests: bool = False) -> Iterator[Mark]:
     """The marks of a submission, exercise by exercise, each in a new process; the same seed gives the same marks anywhere.
 
-    With `contests` only of exercises that have a score.
+    With `contests` only of exercises that have a score. What goes wrong costs an exercise its marks, and never the others theirs: of the
+    time that all share, half is kept in equal parts for those to come.
     """
-    source = source_of(path)
-    for name, exercise in LABS.load(lab).EXERCISES.items():
-        if contests and not exercise.score:
-            continue
+    exercises = {name: each for name, each in LABS.load(lab).EXERCISES.items() if each.score or not contests}
+    left = float(TOGETHER)
+    for later, (name, exercise) in zip(range(len(exercises) - 1, -1, -1), exercises.items(), strict=True):
+        begin, drawn = time.monotonic(), (exercise.draw(generator(seed, f"{lab} {name} {number}")) for number in range(instances))
         try:
-            with Submission(source, seconds) as submission:
-                yield _mark(submission, name, exercise, [f"{lab} {name} {number}" for number in range(instances)], seed)
+            with Submission(source_of(path), seconds, left=left - later * TOGETHER / 2 / len(exercises)) as submission:
+                mark = _mark(submission, name, exercise, drawn)
         except SubmissionError as problem:
-            yield Mark(name, 0, exercise.points, str(problem))
+            mark = Mark(name, 0, exercise.points, str(problem))
+        left -= time.monotonic() - begin
+        yield replace(mark, reason=_printable(mark.reason))
 
 
-def _mark(submission: Submission, name: str, exercise: Exercise, instances: list[str], seed: int) -> Mark:
+def _printable(text: str) -> str:
+    """A reason in print, which a submission's words are part of: one line without control characters, and not longer than a page."""
+    return shortened("".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text), _LONGEST)
+
+
+def _mark(submission: Submission, name: str, exercise: Exercise, drawn: Iterable[Any]) -> Mark:
     scores = []
-    for each in instances:
-        instance = exercise.draw(generator(seed, each))
-        if reason := exercise.fault(submission, instance):
-            return Mark(name, 0, exercise.points, reason)
-        if exercise.score:
-            scores.append(exercise.score(submission, instance))
+    for instance in drawn:
+        try:
+            if reason := exercise.fault(submission, instance):
+                return Mark(name, 0, exercise.points, reason)
+            if exercise.score:
+                scores.append(exercise.score(submission, instance))
+        except SubmissionError:
+            raise
+        except Exception as problem:  # by an answer that no exercise thought of
+            raise SubmissionError(f"its answer cannot be judged: {in_one_line(problem)}") from problem
     if not exercise.score:
         return Mark(name, exercise.points, exercise.points)
     mean = float(np.mean(scores))

@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, MissingFileError
-from flashsim.coursework import worker
+from flashsim.core.units import MILLISECONDS_A_SECOND
+from flashsim.coursework import seal, worker
 
 #: Limits of an exercise: seconds of processor time, and bytes of address space.
 SECONDS, MEMORY = 10, 512 << 20
 #: A submission that sleeps, or a machine that is busy, is waited for so many times as long.
 _PATIENCE = 3
-#: The longest answer, bytes, and the longest number in it.
-_LONGEST, _DIGITS = 1 << 20, 18
+#: Seconds that all exercises of a submission are waited for, and those for the end of a process that is leaving.
+TOGETHER, _LEAVING = 50, 1.0
+#: The longest answer, bytes, and the longest number in it; the most that waits to be sent while nobody asks.
+_LONGEST, _DIGITS, _WAITING = 1 << 20, 18, 1 << 16
+#: The largest file of a submission, bytes; a notebook may hold pictures.
+_LARGEST = 1 << 26
 
 
 class SubmissionError(FlashsimError):
@@ -35,24 +42,111 @@ def source_of(path: Path) -> list[str]:
     ------
     MissingFileError
         There is no such file.
-    FlashsimError
-        It is no notebook.
+    SubmissionError
+        It is too large, or no notebook.
     """
     if not path.is_file():
         raise MissingFileError(f"no file at {path}")
+    if path.stat().st_size > _LARGEST:
+        raise SubmissionError(f"{path} is larger than {_LARGEST >> 20} MiB")
     if path.suffix != ".ipynb":
         return [path.read_text(encoding="utf-8", errors="replace")]
     try:
         cells = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"] if each["cell_type"] == "code"]
         return ["".join(each["source"]) for each in cells if each["metadata"].get("nbgrader", {}).get("solution")]
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise FlashsimError(f"{path} is no notebook: {type(problem).__name__}") from problem
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise SubmissionError(f"{path} is no notebook: {type(problem).__name__}") from problem
 
 
 def _whole(digits: str) -> int:
     if len(digits) > _DIGITS:
         raise SubmissionError(f"its answer has a number of {len(digits)} digits")
     return int(digits)
+
+
+class Process:
+    """A process in a group of its own, with lines to it and from it; whatever it does, nothing is waited for beyond an end.
+
+    Parameters
+    ----------
+    command
+        Its program and arguments.
+    end
+        Of all waiting, by the monotonic clock.
+    late
+        What is raised at the end.
+    """
+
+    def __init__(self, command: list[str], end: float, late: str) -> None:
+        self.end, self.late, self.unsent, self.received = end, late, bytearray(), b""
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.process = subprocess.Popen(
+            command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder.name,
+            env={"PYTHONHASHSEED": "0"}, start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdin and self.process.stdout
+        self.into, self.out = self.process.stdin, self.process.stdout
+        for each in (self.into, self.out):
+            os.set_blocking(each.fileno(), False)
+
+    def close(self) -> None:
+        """Kill its group, and leave nothing of it."""
+        with suppress(ProcessLookupError, PermissionError):  # they say that none is left
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.into.close()
+        self.out.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_LEAVING)
+        self.folder.cleanup()
+
+    def send(self, line: bytes) -> None:
+        """A line, which goes with the next question if it is short."""
+        self.unsent += line + b"\n"
+        while len(self.unsent) > _WAITING:
+            self._exchange()
+
+    def line(self) -> bytes:
+        """The next line that it says."""
+        while self.unsent or b"\n" not in self.received:
+            self._exchange()
+        if time.monotonic() > self.end:
+            raise SubmissionError(self.late)
+        line, _, self.received = self.received.partition(b"\n")
+        return line
+
+    def _exchange(self) -> None:
+        """Wait until something can be sent or received, and do it."""
+        poll, into, out = select.poll(), self.into.fileno(), self.out.fileno()
+        poll.register(out, select.POLLIN)
+        if self.unsent:
+            poll.register(into, select.POLLOUT)
+        ready = [each for each, _ in poll.poll(MILLISECONDS_A_SECOND * max(0.0, self.end - time.monotonic()))]
+        if not ready or time.monotonic() > self.end:
+            raise SubmissionError(self.late)
+        if into in ready:
+            try:
+                del self.unsent[: os.write(into, self.unsent)]
+            except BrokenPipeError:  # what it said last tells why
+                self.unsent.clear()
+        if out in ready:
+            part = os.read(out, 1 << 16)
+            self.received += part
+            if not part:
+                self.unsent.clear()
+                if b"\n" not in self.received:
+                    raise SubmissionError(self._leaving())
+            if len(self.received) > _LONGEST:
+                raise SubmissionError("stopped: its answer is longer than 1 MiB")
+
+    def _leaving(self) -> str:
+        """Why it says nothing more."""
+        try:
+            code = self.process.wait(_LEAVING)
+        except subprocess.TimeoutExpired:
+            return "stopped: it closed the pipe of its answers"
+        if code == -signal.SIGSYS:
+            return "stopped: it reached for what a submission must not (a system call)"
+        return self.late if code in (-signal.SIGKILL, -signal.SIGXCPU) else "stopped: its process ended"
 
 
 class Submission:
@@ -66,29 +160,31 @@ class Submission:
         Of processor time, from its start until it has answered everything.
     memory
         Bytes of address space.
+    left
+        Seconds that it is waited for at most.
     """
 
-    def __init__(self, source: list[str], seconds: int = SECONDS, memory: int = MEMORY) -> None:
+    def __init__(self, source: list[str], seconds: int = SECONDS, memory: int = MEMORY, left: float = TOGETHER) -> None:
         if os.name != "posix":
             raise FlashsimError("labs: submissions run on Linux and macOS alone, where a process can be limited")
-        self.folder = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen(
-            [sys.executable, "-S", "-s", "-B", worker.__file__],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder.name,
-            env={"PYTHONHASHSEED": "0"}, start_new_session=True,
-        )  # fmt: skip
-        self.seconds, self.end, self.received = seconds, time.monotonic() + _PATIENCE * seconds, b""
+        usual = _PATIENCE * seconds
+        late = f"more time than {seconds} s" if left >= usual else f"more than what was left of {TOGETHER} s for all exercises"
+        command = [sys.executable, "-S", "-s", "-B", worker.__file__]
+        self.process = Process(command, time.monotonic() + min(usual, left), f"stopped: it took {late}")
         self.objects = 0
-        self._send({"source": source, "seconds": seconds, "memory": memory})
-        self._answer()
+        try:
+            self._send({"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()})
+            self.sealed = bool(self._answer())
+            self._answer()
+        except BaseException:
+            self.process.close()
+            raise
 
     def __enter__(self) -> Submission:
         return self
 
     def __exit__(self, *rest: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-        self.folder.cleanup()
+        self.process.close()
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Result of a function of the submission; arguments and answers are numbers, texts, lists and dictionaries."""
@@ -102,37 +198,30 @@ class Submission:
         return Remote(self, self.objects - 1)
 
     def _send(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        except BrokenPipeError:
-            self._answer()
+        self.process.send(json.dumps(message).encode())
 
     def _answer(self) -> Any:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # what it said last tells why
-            self.process.stdin.flush()
-        message = json.loads(self._line(), parse_int=_whole)
-        if "breach" in message:
-            raise SubmissionError(f"stopped: it reached for {message['breach']} ({message['what']})")
-        if "error" in message:
-            raise SubmissionError(f"it failed with {message['error']}")
-        return message["answer"]
+        try:
+            message = json.loads(self.process.line(), parse_int=_whole)
+        except RecursionError as problem:
+            raise SubmissionError("its answer is nested too deeply") from problem
+        except ValueError as problem:
+            raise SubmissionError("its answer is no JSON") from problem
+        match message:
+            case {"breach": str(kind), "what": str(what)}:
+                raise SubmissionError(f"stopped: it reached for {kind} ({what})")
+            case {"error": str(words)}:
+                raise SubmissionError(f"it failed with {words}")
+            case {"answer": answer}:
+                return answer
+        raise SubmissionError("its answer is none")
 
-    def _line(self) -> bytes:
-        assert self.process.stdout is not None
-        while b"\n" not in self.received:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, self.end - time.monotonic()))
-            part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else None
-            if part is None or (not part and self.process.wait() < 0):
-                raise SubmissionError(f"stopped: it took more time than {self.seconds} s")
-            if not part:
-                raise SubmissionError("stopped: its process ended")
-            self.received += part
-            if len(self.received) > _LONGEST:
-                raise SubmissionError("stopped: its answer is longer than 1 MiB")
-        line, _, self.received = self.received.partition(b"\n")
-        return line
+
+@cache
+def seals() -> bool:
+    """True where the kernel seals the process of a submission; elsewhere only what it reaches for by name stops it."""
+    with Submission([]) as submission:
+        return submission.sealed
 
 
 class Remote:

@@ -163,8 +163,10 @@ def run(submission: Submission, drive: Drive) -> FlashChip:
             raise SubmissionError(f"{where}: its page must be programmed once")
         if lost := flash.lost():
             raise SubmissionError(f"{where}: an erase loses page {lost[0]}")
-        if number % 5 == 0 and tuple(layer.ask("read", page := drive.writes[number // 2]) or ()) != flash.newest[page]:
-            raise SubmissionError(f"read({page}) after {where}: the page is in block and slot {flash.newest[page]}")
+        if number % 5 == 0:
+            answer, right = layer.ask("read", page := drive.writes[number // 2]), [*flash.newest[page]]
+            if answer != right:
+                raise SubmissionError(f"read({page}) after {where}, returns {str(answer)[:40]}, but {right}, its block and slot, is right")
     return flash
 
 

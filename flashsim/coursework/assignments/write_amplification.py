@@ -12,8 +12,9 @@ from models.write_amplification import fifo, fifo_hot_cold, greedy, separate_poo
 
 TITLE = "write amplification against theory: a drive that collects in turn, its equation, greedy, hot and cold pages"
 
-#: The relative error of solved equations, and the share by which a division of spare pages may be worse than the best one.
-_ERROR, _WORSE = 1e-5, 1e-3
+#: The relative error of solved equations, and the share by which a division of spare pages may be worse than the best one;
+#: what each pool has at least, so that it has an amplification.
+_ERROR, _WORSE, _LEAST = 1e-5, 1e-3, 1e-6
 
 
 def draw_writes(random: np.random.Generator) -> tuple[list[int], int, int]:
@@ -65,7 +66,7 @@ def division_fault(submission: Submission, instance: tuple[float, float, float])
     best = separate_pools(*instance)
     where = f"divide{instance} is {str(answer)[:80]}"
     match answer:
-        case [int() | float() as share, int() | float() as amplification] if 0 < share < 1:
+        case [int() | float() as share, int() | float() as amplification] if _LEAST <= share <= 1 - _LEAST:
             own = separate_pools(*instance, share).write_amplification
             if own > best.write_amplification * (1 + _WORSE):
                 return f"{where}: that share amplifies by {own:.4f}, and {best.share:.3f} by {best.write_amplification:.4f}"

@@ -11,6 +11,7 @@ import pandas as pd
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError
 from flashsim.coursework import grading
+from flashsim.coursework.submission import seals
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation
@@ -30,6 +31,8 @@ class LabOutcome(Outcome):
     """Marks of submissions, a row an exercise."""
 
     FILES = (TABLE,)
+    #: False where submissions were graded that nothing but their own process kept from files and programs.
+    sealed = True
 
     def __init__(self, lab: str, marks: dict[str, list[grading.Mark]], title: str) -> None:
         super().__init__(marks, title)
@@ -60,6 +63,10 @@ class LabOutcome(Outcome):
                 yield f"    {each.exercise}: {each.points:g} of {each.of}{score}"
                 if each.reason:
                     yield Explanation(f"        {each.reason}", " " * 8)
+        if not self.sealed:
+            yield Explanation(
+                "Not sealed: outside Linux on x86-64 and ARM a submission can reach files; grade what you do not trust in a container"
+            )
 
 
 @operation
@@ -129,14 +136,17 @@ def check(
 def grade(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
     """Mark submissions on fresh instances, drawn from the grader's seed; the same seed gives the same marks anywhere.
 
-    A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes.
+    A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes. On
+    systems other than Linux on x86-64 and ARM no kernel keeps it from them, and the output says so.
 
     Examples::
 
         flashsim lab grade replacement_ada.ipynb replacement_bo.ipynb --seed 90210
         flashsim lab grade replacement_ada.ipynb --seed 90210 --out marks.csv
     """
-    return _graded(files, lab, seed, instances)
+    outcome = _graded(files, lab, seed, instances)
+    outcome.sealed = seals()
+    return outcome
 
 
 @operation

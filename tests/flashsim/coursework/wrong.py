@@ -154,9 +154,10 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
     ("smart-ssd", "the result's bytes are left out"): ("share * rows * result}", "0}", "break_even", 0),
 }  # fmt: skip
 
+_CALL = "reached for what a submission must not (a system call)"
 #: By what is tried: the attack, and what it is named.
 MALICIOUS: dict[str, tuple[str, str]] = {
-    "an endless loop": ("while True:\n    pass", "more time than 3 s"),
+    "an endless loop": ("while True:\n    pass", "more time than 1 s"),
     "all memory": ("every = []\nwhile True:\n    every.append(bytearray(1 << 24))", "reached for memory"),
     "writes a file": ("open('loot', 'w').write('x')", "reached for files (open loot)"),
     "reads a file": ("open('/etc/passwd').read()", "reached for files (open /etc/passwd)"),
@@ -176,4 +177,37 @@ MALICIOUS: dict[str, tuple[str, str]] = {
     "ends the process": ("import os\nos._exit(0)", "its process ended"),
     "answers a number without end": ("return 10 ** 400", "a number of 401 digits"),
     "answers for ever": ("return list(range(10**6))", "answer is longer"),
+    "clears the tables of names": (
+        "import __main__\n__main__.REFUSED.clear()\n__main__._READS = ()\nimport os\nopen(f'/proc/{os.getppid()}/cmdline')",
+        "reached for files (open /proc",
+    ),
+    "patches the names of paths": (
+        "import os\nos.path.realpath = lambda path, **rest: os.__file__\nopen(f'/proc/{os.getppid()}/cmdline')",
+        "reached for files (open /proc",
+    ),
+    "reads installed packages": ("import os\nopen(os.path.dirname(os.__file__) + '/site-packages/pip/__init__.py')", "reached for files"),
+    "a program by way of C": ("import _posixsubprocess\n_posixsubprocess.fork_exec()", "reached for other processes (import _posix"),
+    "reads a file by way of C": ("import readline\nreadline.read_history_file('/etc/passwd')", "reached for files (import readline)"),
+    "another interpreter": ("import _xxsubinterpreters\n_xxsubinterpreters.create()\nreturn 'made'", "is 0, but"),
+    "shared memory": ("import _posixshmem\nreturn _posixshmem.shm_open('/loot', 66, mode=384)", "is 0, but"),
+    "signals to the grader": ("import os, signal\nsignal.pidfd_send_signal(os.pidfd_open(os.getppid()), 15)", _CALL),
+    "the grader's priority": ("import os\nos.setpriority(os.PRIO_PROCESS, os.getppid(), 19)", _CALL),
+    "the grader's processors": ("import os\nos.sched_setaffinity(os.getppid(), {0})", _CALL),
+    "a named pipe": ("import os\nos.mkfifo('loot')", _CALL),
+    "a file without opening it": ("import os\nos.mknod('loot')", _CALL),
+    "a thread": ("import threading\nthreading.Thread(target=print).start()", "reached for"),
+    "a pipe": ("import os\nos.pipe()", _CALL),
+    "looks at a file": ("import os\nreturn os.stat('/etc/passwd').st_size", "is 0, but"),
+    "follows a link": ("import os\nreturn os.readlink(f'/proc/{os.getppid()}/exe')", "is 0, but"),
+    "attributes of a file": ("import os\nos.listxattr('/etc')", _CALL),
+    "closes its pipes and sleeps": ("import os, time\nos.closerange(0, 100)\ntime.sleep(1e9)", "closed the pipe of its answers"),
+    "sleeps": ("import time\ntime.sleep(1e9)", "more time than 1 s"),
+    "says a number": (r"import os; os.write(4, b'5\n')", "its answer is none"),
+    "says nothing": (r"import os; os.write(4, b'{}\n')", "its answer is none"),
+    "says a word": (r"import os; os.write(4, b'hello\n')", "its answer is no JSON"),
+    "says bytes": (r"import os; os.write(4, b'\xff\xfe\n')", "its answer is no JSON"),
+    "says a breach of another kind": (r"""import os; os.write(4, b'{"breach": 1, "what": []}\n')""", "its answer is none"),
+    "nests its answer": (r"""import os; os.write(4, b'{"answer":' + b'[' * 20000 + b']' * 20000 + b'}\n')""", "nested too deeply"),
+    "half a character": (r"return '\ud800'", r"is \ud800, but"),
+    "forges lines": (r"return 'x\n    sstf: 20 of 20\n\x1b[31m'", r"is x\n    sstf: 20 of 20\n\x1b[31m, but"),
 }
