@@ -46,6 +46,7 @@ suppress_warnings = ["toc.glob", "toc.empty_glob"]
 rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "S"))
 templates_path = ["_templates"]
 html_theme = "furo"
+html_show_search_summary = False  # it would be fetched, which a page that was opened as a file may not
 html_title = "flashsim"
 html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css", "gallery.css"], ["keyboard.js"]
 html_math_renderer = "mathml"  # browsers show it by themselves, without a network
@@ -65,6 +66,7 @@ napoleon_use_rtype = False
 def setup(app: Any) -> None:
     """Have the sidebar unfold along the way to each page alone: whole, on each of 900 pages, it takes longer than all that they tell."""
     app.connect("html-page-context", _fold, priority=400)  # before the theme makes the sidebar
+    app.connect("autodoc-process-docstring", _without_types, priority=400)  # before napoleon
     app.add_html_math_renderer("mathml", inline_renderers=(_formula("inline"), None), block_renderers=(_formula("block"), None))
 
 
@@ -76,6 +78,12 @@ def _formula(display: str) -> Any:
         raise nodes.SkipNode
 
     return visit
+
+
+def _without_types(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Nothing before a colon of an attribute's docstring is its type, as napoleon has it: annotations tell types."""
+    if what in ("attribute", "data", "property") and lines and ":" in lines[0]:
+        lines[0] = f": {lines[0]}"
 
 
 def _fold(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
