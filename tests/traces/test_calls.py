@@ -11,6 +11,7 @@ import pytest
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
 from traces.calls import schema
+from traces.calls.perf import recording_of
 from traces.calls.schema import Recording, table_of
 from traces.calls.strace import Reader
 
@@ -161,3 +162,18 @@ def test_files_are_read_as_they_were_written_or_refused(tmp_path: Path) -> None:
         Recording.read(path)
     with pytest.raises(MissingFileError):
         Recording.read(tmp_path / "nowhere.parquet")
+
+
+def test_what_perf_lost_is_said_and_threads_and_forks_are_followed() -> None:
+    lines = [
+        "     1.000 ( 0.010 ms): shop/7 openat(dfd: CWD, filename: 0xe7, flags: RDWR|CLOEXEC)                     = 3",
+        "     1.020 ( 0.010 ms): shop/7 write(fd: 3</a>, buf: 0x7ffd, count: 100)                             = 100",
+        "LOST 12 events!",
+        "     1.100 ( 0.010 ms): shop/7 clone(clone_flags: CHILD_CLEARTID|CHILD_SETTID|0x11)                  = 8 (shop)",
+        "     1.200 ( 0.010 ms): shop/8 write(fd: 3, buf: 0x7ffd, count: 5)                                   = 5",
+    ]
+    recording = recording_of(lines, Path("run.txt"))
+    found = [(row["process"], row["path"], row["offset"], row["result"]) for row in recording.table.to_pylist()]
+    assert found == [(7, "/a", 0, 100), (8, "/a", 100, 5)] and recording.missed == ["calls that perf lost: LOST 12 events!"]
+    with pytest.raises(DamagedFileError, match="run.txt, line 2: it is no line of perf trace: 'no line'"):
+        recording_of([lines[0], "no line"], Path("run.txt"))

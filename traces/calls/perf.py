@@ -85,7 +85,9 @@ def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[s
                 continue
             except (ValueError, IndexError, OverflowError):
                 pass
-        if match or (line.strip() and not line.startswith(("LOST", "#"))):
+        if line.startswith("LOST"):
+            reader.missed.setdefault("calls that perf lost", set()).add(line.strip())
+        elif match or (line.strip() and not line.startswith("#")):
             raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
 
 
