@@ -31,7 +31,8 @@ from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, 
 from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block, invalidate
 from flashsim.ssd.wear.base import LEVELS, levels_of
 
-# Few drives group pages or have an SLC cache: what only these need is compiled once, and called by its place behind the policies.
+# Few drives group pages or have an SLC cache: what only these need is compiled once, and called by its place behind the policies.  Such a
+# call passes all arrays, and every kernel on the way to it takes them all: so those that each write goes through are inlined.
 _OF_ROWS, _OF_ONE = types.int64(FLASH, VECTOR, types.int64, types.int64), types.int64(FLASH, VECTOR, types.int64)
 fold_block_of, fold_idle_of, write_group_of = (
     function_in(place, types.FunctionType(signature)) for place, signature in enumerate((_OF_ROWS, _OF_ONE, _OF_ONE), LEVELS.place + 1)
@@ -157,7 +158,7 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan what garbage collection and wear levelling do before a pool takes a write; the number of rows, or BAD_VICTIM.
 
@@ -215,7 +216,7 @@ def may_fold(flash: Flash, pool: int) -> bool:
     return flash.pools[pool].slc_oldest >= 0 and not due
 
 
-@lean_kernel
+@inlined_kernel
 def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan what lets the next write to a pool enter its SLC cache, if that is possible; the number of rows."""
     if flash.control.slc_bypass or flash.active[pool, SLC_STREAM] >= 0:
