@@ -201,7 +201,7 @@ class SsdParameters:
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
 
     def _check_host(self) -> None:
-        """Check that zones divide the drive, and that placement handles have queues and single pages of their own."""
+        """Check that zones divide the drive, and that placement handles have queues of their own."""
         whole = self.zone_size == 0 or self.capacity % self.zone_size == 0
         self._need(whole, "zone_size", f"zones must divide the capacity, {format_size(self.capacity)}")
         self._need(self.zone_size % self.unit_size == 0, "zone_size", f"it must be whole units of {format_size(self.unit_size)}")
@@ -212,8 +212,6 @@ class SsdParameters:
             self._need(self.zone_size > 0 or getattr(self, name) == 0, name, "there are no zones (zone_size)")
         bound = f"each of the {self.queues} queues must belong to one handle: use a divisor of that"
         self._need(self.queues % self.placement_handles == 0, "placement_handles", bound)
-        if self.placement_handles > 1 and self.group > 1:
-            raise RefusedError(f"placement_handles: not supported where {self.group} mapping units are programmed at once")
 
     def _check_slc(self) -> None:
         """Check that cells have more than the one bit that the cache leaves, and that its blocks are a part of the drive."""

@@ -33,7 +33,8 @@ from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
 #: What `drive_for` makes drives for: translation layers, pages that are mapped in units, cells of several bits, and a cache of one bit.
-KINDS = [*FTL_FAMILY.names(), "levels", "units", "units and levels", "levels and slc", "units, levels and slc", "handles"]
+_MIXTURES = ("units and levels", "levels and slc", "units, levels and slc", "units and handles", "units, levels, slc and handles")
+KINDS = [*FTL_FAMILY.names(), "levels", "units", "handles", *_MIXTURES]
 
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.

@@ -83,7 +83,7 @@ def striped_array(seed: int) -> Case:
 def flash_drive(seed: int) -> Case:
     """Of each kind in turn, and every other one of several submission queues."""
     drive = flash.drive_for(flash.KINDS[seed % len(flash.KINDS)], replace(flash.random_drive(seed), endurance=0))
-    drive = replace(drive, queues=3, queue_depth=2) if seed % 2 else drive
+    drive = replace(drive, queues=3 * drive.placement_handles, queue_depth=2) if seed % 2 else drive
     requests, arrivals = flash.random_workload(seed, drive, REQUESTS)
     behind = (drive.buffer_pages and drive.write_buffer_mode != "write-through") or drive.continuation_latency
     kinds = dict(zip(MODELS, (SsdEngine, SsdSpecification), strict=True))

@@ -175,7 +175,9 @@ def leave(
         entry = find_entry(flash, page) if own > 0 else flash.buffer.oldest
         return destage(flow, flash, policies, timing, command, entry, is_part)
     count = leave_together(flash, page, own)
+    stream, flash.control.stream = flash.control.stream, flash.entries[flash.group[0].entry].stream
     rows = write_group_of(policies)(flash, policies, count)
+    flash.control.stream = stream
     if rows < 0 or flash.control.broken:
         return False
     dies.add_operations(flow, flash, timing, rows, command, 0)

@@ -89,7 +89,10 @@ class SpecifiedBuffer:
         if state.control.group == 1:
             return [self._destage(command, write_buffer.find_entry(state.flash, page) if own else int(state.buffer.oldest))]
         count = write_buffer.leave_together(state.flash, page, own)
-        operations = self.drive.add(command, state.plan_group(count), 0)
+        stream, state.control.stream = int(state.control.stream), state.entries[state.group[0].entry].stream
+        planned = state.plan_group(count)
+        state.control.stream = stream
+        operations = self.drive.add(command, planned, 0)
         for member, store in zip(state.group[:count], operations[-count:], strict=True):
             self._let_go(int(member.entry), store, operations[int(member.fetch)] if member.fetch >= 0 else store)
         return operations[-count:]

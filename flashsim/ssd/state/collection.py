@@ -276,9 +276,9 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         if cached:
             place, source = slc_cache.place(flash, pool, member.page), IN_SLC
         else:
-            place, source = pools.place_page(flash, policies, pool, 0, member.page), -1
+            place, source = pools.place_page(flash, policies, pool, flash.control.stream, member.page), -1
         row = plan_row(flash.plan, row, kind, place, source, member.page, write_id, superseded, HOST, member.fetch)
-    pools.pad_group(flash, pool, SLC_STREAM if cached else 0)
+    pools.pad_group(flash, pool, SLC_STREAM if cached else flash.control.stream)
     return row
 
 

@@ -8,8 +8,9 @@ when it leaves; a read that needs other sectors makes it leave at once.
 A buffer that is coalescing takes only pages of which a command writes a part, and lets a page leave as soon as commands have written all of
 it: a page of which each half is written by a command of its own is programmed once.  A command that writes a whole page drops its entry.
 
-Where several pages are programmed at once, the oldest of the entries leave as soon as more wait than the threshold allows, as many as that
-takes: a group.  A page that must leave takes the oldest others along.  At a flush, and where nothing else waits, a group is not full.
+Where several pages are programmed at once, the oldest of the entries leave as soon as more wait than the threshold allows, as many of one
+placement handle as that takes: a group.  A page that must leave takes the oldest others along.  At a flush, and where nothing else waits, a
+group is not full.
 
 Entries are found by a hash of their page.
 """
@@ -146,14 +147,18 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
 def leave_together(flash: Flash, page: int, own: int) -> int:
     """The next group of entries leaves for flash: those of the `own` pages up to `page`, and then the oldest; return their number.
 
-    They are noted in `flash.group`, for `flashsim.ssd.state.collection.write_group`; what they said can be read until the next is added.
+    All are of one stream, that of the first.  They are noted in `flash.group`, for `flashsim.ssd.state.collection.write_group`; what they
+    said can be read until the next is added.
     """
     count, entry = 0, flash.buffer.oldest
-    while count < min(flash.control.group, flash.buffer.waiting):
-        chosen = find_entry(flash, page - own + 1 + count) if count < own else entry
-        if count >= own:
+    stream = flash.entries[find_entry(flash, page - own + 1) if own > 0 else entry].stream
+    for at in range(own + flash.buffer.waiting):
+        if count == flash.control.group:
+            break
+        chosen = find_entry(flash, page - own + 1 + at) if at < own else entry
+        if at >= own:
             entry = flash.entries[entry].after
-            if page - own < flash.entries[chosen].page <= page:
+            if page - own < flash.entries[chosen].page <= page or flash.entries[chosen].stream != stream:
                 continue
         member = flash.group[count]
         member.page, member.part, member.entry = flash.entries[chosen].page, 0 if is_whole(flash, chosen) else 1, chosen
