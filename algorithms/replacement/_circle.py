@@ -4,8 +4,8 @@ A page that leaves gives its frame to the page that enters next.
 """
 
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 
 #: Words of ``pool.words`` a frame: the number of its page; in a free one, the free frame after it, from -1 downwards.
 FRAME_WORDS = 1

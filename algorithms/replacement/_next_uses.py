@@ -21,8 +21,8 @@ from algorithms.replacement._word_heap import (
     take_aside,
 )
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import NEVER_AGAIN, PoolState
 
 #: Words a frame that a heap takes.

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from algorithms.replacement._word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"

@@ -5,8 +5,8 @@ algorithm 1).  Unlike CLOCK's, pages that the hand passes keep their places, so 
 """
 
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.prefetch import prefetch
 
 TITLE = "SIEVE (Zhang et al., NSDI 2024)"
 COLUMNS = 1

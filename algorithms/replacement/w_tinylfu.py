@@ -13,8 +13,8 @@ from collections import OrderedDict, defaultdict
 
 from algorithms.replacement import _rings
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 
 TITLE = "W-TinyLFU, a window before a main part that asks for frequency (Einziger, Friedman and Manes, ACM TOS 13(4), 2017)"
 PARAMETERS = {

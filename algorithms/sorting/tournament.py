@@ -11,8 +11,8 @@ child instead, beside an empty one, so that as many tuples are compared.
 
 import numpy as np
 
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 from flashsim.storage.keys import NULL_KEY
 

@@ -9,8 +9,8 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import CapacityError
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers

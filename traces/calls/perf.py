@@ -12,11 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.units import MICROSECONDS, SECONDS
-from traces.calls.schema import Recording, table_of
+from traces.calls.schema import Recording, lines_of, table_in_time
 from traces.calls.strace import Reader
 from traces.calls.syntax import hexadecimal
 
@@ -69,9 +67,7 @@ def recording_of(lines: Iterable[str], source: Path) -> Recording:
         Names their source, and a line that is none of perf trace's.
     """
     reader = Reader()
-    table = table_of(_rows(reader, source, lines))
-    missed = [f"{what}: {', '.join(sorted(where)[:3])}" for what, where in sorted(reader.missed.items())]
-    return Recording(table.take(pc.sort_indices(table, [("time", "ascending")])), missed=missed)
+    return Recording(table_in_time(_rows(reader, source, lines)), missed=lines_of(reader.missed))
 
 
 def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -28,15 +28,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
 
 VERSION = 1
+_ROWS = 1 << 16
 KEY = b"flashsim.calls"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
@@ -152,3 +155,19 @@ class Recording:
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows as a table of `SCHEMA`; what a row lacks is null."""
     return pa.Table.from_pylist(list(rows), SCHEMA)
+
+
+def lines_of(missed: Mapping[str, Iterable[str]]) -> list[str]:
+    """What a recording misses, a line a kind, with some of its places."""
+    kinds = ((what, sorted(where)) for what, where in sorted(missed.items()))
+    return [f"{what}: {', '.join(where[:3])}" + f" and {len(where) - 3} more" * (len(where) > 3) for what, where in kinds]
+
+
+def table_in_time(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows in any order as a table in the order of their times, in little memory beyond that of the table."""
+    rows = iter(rows)
+    parts = [table_of(())]
+    while part := [*islice(rows, _ROWS)]:
+        parts.append(table_of(part))
+    table = pa.concat_tables(parts).unify_dictionaries()
+    return table.take(pc.sort_indices(table, [("time", "ascending")])).cast(SCHEMA)

@@ -29,7 +29,7 @@ LEAVES_OUT = "calls that reach no device, contents, and what was read or written
 class Host(Format):
     """Recordings, on a host with settings of its own."""
 
-    TITLE, LEAVES_OUT = TITLE, LEAVES_OUT
+    NAME, TITLE, LEAVES_OUT = "calls", TITLE, LEAVES_OUT
 
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
@@ -50,7 +50,7 @@ class Host(Format):
 
     def configured(self, options: str) -> Format:
         """A host of other settings."""
-        return type(self)(parsed(f"calls:{options}", HostSettings, {}))
+        return type(self)(parsed(f"{self.NAME}:{options}", HostSettings, {}))
 
     def read(self, path: Path) -> Batches:
         """The requests in order of their issue, with what each waited for."""

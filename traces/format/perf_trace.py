@@ -14,6 +14,7 @@ from traces.format.calls import Host
 
 
 class _PerfTrace(Host):
+    NAME = "perf-trace"
     TITLE = "text of perf trace, through a page cache and a file system"
     LEAVES_OUT = "calls that reach no device, names of files that are made, renamed or removed, contents, mapped memory"
 

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.page_numbers import PageNumbers
-from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers
 

@@ -1,9 +1,9 @@
 """Clients, which go through the references of their transactions."""
 
 from flashsim.core import transactions as work
+from flashsim.core.hints import prefetch, rarely
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch, rarely
 from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.state_table import State

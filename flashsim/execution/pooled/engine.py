@@ -3,9 +3,9 @@
 Who goes on without delay stands in a ring, first come, first served; completions are dealt with as they are told, before anybody in it.
 """
 
+from flashsim.core.hints import rarely
 from flashsim.core.host import heap_pop
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.prefetch import rarely
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import READ, Integers
 from flashsim.core.state_table import State

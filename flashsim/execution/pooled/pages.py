@@ -1,7 +1,7 @@
 """Pages on their way between memory, the SSD and the disk."""
 
+from flashsim.core.hints import rarely
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import rarely
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.state_table import State

@@ -10,10 +10,10 @@ Either command takes `continuation_latency` and its transfer.  Any other takes w
 What a command goes on from is the one admitted last, whether that has ended or not, so this is the same at any queue depth.
 """
 
+from flashsim.core.hints import prefetch
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR, RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST

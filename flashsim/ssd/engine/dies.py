@@ -1,8 +1,8 @@
 """Order of the work of a die of the engine: its queue, the next start, operations that work together, and interruptions by reads."""
 
 from flashsim.core.draws import mixed
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import agenda, tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings

@@ -7,11 +7,11 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import CapacityError, RefusedError
+from flashsim.core.hints import prefetch
 from flashsim.core.host import HOST_TABLES, arrive, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of

@@ -6,8 +6,8 @@ import numpy as np
 from numba import types
 
 from flashsim.core import records, spans
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import MATRIX, RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda

@@ -6,9 +6,9 @@ copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` RO
 
 from numba import types
 
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.policies import Policies, function_in
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR
 from flashsim.core.spans import FOLD, GC, HOST, WEAR
 from flashsim.ssd.gc.base import victim_of

@@ -9,8 +9,8 @@ is erased.  A read-only drive stays as it is.
 
 import numpy as np
 
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 from flashsim.ssd.state import flash_array, pools, slc_cache
 from flashsim.ssd.state.drive_state import DriveState

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flashsim.core import replacement
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import Numbers, PoolState
 from flashsim.core.request import Integers
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool, know_future, refer

@@ -8,9 +8,9 @@ from numba import types
 
 from flashsim.core import replacement
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
-from flashsim.core.prefetch import prefetch
 from flashsim.core.records import VECTOR
 from flashsim.core.replacement import Numbers, PoolState, ReplacementPolicy
 from flashsim.core.request import Integers

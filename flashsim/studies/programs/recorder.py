@@ -11,20 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
 from flashsim.studies.programs.extents import extents_of
-from traces.calls import schema
-from traces.calls.schema import SCHEMA, Recording
+from traces.calls.schema import APPEND, DIRECT, SYNC, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
-#: Rows of a table that is put together with others.
-_ROWS = 1 << 16
 #: Calls of the small program that shows what recording a call costs.
 _TRIAL = 2000
 
@@ -76,29 +72,13 @@ def record(
         if before is not None:
             reader.names.sizes |= {reader.names.number(path): len(content) for path, content in before.items()}
             reader.names.whole = f"{place}/"
-        table = _table(reader, lines)
-    missed = [f"{what}: {_some(sorted(where))}" for what, where in sorted(reader.missed.items())]
+        with lines.open(encoding="ascii", errors="backslashreplace") as text:
+            table = table_in_time(reader.rows(text))
     cost = _cost_of_a_call(strace)
     facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
-    files = table.filter(pa.compute.equal(table["kind"], "file")) if extents else table.slice(0, 0)
-    places = extents_of(path for path in pa.compute.unique(files["path"].cast("string")).to_pylist() if path)
-    return Recording(table, command, missed, facts, places)
-
-
-def _table(reader: Reader, path: Path) -> pa.Table:
-    tables, rows = [], list[dict[str, Any]]()
-    with path.open(encoding="ascii", errors="backslashreplace") as lines:
-        for row in reader.rows(lines):
-            rows.append(row)
-            if len(rows) == _ROWS:
-                tables.append(schema.table_of(rows))
-                rows = []
-    table = pa.concat_tables([*tables, schema.table_of(rows)]).unify_dictionaries()
-    return table.take(pa.compute.sort_indices(table, [("time", "ascending")])).cast(SCHEMA)
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
+    places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
+    return Recording(table, command, lines_of(reader.missed), facts, places)
 
 
 def _strace() -> str:
@@ -145,7 +125,7 @@ def _state_of(folder: Path, numbers: Sequence[int]) -> Iterator[tuple[int, tuple
         position, flags = re.search(r"pos:\s+(\d+)", text), re.search(r"flags:\s+([0-7]+)", text)
         if position and flags:
             bits = int(flags[1], 8)
-            wide = {os.O_DIRECT: schema.DIRECT, os.O_SYNC: schema.SYNC, os.O_APPEND: schema.APPEND}
+            wide = {os.O_DIRECT: DIRECT, os.O_SYNC: SYNC, os.O_APPEND: APPEND}
             yield number, (int(position[1]), sum(ours for theirs, ours in wide.items() if bits & theirs == theirs))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flashsim.core.hints import prefetch
 from flashsim.core.kernel import compiled, lean_kernel
-from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 
 
