@@ -37,7 +37,7 @@ def write_pictures(reference: Path, folder: Path) -> None:
             lead = "How many of the published numbers that nothing was solved from are inside their tolerance, claim by claim."
             picture = _counts(counted)
         inside, published = (sum(each) for each in zip(*counted.values(), strict=True))
-        words = f"Of {published} published numbers of {paper} {inside} are inside their tolerance"
+        words = f"Of {published} published numbers of {paper} that nothing was solved from {inside} are inside their tolerance"
         (folder / f"numbers-{paper}.svg").write_text(picture, encoding="utf-8")
         shown = f"{lead}\n\n![{words}](../reference/generated/numbers-{paper}.svg)\n"
         (folder / f"numbers-{paper}.md").write_text(shown, encoding="utf-8")
