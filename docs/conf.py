@@ -24,7 +24,10 @@ def _code_with_plain_annotations(loader: SourceFileLoader, module: str) -> Any:
 # Signatures then show annotations as the source writes them: `Integers` rather than an array of its types.
 _code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_annotations
 
+from claim_pictures import write_pictures  # noqa: E402
+from command_pages import write_commands  # noqa: E402
 from docutils import nodes  # noqa: E402
+from family_pages import write_families  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 from notebook_pages import write_pages  # noqa: E402
 
@@ -33,6 +36,10 @@ import flashsim  # noqa: E402
 # Pages of modules that are no more would otherwise stay.
 shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
 write_pages(ROOT / "notebooks", Path(__file__).parent / "gallery")
+GENERATED = Path(__file__).parent / "reference" / "generated"
+write_commands(GENERATED / "commands.md")
+write_families(GENERATED / "families.md")
+write_pictures(GENERATED.parent, GENERATED)
 
 project = "flashsim"
 author = "The flashsim authors"
@@ -40,7 +47,7 @@ copyright = "The flashsim authors, Apache License 2.0"
 release = version = flashsim.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "gallery/cards.md"]
+exclude_patterns = ["_build", "gallery/cards.md", "reference/generated/*.md"]  # what other pages include
 suppress_warnings = ["toc.glob", "toc.empty_glob"]
 # Docstrings write the size of a relation as the field does; to reStructuredText it is a substitution.
 rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "S"))
@@ -48,7 +55,7 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_show_search_summary = False  # it would be fetched, which a page that was opened as a file may not
 html_title = "flashsim"
-html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css", "gallery.css"], ["keyboard.js"]
+html_static_path, html_css_files, html_js_files = ["_static"], ["keyboard.css", "gallery.css", "tables.css"], ["keyboard.js"]
 html_math_renderer = "mathml"  # browsers show it by themselves, without a network
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
@@ -65,6 +72,7 @@ napoleon_use_rtype = False
 
 def setup(app: Any) -> None:
     """Have the sidebar unfold along the way to each page alone: whole, on each of 900 pages, it takes longer than all that they tell."""
+    app.connect("doctree-read", _colour_verdicts)
     app.connect("html-page-context", _fold, priority=400)  # before the theme makes the sidebar
     app.connect("autodoc-process-docstring", _without_types, priority=400)  # before napoleon
     app.add_html_math_renderer("mathml", inline_renderers=(_formula("inline"), None), block_renderers=(_formula("block"), None))
@@ -84,6 +92,13 @@ def _without_types(app: Any, what: str, name: str, thing: Any, options: Any, lin
     """Nothing before a colon of an attribute's docstring is its type, as napoleon has it: annotations tell types."""
     if what in ("attribute", "data", "property") and lines and ":" in lines[0]:
         lines[0] = f": {lines[0]}"
+
+
+def _colour_verdicts(app: Any, doctree: nodes.document) -> None:
+    """Verdicts in tables have a class each, and with it a colour."""
+    for entry in doctree.findall(nodes.entry):
+        if entry.astext() in ("reproduced", "fitted", "consistent", "differs", "not attempted"):
+            entry["classes"] += ["verdict", f"verdict-{entry.astext().replace(' ', '-')}"]
 
 
 def _fold(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:

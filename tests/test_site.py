@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from flashsim.operations.command_line import COMMANDS
 from tests.browser import Browser
 from tests.test_house import ROOT
 
 SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built")
-#: A page of each kind: words, a wide table, pictures, formulas, a class of the reference, cards, a notebook.
+#: A page of each kind: words, a wide table, commands, families, pictures, formulas, a class of the reference, cards, a notebook.
 PAGES = (
-    "index", "reference/claims", "explanation/do2009", "explanation/write_amplification", "tutorials/from_python",
-    "reference/generated/flashsim.device.device", "gallery", "gallery/01_joins_on_flash",
+    "index", "reference/claims", "reference/command_line", "reference/families", "explanation/do2009", "explanation/write_amplification",
+    "tutorials/from_python", "reference/generated/flashsim.device.device", "gallery", "gallery/01_joins_on_flash",
 )  # fmt: skip
 
 
@@ -30,6 +31,14 @@ def test_a_page_looks_right_on_a_phone_and_a_desktop_in_light_and_dark(browser: 
         assert all(address.startswith(("file:", "data:")) for address in page.requests())
         assert page.violations() == []
         page.close()
+
+
+def test_every_command_and_option_has_an_anchor() -> None:
+    page = (SITE / "reference" / "command_line.html").read_text(encoding="utf-8")
+    members = [f"{group} {name}" for group, place in COMMANDS.items() if isinstance(place, dict) for name in place]
+    for command in [*COMMANDS, *members]:
+        assert f'id="flashsim-{command.replace(" ", "-")}"' in page
+    assert 'id="cmdoption-flashsim-cache-simulate-policy"' in page and 'id="cmdoption-flashsim-join-memory"' in page
 
 
 def test_a_page_is_usable_by_keyboard_alone(browser: Browser) -> None:

@@ -73,6 +73,6 @@ def check(
     try:
         checking = import_module("flashsim.testing.checking")
     except ImportError as problem:
-        raise FlashsimError(str(problem)) from problem
+        raise FlashsimError(str(problem)) from None
     contract = checking.contract_of(Path(file))
     return CheckOutcome(list(checking.verdicts(contract, file, limit)), contract.FAMILY.kind, file)

@@ -128,7 +128,7 @@ class Cell:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        keys = ("name", "published", "measured", "inside", "counts", "variant", "runs")
+        keys = ("name", "published", "measured", "limit", "points", "inside", "counts", "variant", "runs")
         return {key: getattr(self, key) for key in keys}
 
 

@@ -121,9 +121,8 @@ def blocks_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
     while line := drive.step():
         frames.append(Frame(_caption(line, drive), _blocks(drive)))
         _check_number(frames)
-    height = 34 + _pool_height(drive) * drive.parameters.pools
-    width = _LEFT + max(12, drive.parameters.blocks_per_plane) * _COLUMN + 10
-    return Steps(f"A drive of {len(drive.state.blocks)} blocks, event by event", (width, height), frames)
+    height = _legend(drive)[-1].y + 18 + _pool_height(drive) * drive.parameters.pools
+    return Steps(f"A drive of {len(drive.state.blocks)} blocks, event by event", (_width(drive), height), frames)
 
 
 def _check_number(frames: Sequence[Any]) -> None:
@@ -137,6 +136,14 @@ def _caption(line: str, drive: SteppedDrive) -> str:
     return f"{line}. Requests complete: {len(host.completed)}, in the drive: {len(host.open) - waiting}, waiting: {waiting}"
 
 
+def _width(drive: SteppedDrive) -> float:
+    return _LEFT + max(12, drive.parameters.blocks_per_plane) * _COLUMN + 10
+
+
+def _legend(drive: SteppedDrive) -> list[Shape]:
+    return legend(dict(zip(_PAGES, PAGE_NAMES, strict=True)) | _WORK, 8, 6, _width(drive))
+
+
 def _pool_height(drive: SteppedDrive) -> float:
     return 56 + _PAGE * drive.parameters.slots_per_block
 
@@ -144,10 +151,10 @@ def _pool_height(drive: SteppedDrive) -> float:
 def _blocks(drive: SteppedDrive) -> list[Shape]:
     state, parameters = drive.state, drive.parameters
     states, logical, letters = page_states(state).tolist(), logical_pages(state).tolist(), block_letters(state)
-    names = dict(zip(_PAGES, PAGE_NAMES, strict=True))
-    shapes, per_pool = legend(names | _WORK, 8, 6), parameters.blocks_per_plane
+    shapes, per_pool = _legend(drive), parameters.blocks_per_plane
+    first = shapes[-1].y + 14
     for pool in range(parameters.pools):
-        top = 30 + _pool_height(drive) * pool
+        top = first + _pool_height(drive) * pool
         bottom = top + _PAGE * parameters.slots_per_block
         shapes.append(label(4, top + 12, pool_name(state, pool)))
         for column, block in enumerate(range(pool * per_pool, (pool + 1) * per_pool)):

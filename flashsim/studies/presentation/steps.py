@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,10 +40,12 @@ def label(x: float, y: float, text: str) -> Shape:
     return Shape(x, y, 0, 0, TEXT, text)
 
 
-def legend(kinds: dict[str, str], x: float, y: float) -> list[Shape]:
-    """A square and a name for each kind of rectangle, in a row."""
-    shapes = []
+def legend(kinds: dict[str, str], x: float, y: float, width: float = inf) -> list[Shape]:
+    """A square and a name for each kind of rectangle, in rows that end before a width."""
+    shapes, left = [], x
     for kind, name in kinds.items():
+        if x + 15 + 6.5 * len(name) > width:
+            x, y = left, y + 16
         shapes += [Shape(x, y, 11, 11, kind, name), label(x + 15, y + 10, name)]
         x += 30 + 6.5 * len(name)
     return shapes

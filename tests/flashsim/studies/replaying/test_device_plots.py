@@ -82,7 +82,7 @@ def test_a_replay_fills_its_folder(flashsim: Run, here: Path) -> None:
 
 def test_the_example_of_the_guide_runs(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text("".join(f"{number * 100_000} 0 {number % 400 * 64} 8 {number % 2}\n" for number in range(50)))
-    assert flashsim("trace convert a.txt run.parquet --to parquet").exit_code == 0
+    assert flashsim("trace convert a.txt bnl.parquet --to parquet").exit_code == 0
     page = (ROOT / "docs" / "how-to" / "read-a-report.md").read_text()
     *_, block = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
