@@ -23,6 +23,7 @@ from flashsim.studies.advice import report
 from flashsim.studies.advice.session import ALL, AdviceStudy, Bound, DriveAdvice, names_of
 from flashsim.studies.advice.session import advise as study_of
 from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.replaying import preconditioning as states
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Settings
@@ -86,9 +87,11 @@ def advise(
     *,
     device: Annotated[Any, Names("Presets or their files; all: every flash drive and disk.", "DEVICE,...", completes=("presets",))] = ALL,
     bound: Annotated[Any, Name("The latency that must be kept: mean, p50, p99, p99.9 or max.", "p99=TIME", parse=Bound.parse)] = "p99=10ms",
-    state: Annotated[str, Name("Of flash drives before the trace, as --precondition of trace replay.", "STATE")] = "steady",
+    state: Annotated[
+        str, Name("Of flash drives before the trace, as --precondition of trace replay.", "STATE", parse=states.state)
+    ] = "steady",
     repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 64,
-    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.number())] = 5.0,
+    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,

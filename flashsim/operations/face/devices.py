@@ -29,6 +29,13 @@ from flashsim.studies.runs.outputs import final_name
 _positive = fields.positive("a number above 0 is needed")
 
 
+def _share(value: Any, parameter: str) -> float:
+    """A share of a drive's capacity, which nobody doubles."""
+    if (share := _positive(value, parameter)) >= 1:
+        raise InvalidParameterError(parameter, value, "a share below 1 is needed: 0.2 is 20 %")
+    return share
+
+
 @operation
 def devices(
     preset: Annotated[str | None, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",))] = None,
@@ -175,7 +182,7 @@ def new_device(
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
     title: Annotated[str | None, Name("A line that says what it is.", "TEXT")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address.")] = None,
-    overprovisioning: Annotated[float | None, Number("Flash besides that, as a share of it.", "SHARE", parse=_positive)] = None,
+    overprovisioning: Annotated[float | None, Number("Flash besides that, as a share of it.", "SHARE", parse=_share)] = None,
     read_mbps: Annotated[float | None, Number("Reads in order, MB/s.", "N", parse=_positive)] = None,
     write_mbps: Annotated[float | None, Number("Writes in order, MB/s, as they last.", "N", parse=_positive)] = None,
     read_iops: Annotated[int | None, Count("Reads of 4 KiB a second, as many outstanding as the drive takes.")] = None,

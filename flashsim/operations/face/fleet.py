@@ -19,6 +19,7 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome
 from flashsim.studies.advice.fleet import FleetStudy, simulate, span_of
 from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.replaying import preconditioning as states
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Settings
@@ -49,9 +50,12 @@ def fleet(
     *,
     device: Annotated[str, Name("The preset of all drives, or its file.", "DEVICE", completes=("presets",))],
     drives: Annotated[int, Count("Number of drives.")] = 100,
-    state: Annotated[str, Name("Of flash drives before the trace, as --precondition of trace replay; drawn for each.", "STATE")] = "random",
+    state: Annotated[
+        str,
+        Name("Of flash drives before the trace, as --precondition of trace replay; drawn for each.", "STATE", parse=states.state),
+    ] = "random",
     repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 1,
-    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.number())] = 5.0,
+    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     jobs: fields.Jobs = None,
     cluster: Annotated[str | None, Name("A Dask scheduler, whose workers make the runs.", "ADDRESS", provenance=False)] = None,

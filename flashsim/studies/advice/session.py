@@ -54,7 +54,9 @@ class Bound:
             raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")
         if match[1] not in LATENCIES:
             raise UnknownNameError(f"{parameter}: latency", match[1], LATENCIES)
-        return cls(match[1], parse_duration(match[2], parameter))
+        if (most := parse_duration(match[2], parameter)) <= 0:
+            raise InvalidParameterError(parameter, text, "the bound must be above 0")
+        return cls(match[1], most)
 
     def __str__(self) -> str:
         return f"{self.latency} within {format_duration(self.most)}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import FlashsimWarning, InvalidParameterError, RefusedError
 from flashsim.core.parameters import build, describe
 from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, TB, format_size
 from flashsim.device import presets
-from flashsim.device.figures import CitedFigures
+from flashsim.device.figures import CitedFigures, show
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import most_parts, part_of
 from flashsim.ssd.energy import EnergyFigures
@@ -30,6 +31,8 @@ DECIDES = {
 }
 #: Rounds of all figures, and the difference at which one is met.
 _ROUNDS, _MET = 8, 0.01
+#: The difference beyond which figures are taken to contradict each other.
+_MOST_MISSED = 0.5
 #: Flash of the drive that is tried: a part of a large drive shows the same figures.
 _TRIED = 2 << 30
 #: Units of values, by what parses them.
@@ -122,7 +125,12 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     RefusedError
         The other one is no flash drive, or has pages of different times.
     InvalidParameterError
-        A figure that no such drive can have.
+        A figure that no such drive can have, or not beside the others: one that it shows by more than half differently.
+
+    Warns
+    -----
+    FlashsimWarning
+        Of a figure that the drive does not show, as others bind it.
     """
     source = presets.load(base)
     if source.flash is None:
@@ -151,7 +159,20 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
                 preset = replace(preset, parameters=_nearer(preset.flash, now))
             if progress:
                 progress(number + place / len(shown), _ROUNDS, each.name)
-    return NewDrive(_with_sources(preset, source, sheet), source.name, shown)
+    made = NewDrive(_with_sources(preset, source, sheet), source.name, shown)
+    for each, row in zip(shown, made.rows(), strict=True):
+        if not row["met"]:
+            _complain(each, source.name)
+    return made
+
+
+def _complain(missed: NominalFigure, base: str) -> None:
+    """Refuse a figure that a drive is far from, and warn of one that it is not quite at."""
+    cited, measured = (show(missed.name, value) for value in (missed.cited or 0, missed.measured))
+    if abs(missed.difference or 0) > _MOST_MISSED:
+        bound = f"a drive like {base} with the other figures shows {measured}: they contradict each other, or no such drive can have them"
+        raise InvalidParameterError(missed.name, cited, bound)
+    warnings.warn(f"{missed.name}: {measured} instead of {cited}: what decides it is bound by other figures", FlashsimWarning, stacklevel=3)
 
 
 def _sized(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:

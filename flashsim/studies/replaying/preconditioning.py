@@ -16,15 +16,8 @@ _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,
 
 def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
     """The state that a text describes; a steady state starts from the models' occupancy for the drive's policy and over-provisioning."""
-    form = _FORM.fullmatch(text)
-    if not form:
-        raise InvalidParameterError("--precondition", repr(text), "it must be STATE[:SHARE][,erases=MEAN[:SPREAD]], such as random:0.8")
-    fill = form["fill"]
-    if fill not in FILLS:
-        raise UnknownNameError("--precondition", fill, FILLS)
-    if form["share"] and fill in ("empty", "steady"):
-        raise InvalidParameterError("--precondition", repr(text), f"'{fill}' takes no share: a drive is either wholly so or not")
-    parameters = preset.flash
+    form = _form_of(text, "--precondition")
+    fill, parameters = form["fill"], preset.flash
     if parameters is None:
         raise RefusedError(f"--precondition: {preset.name} is a disk, whose times do not depend on what was written before")
     share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
@@ -35,6 +28,22 @@ def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
         return replace(how, fill=fill)
     alpha = 1 + parameters.effective_overprovisioning
     return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices))
+
+
+def state(text: str, parameter: str) -> str:
+    """A text that describes a state, as it is."""
+    return _form_of(text, parameter).string
+
+
+def _form_of(text: str, parameter: str) -> re.Match[str]:
+    form = _FORM.fullmatch(text)
+    if not form:
+        raise InvalidParameterError(parameter, repr(text), "it must be STATE[:SHARE][,erases=MEAN[:SPREAD]], such as random:0.8")
+    if form["fill"] not in FILLS:
+        raise UnknownNameError(parameter, form["fill"], FILLS)
+    if form["share"] and form["fill"] in ("empty", "steady"):
+        raise InvalidParameterError(parameter, repr(text), f"'{form['fill']}' takes no share: a drive is either wholly so or not")
+    return form
 
 
 def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:

@@ -199,6 +199,12 @@ def test_what_cannot_be_advised_on_is_refused_in_one_line(small: str, flashsim: 
         fs.advise(untimed, device=small)
     with pytest.raises(InvalidParameterError, match="bound: 'fast'"):
         fs.advise(requests(10, 5), device=small, bound="fast")
+    with pytest.raises(InvalidParameterError, match="above 0"):
+        fs.advise(requests(10, 5), device=small, bound="p99=-1ms")
+    with pytest.raises(InvalidParameterError, match="years: nan"):
+        fs.advise(requests(10, 5), device=small, years=float("nan"))
+    with pytest.raises(UnknownNameError, match="state: 'old'"):
+        fs.advise(requests(10, 5), device="toshiba-5400-320gb", state="old")
     with pytest.raises(UnknownNameError, match="p95"):
         fs.advise(requests(10, 5), device=small, bound="p95=1ms")
     with pytest.raises(UnknownNameError):

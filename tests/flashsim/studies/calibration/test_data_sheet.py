@@ -45,9 +45,11 @@ def test_what_cannot_be_made_is_refused_in_one_line(here: Path, flashsim: Run) -
         new_drive("toshiba-5400-320gb", "new", "", DataSheet({}))
     with pytest.raises(InvalidParameterError, match="active-power"):
         new_drive(BASE, "new", "", DataSheet({}, idle=2000, loaded=1000))
-    for line in ("--out new.txt", "--out new.toml --read-mbps 0", "--out new.toml --capacity 5"):
+    for line in ("--out new.txt", "--out new.toml --read-mbps 0", "--out new.toml --capacity 5", "--out new.toml --overprovisioning 20"):
         result = flashsim(f"device new --from {BASE} {line}")
         assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    result = flashsim(f"device new --from {BASE} --out new.toml --read-iops 100 --read-latency 1us")
+    assert result.exit_code == 2 and "they contradict each other" in result.stderr.splitlines()[-1]
     assert not list(here.iterdir())
 
 
