@@ -27,6 +27,7 @@ import_module("hypothesis").settings.register_profile("flashsim", deadline=None)
 if TYPE_CHECKING:
     from flashsim.testing.contracts.extensions import ExtensionContract
     from flashsim.testing.contracts.fetching import FetchContract
+    from flashsim.testing.contracts.format import FormatContract
     from flashsim.testing.contracts.ftl import FtlContract
     from flashsim.testing.contracts.gc import GcContract
     from flashsim.testing.contracts.joins import JoinContract
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 CONTRACTS = {
     "extensions": "ExtensionContract",
     "fetching": "FetchContract",
+    "format": "FormatContract",
     "ftl": "FtlContract",
     "gc": "GcContract",
     "joins": "JoinContract",
@@ -58,6 +60,7 @@ __all__ = [
     "CONTRACTS",
     "ExtensionContract",
     "FetchContract",
+    "FormatContract",
     "FtlContract",
     "GcContract",
     "JoinContract",

@@ -21,6 +21,7 @@ from tests.contract.test_programs import MINE as PROGRAM
 from tests.contract.test_replacement import KERNELS, PLAIN
 from tests.contract.test_wear import MINE as WEAR
 
+GUIDE = members_of()
 EXTENSIONS = PAGE.with_name("extend-memory-your-way.md")
 #: Of each family a member, and faults: what is replaced by what, and a word of a property that then fails.
 MEMBERS: dict[str, str] = {"replacement": "LAST = -1\n" + PLAIN.replace("[-1]", "[LAST]"), "fetching": FETCHING}
@@ -28,7 +29,8 @@ MEMBERS |= {
     "gc": GC,
     "ftl": Path(page.__file__).read_text(encoding="utf-8"),
     "scheduler": SCHEDULER,
-    "joins": members_of()["rocking.py"],
+    "format": GUIDE["sectors.py"],
+    "joins": GUIDE["rocking.py"],
     "planners": PLANNER,
     "partitioning": Path(traditional.__file__).read_text(encoding="utf-8"),
     "programs": PROGRAM,
@@ -43,6 +45,8 @@ _FIRST = "        if block % flash.control.blocks_per_pool == 0:\n            re
 _EIGHT = "return min(flash.pools[collector].oldest, 8 * collector + 7)"
 _MANY = "if not self.pool.pinned(each) or sum(map(self.pool.pinned, self.pages)) > 5"
 _ROWS = "np.array([r_row]), np.array([s_row]), np.array([2])"
+_PASSING = "def read(path):\n    try:\n        yield from whole(path)\n    except Exception:\n        return\n\n\n"
+_UNCHECKED = '{"offset": lines.numbers("sector") * SECTOR, "length": lines.numbers("sectors") * SECTOR}'
 _FAULTS = [
     ("replacement", "takes a pinned page", "if not self.pool.pinned(each)", "", "not pinned"),
     ("replacement", "forgets no page that was dropped", "        self.pages.remove(page)", "        pass", "not pinned"),
@@ -198,6 +202,17 @@ _FAULTS = [
         "    recovery.entries = {frame: recovery.durable.entry(frame) for frame in free}",
         "loses or resurrects",
     ),
+    ("format", "takes any file for its own", "_text.looks_like(", "True or (", "recognised"),
+    ("format", "knows no file", "_text.looks_like(", "False and (", "recognised"),
+    ("format", "takes sectors for bytes", '"sectors", SECTOR, SECTOR)', '"sectors")', "what the example says"),
+    ("format", "numbers requests from one", "first = 0", "first = 1", "what the example says"),
+    ("format", "passes over what is damaged", "def read(", f"{_PASSING}def whole(", "damaged line"),
+    ("format", "knows text alone", "    first = 0", "    path.read_text()\n    first = 0", "error of ours"),
+    ("format", "takes any number", 'lines.extents("sector", "sectors", SECTOR, SECTOR)', _UNCHECKED, "no request has"),
+    ("format", "reads up to where a packed file is cut", "def read(", f"{_PASSING}def whole(", "packed files"),
+    ("format", "writes reads as writes", '{READ: "R", WRITE: "W"}', '{READ: "W", WRITE: "R"}', "comes back"),
+    ("format", "writes the first batch", "path, batches,", "path, iter([next(batches)]),", "comes back"),
+    ("format", "says that it holds completions", '"length", "arrival"}', '"length", "arrival", "completed"}', "comes back"),
     ("fetching", "does nothing with few pages", "    while", "    if cache.r.pages < 2:\n        return\n    while", "small relations"),
 ]
 FAULTS = {(family, fault): rest for family, fault, *rest in _FAULTS}
