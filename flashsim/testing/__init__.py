@@ -27,47 +27,71 @@ import_module("hypothesis").settings.register_profile("flashsim", deadline=None)
 if TYPE_CHECKING:
     from flashsim.testing.contracts.extensions import ExtensionContract
     from flashsim.testing.contracts.fetching import FetchContract
+    from flashsim.testing.contracts.format import FormatContract
     from flashsim.testing.contracts.ftl import FtlContract
     from flashsim.testing.contracts.gc import GcContract
     from flashsim.testing.contracts.joins import JoinContract
+    from flashsim.testing.contracts.page import PageContract
+    from flashsim.testing.contracts.page_format import PageTraceContract
     from flashsim.testing.contracts.partitioning import PartitionContract
+    from flashsim.testing.contracts.placement import PlacementContract
     from flashsim.testing.contracts.planners import PlannerContract
     from flashsim.testing.contracts.programs import ProgramContract
+    from flashsim.testing.contracts.references import ReferencesContract
     from flashsim.testing.contracts.replacement import ReplacementContract
     from flashsim.testing.contracts.restart import RestartContract
     from flashsim.testing.contracts.scheduler import SchedulerContract
+    from flashsim.testing.contracts.source import SourceContract
+    from flashsim.testing.contracts.transactions import TransactionContract
     from flashsim.testing.contracts.wear import WearContract
+    from flashsim.testing.contracts.workload import WorkloadContract
 
 #: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
 CONTRACTS = {
     "extensions": "ExtensionContract",
     "fetching": "FetchContract",
+    "format": "FormatContract",
     "ftl": "FtlContract",
     "gc": "GcContract",
     "joins": "JoinContract",
+    "page": "PageContract",
+    "page_format": "PageTraceContract",
     "partitioning": "PartitionContract",
+    "placement": "PlacementContract",
     "planners": "PlannerContract",
     "programs": "ProgramContract",
+    "references": "ReferencesContract",
     "replacement": "ReplacementContract",
     "restart": "RestartContract",
     "scheduler": "SchedulerContract",
+    "source": "SourceContract",
+    "transactions": "TransactionContract",
     "wear": "WearContract",
+    "workload": "WorkloadContract",
 }
 
 __all__ = [
     "CONTRACTS",
     "ExtensionContract",
     "FetchContract",
+    "FormatContract",
     "FtlContract",
     "GcContract",
     "JoinContract",
+    "PageContract",
+    "PageTraceContract",
     "PartitionContract",
+    "PlacementContract",
     "PlannerContract",
     "ProgramContract",
+    "ReferencesContract",
     "ReplacementContract",
     "RestartContract",
     "SchedulerContract",
+    "SourceContract",
+    "TransactionContract",
     "WearContract",
+    "WorkloadContract",
 ]
 
 

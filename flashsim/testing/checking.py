@@ -143,7 +143,7 @@ def _reason(problem: BaseException) -> str:
 def _case(problem: BaseException) -> str:
     """The arguments of the smallest case that fails, as Hypothesis notes them."""
     notes = "\n".join(getattr(problem, "__notes__", []))
-    arguments = re.search(r"^\w[\w ]*: test_\w+\((.*?)^\)", notes, re.MULTILINE | re.DOTALL)
+    arguments = re.search(r"^\w[\w ]*: \w+\((.*?)^\)", notes, re.MULTILINE | re.DOTALL)
     drawn = re.findall(r"^Draw \d+ \(?(.*)", notes, re.MULTILINE)
     words = re.sub(r"self=<.*?>,\s*|data=data\(\.\.\.\),?", "", arguments[1] if arguments else "")
     parts = " ".join([words, *(each.replace(")", "", 1) for each in drawn)]).split()

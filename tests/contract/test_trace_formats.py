@@ -2,131 +2,50 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import struct
 import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
-from flashsim.core.units import NEVER
+from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, table
+from tests.contract.members import each_of
 from traces.file.conversion import convert
-from traces.file.excerpt import Excerpt
-from traces.file.schema import SCHEMA, make_batch
-from traces.format import FORMATS, load_format, read_trace, recognise, writable
+from traces.file.schema import make_batch
+from traces.format import FORMATS, recognise
 from traces.format.base import candidates, load_writable
 from traces.summary.information import describe
 
-#: Requests that stand in for the example of a format which is written and brings none.
-_WRITTEN = [(READ, 0, 512, None), (READ, 512, 512, None)]
+each_member = each_of(FORMATS)
 
 
-def table(path: Path, name: str | None = None) -> pa.Table:
-    return pa.Table.from_batches(list(read_trace(path, name)), SCHEMA)
+@pytest.mark.usefixtures("each_member")
+class TestFormats(FormatContract):
+    """Every member."""
+
+    def requests_end(self, lines: list[bytes]) -> int:
+        return next(number for number, line in enumerate(lines) if line.startswith(b"CPU")) if self.member == "blkparse" else len(lines)
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("formats")
-    paths = {name: folder / f"{Path(name).stem}.trace" for name in FORMATS.names()}
+    paths = {name: folder / f"{name}.trace" for name in FORMATS.names()}
     for name, path in paths.items():
-        if example := load_format(name).EXAMPLE:
-            path.write_bytes(example.content)
-        else:
-            load_writable(name).write(iter([make_batch({"offset": [0, 512], "length": [512, 512]})]), path)
+        path.write_bytes(example_of(name))
     return paths
 
 
-def is_text(path: Path) -> bool:
-    data = path.read_bytes()
-    return data.isascii() and b"\0" not in data
-
-
 @pytest.mark.parametrize("name", FORMATS.names())
-def test_each_file_is_recognised_by_its_own_format_alone(name: str, examples: dict[str, Path]) -> None:
-    assert candidates(examples[name]) == [name]
-    assert recognise(examples[name]) == name
-    assert load_format(name).TITLE
-
-
-@pytest.mark.parametrize("name", FORMATS.names())
-def test_requests_are_what_the_lines_say(name: str, examples: dict[str, Path]) -> None:
-    found = table(examples[name])
-    rows = zip(*(found.column(column).to_pylist() for column in ("operation", "offset", "length", "arrival")), strict=True)
-    example = load_format(name).EXAMPLE
-    assert list(rows) == list(example.requests if example else _WRITTEN)
-    assert found.column("id").to_pylist() == list(range(found.num_rows))
-
-
-@pytest.mark.parametrize("name", FORMATS.names())
-def test_a_file_that_is_cut_short_is_damaged_or_ends_at_a_whole_request(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
-    data, whole = examples[name].read_bytes(), table(examples[name])
-    columns = ["operation", "offset"]
-    warnings.simplefilter("ignore", FlashsimWarning)  # of captures that are read as far as they go
-    for keep in range(0, len(data), max(1, len(data) // 400)):
-        cut = tmp_path / "cut"
-        cut.write_bytes(data[:keep])
-        try:
-            found = table(cut, name)
-        except DamagedFileError:
-            continue
-        else:
-            assert found.num_rows <= whole.num_rows
-            sure = max(0, found.num_rows - 1)
-            assert found.slice(0, sure).select(columns).to_pylist() == whole.slice(0, sure).select(columns).to_pylist()
-
-
-@pytest.mark.parametrize("name", FORMATS.names())
-def test_a_damaged_line_is_named(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
-    if not is_text(examples[name]):
-        return
-    lines = examples[name].read_bytes().splitlines(keepends=True)
-    last = next(number for number, line in enumerate(lines) if line.startswith(b"CPU")) if name == "blkparse" else len(lines)
-    good = lines[:last] * (3 if _has_no_header(b"".join(lines[:last] * 3), name, tmp_path / "thrice") else 1)
-    for number in {2, len(good) - 1}:
-        for damage in (b"what is this?\n", b"\xff\xfe\x00\n"):
-            path = tmp_path / "damaged"
-            path.write_bytes(b"".join([*good[:number], damage, *good[number:], *lines[last:]]))
-            with pytest.raises(DamagedFileError, match=f"damaged, line {number + 1}:"):
-                table(path, name)
-
-
-def _has_no_header(data: bytes, name: str, path: Path) -> bool:
-    """Whether lines may be repeated."""
-    path.write_bytes(data)
-    try:
-        table(path, name)
-    except DamagedFileError:
-        return False
-    return True
-
-
-#: What packs a file, by the usual ending.
-_PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}
-
-
-@pytest.mark.parametrize("ending", _PACKERS)
-@pytest.mark.parametrize("name", sorted(set(FORMATS.names()) - {"parquet", "calls"}))
-def test_packed_files_are_read_and_damaged_ones_refused(name: str, ending: str, examples: dict[str, Path], tmp_path: Path) -> None:
-    packed, damaged = tmp_path / "packed", tmp_path / "damaged"
-    packed.write_bytes(_PACKERS[ending](examples[name].read_bytes()))
-    assert recognise(packed) == name and table(packed).equals(table(examples[name]))
-    whole = packed.read_bytes()
-    altered = whole[:20] + b"\xff\0\xff" + whole[23:]  # only a checksum tells, which zstd may do without
-    for data in (whole[:-9], whole[: len(whole) // 2], *([] if ending == "zst" else [altered])):
-        damaged.write_bytes(data)
-        for given_name in (name, None):
-            with pytest.raises(DamagedFileError, match=str(damaged)) as refused:
-                table(damaged, given_name)
-            assert "\n" not in str(refused.value)
+def test_packed_files_are_recognised(name: str, tmp_path: Path) -> None:
+    """But of Parquet's files, and folders of calls, which pack their own parts."""
+    for pack in PACKERS.values():
+        (tmp_path / "packed").write_bytes(pack(example_of(name)))
+        assert candidates(tmp_path / "packed") == ([] if name in ("parquet", "calls") else [name])
 
 
 @pytest.mark.parametrize("name", ["msr", "mqsim", "csv"])
@@ -241,45 +160,6 @@ def test_disksim_waits_and_thinks(examples: dict[str, Path]) -> None:
     assert found["tag"] == [1, 0]
 
 
-_CHAIN = st.lists(
-    st.tuples(st.sampled_from([READ, WRITE]), st.integers(0, 2**40), st.integers(1, 2**20), st.integers(0, 10**6)), min_size=1
-)
-
-
-def _steps(name: str, drawn: list[tuple[int, int, int, int]]) -> dict[str, Any]:
-    """Columns that every format which is written can hold, in its steps of time."""
-    member = load_writable(name)
-    operation, sector, sectors, wait = (np.array(column, np.int64) for column in zip(*drawn, strict=True))
-    step = member.RESOLUTION
-    if name == "oracle-general":  # holds no operation, and 32 bits of seconds
-        operation, wait = 0 * operation, wait % 1000
-    times = np.concatenate([[0], np.cumsum(2 * wait * step)])[:-1]
-    columns: dict[str, Any] = {"operation": operation, "offset": sector * 512, "length": sectors * 512, "arrival": times}
-    if "completed" in member.CARRIES:
-        columns["completed"] = times + wait * step
-    if "think" in member.CARRIES:
-        columns |= {"started": times, "dependency": np.arange(-1, len(times) - 1), "think": np.concatenate([[0], wait[:-1] * step])}
-    return columns
-
-
-@pytest.mark.parametrize("name", writable())
-@settings(max_examples=15)
-@given(drawn=_CHAIN, cut=st.integers(1, 20))
-def test_what_is_written_comes_back(
-    name: str, drawn: list[tuple[int, int, int, int]], cut: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    whole = make_batch(_steps(name, drawn))
-    first, second = (tmp_path_factory.mktemp("trip", numbered=True) / part for part in ("first", "second"))
-    pieces = [whole.slice(begin, cut) for begin in range(0, whole.num_rows, cut)]
-    load_writable(name).write(iter(pieces), first)
-    assert name in candidates(first)  # MQSim's nanoseconds may be DiskSim's milliseconds
-    found = table(first, name)
-    compared = [column for column in load_writable(name).CARRIES if column != "label"]
-    assert found.select(compared).to_pydict() == pa.Table.from_batches([whole]).select(compared).to_pydict()
-    assert not convert(Excerpt(first, name), second, name).rounded
-    assert name == "parquet" or second.read_bytes() == first.read_bytes()
-
-
 def test_unknown_latencies_stay_unknown(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", tmp_path / "a.csv"
     columns = {"offset": [0, 512], "length": [512, 512], "arrival": [0, 2000], "completed": pa.array([500, None], pa.int64())}
@@ -352,21 +232,6 @@ def test_foreign_files_are_refused(content: bytes, tmp_path: Path) -> None:
         recognise(path)
 
 
-@settings(max_examples=40)
-@given(content=st.binary(max_size=300), name=st.sampled_from(FORMATS.names()))
-def test_no_file_ends_in_anything_but_an_error_of_ours(content: bytes, name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("any", numbered=True) / "any"
-    path.write_bytes(content)
-    refusals = []
-    warnings.simplefilter("ignore", FlashsimWarning)
-    for given_name in (name, None):  # as the named format, and as whatever it is told to be
-        try:
-            table(path, given_name)
-        except FlashsimError as problem:
-            refusals.append(str(problem))
-    assert not any("\n" in refusal for refusal in refusals)
-
-
 @pytest.mark.parametrize("flags", ["g", "f" * 20, "-1", "1_0", "0x1"])
 def test_flags_that_are_no_hexadecimal_number_are_refused(flags: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_text(f"0.5 0 0 8 1\n1.5 0 0 8 {flags}\n")
@@ -380,46 +245,6 @@ def test_times_beyond_any_clock_are_refused_by_line(name: str, line: str, time: 
     (tmp_path / "a").write_text(line.format("0.5") + line.format(time))
     with pytest.raises(DamagedFileError, match=r"line 2: (Timestamp|arrival) must be in \[0, "):
         table(tmp_path / "a", name)
-
-
-#: What damage puts in the place of a few bytes.
-_FOREIGN = st.one_of(
-    st.binary(max_size=12),
-    st.integers(-(2**70), 2**70).map(lambda number: str(number).encode()),
-    st.sampled_from([b"", b"-1", b"nan", b"1e400", b"0x10", b"\r\n", b"\0", b",", b" ", b"\n\n", b'"', b"9" * 40, "\u0661".encode()]),
-)
-
-
-def _plausible(found: pa.Table) -> bool:
-    """Whether all numbers are ones that the schema allows."""
-    columns = {name: np.array(found.column(name).drop_null().to_pylist(), np.int64) for name in SCHEMA.names if name != "label"}
-    times = [columns[name] for name in ("arrival", "started", "completed", "think", "offset", "length", "device")]
-    return (
-        all(((values >= 0) & (values < NEVER)).all() for values in times)
-        and (columns["offset"] + columns["length"] < NEVER).all()
-        and np.isin(columns["operation"], range(4)).all()
-        and (columns["dependency"] < columns["id"]).all()
-    )
-
-
-@pytest.mark.parametrize("name", FORMATS.names())
-@settings(max_examples=60)
-@given(where=st.floats(0, 1), size=st.integers(0, 20), foreign=_FOREIGN)
-def test_damage_anywhere_is_read_as_requests_or_refused_by_name(
-    name: str, where: float, size: int, foreign: bytes, examples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    data = examples[name].read_bytes()
-    at = int(where * len(data))
-    path = tmp_path_factory.mktemp("damage", numbered=True) / "damage"
-    path.write_bytes(data[:at] + foreign + data[at + size :])
-    refusal, found = str(path), None
-    warnings.simplefilter("ignore", FlashsimWarning)
-    try:
-        found = table(path, name)
-    except DamagedFileError as problem:
-        refusal = str(problem)
-    assert str(path) in refusal and "\n" not in refusal
-    assert found is None or _plausible(found)
 
 
 def test_missing_files_and_unknown_formats(tmp_path: Path) -> None:

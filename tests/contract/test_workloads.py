@@ -1,4 +1,4 @@
-"""Every workload: its runs stay inside the area they are given, wait for what they should, and are the same for the same seed."""
+"""Every workload, and what its patterns are."""
 
 from __future__ import annotations
 
@@ -9,52 +9,17 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.core.units import GIB, KIB, MIB
+from flashsim.core.units import GIB, MIB
+from flashsim.testing.contracts.workload import WorkloadContract
+from tests.contract.members import each_of
 from traces.workload.base import FAMILY, Pattern, WorkloadRun, WorkloadSpace
 
-SETTINGS = (
-    WorkloadSpace(4 * MIB),
-    WorkloadSpace(GIB, quick=True),
-    WorkloadSpace(GIB, least=4096, write=False, count=100),
-    WorkloadSpace(5 * GIB + 32 * KIB, count=1),
-)
+each_member = each_of(FAMILY)
 
 
-@pytest.mark.parametrize("name", FAMILY.names())
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_requests_stay_in_the_area_on_multiples_of_the_unit(name: str, setting: WorkloadSpace) -> None:
-    runs = list(FAMILY.load(name).runs(setting))
-    assert runs
-    for run in runs:
-        requests = run.requests(1)
-        assert len(requests) == setting.count
-        assert (requests["offset"] >= 0).all() and (requests["offset"] + requests["length"] <= setting.size).all(), run
-        assert (requests["offset"] % setting.least == 0).all() and (requests["length"] % setting.least == 0).all()
-        assert (requests["length"] > 0).all() and np.isin(requests["operation"], (READ, WRITE)).all()
-        assert setting.write or not run.writes
-        assert run.writes or (requests["operation"] == READ).all()
-
-
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_a_process_has_one_request_at_a_time(name: str) -> None:
-    for run in FAMILY.load(name).runs(WorkloadSpace(GIB, quick=True)):
-        requests = run.requests(1)
-        for stream in np.unique(requests["stream"]):
-            rows = np.flatnonzero(requests["stream"] == stream)
-            assert requests["dependency"][rows].tolist() == [-1, *rows[:-1]]
-            assert requests["think"][rows[0]] == 0
-
-
-@pytest.mark.parametrize("name", FAMILY.names())
-def test_the_seed_decides_and_runs_differ_by_their_parameter(name: str) -> None:
-    member = FAMILY.load(name)
-    first, again = ([run.requests(1) for run in member.runs(WorkloadSpace(GIB, quick=True))] for _ in range(2))
-    assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
-    runs = list(member.runs(WorkloadSpace(GIB)))
-    assert len({(run.name, run.value) for run in runs}) == len(runs)
-    for pattern in {run.name for run in runs}:
-        values = [run.value for run in runs if run.name == pattern]
-        assert values == sorted(values) and len(values) > 1
+@pytest.mark.usefixtures("each_member")
+class TestWorkloads(WorkloadContract):
+    """Every member."""
 
 
 def _offsets(pattern: Pattern, count: int) -> list[int]:

@@ -20,8 +20,8 @@ from algorithms.late_fetch.columns import with_digests
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
+from flashsim.testing.contracts.page import page_sizes
 from tests.contract.drivers import run_everywhere, run_strands_everywhere
-from tests.contract.page_sizes import page_sizes
 from tests.contract.test_joins import WAYS
 
 

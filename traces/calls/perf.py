@@ -8,13 +8,13 @@ perf asks a moment later which file a descriptor stands for: one that is soon cl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError
-from flashsim.core.units import MICROSECONDS, SECONDS
-from traces.calls.schema import Recording, lines_of, table_in_time
+from flashsim.core.units import MICROSECONDS, NEVER, SECONDS
+from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import Reader
 from traces.calls.syntax import hexadecimal
 
@@ -24,6 +24,8 @@ _ENDED = re.compile(r"(?:\.\.\. \[continued\]: )?(\w+)\((.*?)\)+ += ?(.*)")
 _BEGUN = re.compile(r"(\w+)\((.*)\) +\.\.\.")
 _ARGUMENT = re.compile(r"(\w+): ([^,]*(?:<[^>]*>)?[^,]*)")
 _RESULT = re.compile(r"^(\d+)<(.*)>")
+#: Threads' numbers and the bytes of one call are below this.
+_MOST = 1 << 31
 _DESCRIPTOR = re.compile(r"(-?\d+|CWD)(?:<(.*)>)?")
 #: Parameters of calls in their order, by the names that the kernel gives them.
 _PARAMETERS = {
@@ -77,14 +79,23 @@ def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[s
         match = LINE.fullmatch(line.rstrip("\n"))
         if match:
             try:
-                yield from _rows_of(reader, match, f"/unnamed/{number}", begun, paths)
-                continue
+                rows = list(_rows_of(reader, match, f"/unnamed/{number}", begun, paths))
+                if all(map(_is_possible, rows)):
+                    yield from rows
+                    continue
             except (ValueError, IndexError, OverflowError):
                 pass
         if line.startswith("LOST"):
             reader.missed.setdefault("calls that perf lost", set()).add(line.strip())
         elif match or (line.strip() and not line.startswith("#")):
             raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
+
+
+def _is_possible(row: Mapping[str, Any]) -> bool:
+    """Whether a call's numbers are ones that there are, and it moves no more bytes than Linux lets one move."""
+    moved = row.get("result") if row["call"] in READS + WRITES else 0
+    threads = abs(row["process"]), abs(row["thread"])
+    return (moved or 0) < _MOST and max(threads) < _MOST and all(abs(value) < NEVER for value in row.values() if isinstance(value, int))
 
 
 def _rows_of(

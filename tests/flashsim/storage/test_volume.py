@@ -3,86 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.units import GIB, NEVER
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.placement._ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
-from flashsim.storage.relation import Relation
 from flashsim.storage.volume import Volume
-from tests.contract.guide import guide_or_name
+from flashsim.testing.contracts.placement import LAYOUT, PAGE, RELATION, PlacementContract, base_file, places_of
+from tests.contract.members import each_of
 
-PAGE = 512
-
-
-class _NoRecords:
-    names = ("key",)
-    rows = 0
-
-    def key(self, column: str) -> pa.Array:
-        return pa.array([], pa.int64())
-
-    def record_sizes(self) -> int:
-        return 8
+each_member = each_of(PLACEMENTS)
 
 
-RELATION = Relation("r", "key", np.zeros(0, np.int64), _NoRecords())  # type: ignore[arg-type]
-LAYOUT = Layout(RELATION, PAGE)
+@pytest.mark.usefixtures("each_member")
+class TestPlacements(PlacementContract):
+    """Every member."""
 
 
-def _base(pages: int, page_size: int = PAGE) -> HeapFile:
-    return HeapFile("base", Layout(RELATION, page_size), temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
-
-
-def _bytes_of_pages(volume: Volume, file: File) -> list[tuple[int, int]]:
-    """(device, offset) of every page, asked for together and one by one."""
-    numbers = np.arange(file.pages)
-    extents = volume.locate(file, numbers, np.ones(file.pages, np.int64))
-    assert (extents.lengths == file.page_size).all()
-    alone = [volume.locate(file, np.array([page]), np.ones(1, np.int64)) for page in range(file.pages)]
-    assert [one.offsets.tolist() for one in alone] == [[offset] for offset in extents.offsets.tolist()]
-    assert all(one.device == extents.device and one.lengths.tolist() == [file.page_size] for one in alone)
-    return [(extents.device, offset) for offset in extents.offsets.tolist()]
-
-
-@pytest.fixture(scope="module", params=[*PLACEMENTS.names(), "apart.py"])
-def placement(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Every member, and the one of the guide."""
-    return guide_or_name(request.param, tmp_path_factory)
-
-
-appends = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 7)), max_size=40)
-
-
-@given(base_pages=st.integers(0, 50), appends=appends, expected=st.integers(0, 20))
-def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
-    placement: str, base_pages: int, appends: list[tuple[int, int]], expected: int
-) -> None:
-    volume = Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
-    base = _base(base_pages)
-    volume.add(base)
-    files: list[File] = [File(f"t{index}", LAYOUT, expected_pages=expected) for index in range(5)]
-    for index, count in appends:
-        volume.extend(files[index], count)
-    places = [place for file in (base, *files) if file.pages for place in _bytes_of_pages(volume, file)]
-    assert len(set(places)) == len(places)
-    for file in (base, *files):
-        if file.pages:
-            whole = volume.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
-            covered = [
-                (whole.device, offset + at)
-                for offset, length in zip(whole.offsets.tolist(), whole.lengths.tolist(), strict=True)
-                for at in range(0, length, PAGE)
-            ]
-            assert covered == _bytes_of_pages(volume, file)
-    if placement.endswith(("two-disks", "apart.py")):
-        assert all(device == 1 for file in files if file.pages for device, _ in _bytes_of_pages(volume, file))
+def test_temporary_files_are_on_a_second_disk() -> None:
+    volume, file = Volume([NEVER] * 2, "two-disks"), File("t", LAYOUT)
+    volume.extend(file, 3)
+    assert {device for device, _ in places_of(volume, file)} == {1}
 
 
 def test_packed_files_follow_each_other_in_order_of_writing() -> None:
@@ -90,8 +34,8 @@ def test_packed_files_follow_each_other_in_order_of_writing() -> None:
     first, second = File("a", LAYOUT), File("b", LAYOUT)
     for file in (first, second, first):
         volume.extend(file, 2)
-    assert [offset // PAGE for _, offset in _bytes_of_pages(volume, first)] == [0, 1, 4, 5]
-    assert [offset // PAGE for _, offset in _bytes_of_pages(volume, second)] == [2, 3]
+    assert [offset // PAGE for _, offset in places_of(volume, first)] == [0, 1, 4, 5]
+    assert [offset // PAGE for _, offset in places_of(volume, second)] == [2, 3]
 
 
 def test_spread_files_keep_together() -> None:
@@ -99,7 +43,7 @@ def test_spread_files_keep_together() -> None:
     first, second = File("a", LAYOUT, expected_pages=10), File("b", LAYOUT, expected_pages=10)
     for file in (first, second) * 5:
         volume.extend(file, 2)
-    assert np.diff([offset for _, offset in _bytes_of_pages(volume, first)]).tolist() == [PAGE] * 9
+    assert np.diff([offset for _, offset in places_of(volume, first)]).tolist() == [PAGE] * 9
 
 
 def test_dropped_pages_are_used_again() -> None:
@@ -113,7 +57,7 @@ def test_dropped_pages_are_used_again() -> None:
 def test_the_lock_byte_page_is_skipped() -> None:
     page_size = 65536
     lock_page = GIB // page_size
-    file = _base(lock_page + 10, page_size)
+    file = base_file(lock_page + 10, page_size)
     volume = Volume([NEVER])
     extents = volume.add(file)
     assert extents.offsets.tolist() == [page_size, GIB + page_size]
@@ -122,7 +66,7 @@ def test_the_lock_byte_page_is_skipped() -> None:
 
 def test_a_full_device_and_a_wrong_placement_are_refused() -> None:
     with pytest.raises(CapacityError, match="device"):
-        Volume([10 * PAGE]).add(_base(10))
+        Volume([10 * PAGE]).add(base_file(10))
     with pytest.raises(UnknownNameError):
         Volume([1], "anywhere")
     with pytest.raises(InvalidParameterError):
@@ -178,7 +122,7 @@ def test_ext3_gives_whole_blocks() -> None:
 def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
     page_size, batch = 8192, 512
     volume = Volume([NEVER], "ext3")
-    volume.add(_base(10, page_size))
+    volume.add(base_file(10, page_size))
     (first,) = volume.metadata_due(now=True)
     assert len(first.offsets) == 2 and volume.metadata_due(now=True) == []
     file, due = File("t", Layout(RELATION, page_size)), []
@@ -200,7 +144,7 @@ def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
 def test_ext3_keeps_room_for_the_lock_byte_page() -> None:
     page_size = 65536
     lock_page = GIB // page_size
-    file = _base(lock_page + 10, page_size)
+    file = base_file(lock_page + 10, page_size)
     volume = Volume([NEVER], "ext3")
     extents = volume.add(file)
     assert int(extents.lengths.sum()) == file.pages * page_size
@@ -241,7 +185,7 @@ def test_interleaved_is_ext3_for_base_relations_and_a_file_that_grows_alone() ->
         places = []
         for placement in ("ext3", "ext3-interleaved"):
             volume, file = Volume([NEVER], placement, 6 / 64), File("t", Layout(RELATION, page_size))
-            base = volume.add(_base(3000, page_size))
+            base = volume.add(base_file(3000, page_size))
             for count in (1, 2, 700, 3, 1500):
                 volume.extend(file, count)
             places.append([*base.offsets, *volume.locate(file, np.zeros(1, np.int64), np.array([file.pages])).offsets])

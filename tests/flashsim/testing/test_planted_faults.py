@@ -19,8 +19,11 @@ from tests.contract.test_hdd_schedulers import MINE as SCHEDULER
 from tests.contract.test_page_access_planners import MINE as PLANNER
 from tests.contract.test_programs import MINE as PROGRAM
 from tests.contract.test_replacement import KERNELS, PLAIN
+from tests.contract.test_sources import MINE as SOURCE
 from tests.contract.test_wear import MINE as WEAR
+from traces.workload import granularity
 
+GUIDE = members_of()
 EXTENSIONS = PAGE.with_name("extend-memory-your-way.md")
 #: Of each family a member, and faults: what is replaced by what, and a word of a property that then fails.
 MEMBERS: dict[str, str] = {"replacement": "LAST = -1\n" + PLAIN.replace("[-1]", "[LAST]"), "fetching": FETCHING}
@@ -28,7 +31,15 @@ MEMBERS |= {
     "gc": GC,
     "ftl": Path(page.__file__).read_text(encoding="utf-8"),
     "scheduler": SCHEDULER,
-    "joins": members_of()["rocking.py"],
+    "format": GUIDE["sectors.py"],
+    "page": GUIDE["columnwise.py"],
+    "page_format": GUIDE["colons.py"],
+    "placement": GUIDE["apart.py"],
+    "references": GUIDE["hotspot.py"],
+    "source": SOURCE,
+    "transactions": GUIDE["accounts.py"],
+    "workload": Path(granularity.__file__).read_text(encoding="utf-8"),
+    "joins": GUIDE["rocking.py"],
     "planners": PLANNER,
     "partitioning": Path(traditional.__file__).read_text(encoding="utf-8"),
     "programs": PROGRAM,
@@ -43,6 +54,16 @@ _FIRST = "        if block % flash.control.blocks_per_pool == 0:\n            re
 _EIGHT = "return min(flash.pools[collector].oldest, 8 * collector + 7)"
 _MANY = "if not self.pool.pinned(each) or sum(map(self.pool.pinned, self.pages)) > 5"
 _ROWS = "np.array([r_row]), np.array([s_row]), np.array([2])"
+_PASSING = "def read(path):\n    try:\n        yield from whole(path)\n    except Exception:\n        return\n\n\n"
+_UNCHECKED = '{"offset": lines.numbers("sector") * SECTOR, "length": lines.numbers("sectors") * SECTOR}'
+_PAGES_PASSING = _PASSING.replace("read", "references")
+_NUMBERS = '    """Whole numbers, one a line, and their places."""\n'
+_TAKE = "\n    def take(self, rows):\n        return "
+_MAP = "from flashsim.storage.placement.base import RELATIONS_AND_TEMPORARIES as DEVICE_MAP"
+_OWN_MAP = "from flashsim.storage.placement.base import DeviceMap\nDEVICE_MAP = DeviceMap(1, lambda file: int(file.temporary))"
+_MORE_ROOM = "self._room.capacity = 1 << 62\n        return super().take(file, count)"
+_TWICE = "\n    def drop(self, file):\n        self._room.free.extend(self._rooms[file].runs)\n        return super().drop(file)"
+_HALF = "\n    def reserved(self, file, pages):\n        return max(1, pages // 2)"
 _FAULTS = [
     ("replacement", "takes a pinned page", "if not self.pool.pinned(each)", "", "not pinned"),
     ("replacement", "forgets no page that was dropped", "        self.pages.remove(page)", "        pass", "not pinned"),
@@ -198,6 +219,83 @@ _FAULTS = [
         "    recovery.entries = {frame: recovery.durable.entry(frame) for frame in free}",
         "loses or resurrects",
     ),
+    ("format", "takes any file for its own", "_text.looks_like(", "True or (", "recognised"),
+    ("format", "knows no file", "_text.looks_like(", "False and (", "recognised"),
+    ("format", "takes sectors for bytes", '"sectors", SECTOR, SECTOR)', '"sectors")', "what the example says"),
+    ("format", "numbers requests from one", "first = 0", "first = 1", "what the example says"),
+    ("format", "passes over what is damaged", "def read(", f"{_PASSING}def whole(", "damaged line"),
+    ("format", "knows text alone", "    first = 0", "    path.read_text()\n    first = 0", "error of ours"),
+    ("format", "takes any number", 'lines.extents("sector", "sectors", SECTOR, SECTOR)', _UNCHECKED, "no request has"),
+    ("format", "reads up to where a packed file is cut", "def read(", f"{_PASSING}def whole(", "packed files"),
+    ("format", "writes reads as writes", '{READ: "R", WRITE: "W"}', '{READ: "W", WRITE: "R"}', "comes back"),
+    ("format", "writes the first batch", "path, batches,", "path, iter([next(batches)]),", "comes back"),
+    ("format", "says that it holds completions", '"length", "arrival"}', '"length", "arrival", "completed"}', "comes back"),
+    ("page", "takes half of a cell's bytes", "WIDTH * len(row_format.columns))", "WIDTH * len(row_format.columns) // 2)", "come back"),
+    ("page", "takes any page size", "page_size <= 0 or page_size % SECTOR", "page_size <= 0", "does not fit"),
+    ("page", "takes any number", "    row_format.check(tuples)\n", "", "does not fit"),
+    ("page", "believes any count", "if len(counts) and not", "if False and not", "no page"),
+    ("page", "forgets the count's sector", "page_size), {0}", "page_size), set()", "come back"),
+    ("page", "asks for each sector apart", "np.diff(wanted) > 1", "np.diff(wanted) > 0", "come back"),
+    ("page", "makes narrow columns", ".astype(np.int64)", ".astype(np.int32)", "come back"),
+    ("page_format", "takes any file for its own", "_text.looks_like(", "True or (", "recognised"),
+    ("page_format", "takes reads for writes", "== 1)", "== 0)", "what the example says"),
+    ("page_format", "forgets which references write", 'lines.choice("operation", ["R", "W"]) == 1', "None", "what the example says"),
+    ("page_format", "gives pages in their order", 'lines.numbers("page")', 'sorted(lines.numbers("page"))', "what the example says"),
+    ("page_format", "passes over what is damaged", "def references(", f"{_PAGES_PASSING}def whole(", "damaged line"),
+    ("page_format", "writes one page", "TITLE", "def write(batches, path):\n    path.write_bytes(b'7:R')\n\n\nTITLE", "comes back"),
+    ("placement", "places all at the start", "super().take(file, count)", "iter([(file.pages, count, 0)])", "share a place"),
+    (
+        "placement",
+        "goes back before each file",
+        'self._room.take(MIB, f"the hole before {file.name}")',
+        "self._room.frontier -= MIB",
+        "share",
+    ),
+    ("placement", "leaves a hole of no whole pages", "take(MIB,", "take(MIB + 1,", "share a place"),
+    ("placement", "knows another number of devices", _MAP, _OWN_MAP, "device that there is"),
+    ("placement", "never is full", "return super().take(file, count)", _MORE_ROOM, "full device"),
+    ("placement", "gives back twice", "(FileRuns):", f"(FileRuns):{_TWICE}\n", "share a place"),
+    ("placement", "reserves half", "(FileRuns):", f"(FileRuns):{_HALF}\n", "share a place"),
+    ("references", "counts pages from one", "(0, self.pages,", "(1, self.pages + 1,", "as are asked for"),
+    (
+        "references",
+        "draws without a seed",
+        "random.integers(0, self.pages",
+        "np.random.default_rng().integers(0, self.pages",
+        "as are asked",
+    ),
+    ("references", "makes too few", "        hot = random", "        size -= 1\n        hot = random", "as are asked for"),
+    ("references", "makes fractions", "        return np.where", "        return 1.0 * np.where", "as are asked for"),
+    ("references", "knows how many there will be", "(0, self.hot, size)", "(self.references > 9000, self.hot, size)", "first of more"),
+    ("references", "declares no bounds", 'count("pages of the few", default=10)', "10", "declared"),
+    ("source", "sorts rows", _NUMBERS, f"{_TAKE}super().take(np.sort(rows))\n", "order"),
+    ("source", "turns columns around", _NUMBERS, f"{_TAKE}super().take(rows).select(self.names[::-1])\n", "columns and rows"),
+    ("source", "cannot take no rows", _NUMBERS, f"{_TAKE}super().take(rows[: rows.size or rows[0]])\n", "order"),
+    (
+        "source",
+        "tells larger records",
+        _NUMBERS,
+        _NUMBERS + "\n    def record_sizes(self):\n        return super().record_sizes() + 1\n",
+        "sizes",
+    ),
+    ("source", "knows any column", _NUMBERS, _NUMBERS + "\n    def key(self, name):\n        return self.table.column(0)\n", "unknown"),
+    ("source", "lets Python's errors out", "with reading(path):", "if True:", "damage"),
+    ("source", "has an example without rows", '"5\\n-3\\n70000\\n"', '""', "columns and rows"),
+    ("transactions", "counts pages from one", "self.accounts + (written", "self.accounts + 1 + (written", "within the database"),
+    ("transactions", "draws without a seed", "generator(self.seed, part)", "np.random.default_rng()", "same in batches"),
+    ("transactions", "forgets its seed", "generator(self.seed, part)", "generator(0, part)", "same in batches"),
+    ("transactions", "makes empty transactions", "np.arange(3) <", "1 + np.arange(3) <", "in order"),
+    ("transactions", "names one kind of two", '("transfer", "look")', '("transfer",)', "in order"),
+    ("transactions", "says what kind by truth", "looks.astype(np.int64)", "looks", "in order"),
+    ("transactions", "reads two pages as one", "np.ones_like(pages)", "2 * np.ones_like(pages)", "in order"),
+    ("transactions", "does not grow", 'SCALES = ("accounts",)', "SCALES = ()", "scaled"),
+    ("workload", "has sizes of any number of bytes", "doubled(setting.least", "doubled(setting.least - 1", "multiples of the unit"),
+    ("workload", "writes where it may not", "setting.baselines()", '("SR", "RR", "RW", "SW")', "multiples of the unit"),
+    ("workload", "makes too few", "setting.count)", "setting.count - 1)", "multiples of the unit"),
+    ("workload", "has requests beyond the area", "min(512 * KIB, setting.size // 8)", "2 * setting.size", "multiples of the unit"),
+    ("workload", "goes from large to small", "enumerate(values)", "enumerate(values[::-1])", "seed decides"),
+    ("workload", "has runs of one name and value", "WorkloadRun(name, size,", "WorkloadRun(name, 1,", "seed decides"),
+    ("workload", "measures in miles", '"bytes"', '"miles"', "a unit"),
     ("fetching", "does nothing with few pages", "    while", "    if cache.r.pages < 2:\n        return\n    while", "small relations"),
 ]
 FAULTS = {(family, fault): rest for family, fault, *rest in _FAULTS}
