@@ -230,6 +230,8 @@ def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
     names = ("map_cache",) if flash.write_buffer_mode == "coalescing" else ("write_buffer", "map_cache")  # parts of pages do not shrink
     buffers = {name: _whole(size * scale, flash.page_size) for name in names if (size := getattr(flash, name))}
     capacity = int(flash.capacity * share) // flash.page_size * flash.page_size
+    if flash.slc_cache:
+        buffers["slc_cache"] = max(1, int(flash.slc_cache * share))
     return buffers | {"pages_per_block": pages, "erase": max(1, round(flash.erase * share)), "capacity": capacity}
 
 

@@ -59,8 +59,10 @@ def in_joules(parts: Mapping[str, int]) -> dict[str, float]:
 def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:
     """The energy of a run.
 
-    A move is a read and a program; mapping units that are read or programmed at once are one flash page.  Bytes on a channel are its busy
-    time at its rate.
+    A move is a read and a program; mapping units that are read at once are one flash page, and those that are programmed at once, be it all
+    pages of a word line, are one program.  What takes the cells another time than a read or a program costs in proportion: a program of the
+    SLC cache `slc_program` of `program`, a read once more `retry_time` of `read`.  Reads cost the same everywhere else.  Bytes on a channel
+    are its busy time at its rate.
 
     Parameters
     ----------
@@ -70,9 +72,14 @@ def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Map
         How long the run was, and for how much of that a request was being served, ns.
     """
     moved = sum(statistics["channel_busy_ns"]) * parameters.channel_rate // SECONDS
+    retried = statistics.get("read_retries", 0) * (parameters.read_retry_time or parameters.read)
+    reads = statistics["flash_reads"] - statistics.get("shared_reads", 0)
+    cached = statistics.get("slc_programs", 0)
+    one_bit = cached * (parameters.slc_program or parameters.program) // parameters.units
     return Energy(
-        reads=(statistics["flash_reads"] - statistics.get("shared_reads", 0)) * figures.page_read,
-        programs=statistics["flash_programs"] * figures.page_program // parameters.units,
+        reads=reads * figures.page_read + retried * figures.page_read // parameters.read,
+        programs=(statistics["flash_programs"] - cached) * figures.page_program // parameters.group
+        + one_bit * figures.page_program // parameters.program,
         erases=statistics["flash_erases"] * figures.block_erase,
         channels=moved * figures.channel_byte,
         controller=active * figures.controller,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ from flashsim.core.parameters import build, describe
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
 from flashsim.ssd.energy import EnergyFigures, energy_of, in_joules
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.testing.flash_drives import PAGE, drive
@@ -75,6 +79,37 @@ def test_moves_and_erases_of_garbage_collection_are_paid_for() -> None:
     assert spent.programs == (600 + told["programs_gc"]) * 50
     assert spent.reads == told["programs_gc"] * 3
     assert spent.erases == told["flash_erases"] * 700
+
+
+TRIPLE: dict[str, Any] = {
+    "cell": "tlc", "pages_per_block": 24, "blocks_per_plane": 40, "gc_reserve": 3, "program": 1000, "write_latency": 1050,
+    "capacity": 1000 * PAGE,
+}  # fmt: skip
+LINES: dict[str, Any] = {
+    "one_shot": True, "write_buffer": 6 * PAGE, "write_buffer_threshold": 0.0, "read_latency": 2000, "write_latency": 3000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "programs", "reads"),
+    [
+        ({}, 96 * 50, 96 * 3),
+        ({"slc_cache": 128 * PAGE, "slc_program": 200}, 96 * 50 // 5, 96 * 3),
+        ({"slc_cache": 128 * PAGE}, 96 * 50, 96 * 3),
+        ({**LINES}, 96 * 50 // 3, 96 * 3),
+        ({**LINES, "slc_cache": 128 * PAGE, "slc_program": 200}, 96 * 50 // 5, 96 * 3),
+        ({"read_retry": 1.0}, 96 * 50, 96 * 3 * 2),
+        ({"read_retry": 1.0, "read": 20, "read_retry_time": 10}, 96 * 50, 96 * 3 * 3 // 2),
+    ],
+)
+def test_cells_are_paid_for_as_long_as_they_work(changes: dict[str, Any], programs: int, reads: int) -> None:
+    """96 pages written and read once: with one bit a cell, a word line at once, and every page read once more."""
+    device = Device(Preset("triple", "ssd", "a drive of a test", drive(**TRIPLE | changes), {}))
+    for operation in (WRITE, READ):
+        device.serve(make_requests(operation, np.arange(96) * PAGE, PAGE, serial=True))
+    assert device.preset.flash is not None
+    spent = energy_of(FIGURES, device.preset.flash, device.statistics(), elapsed=0, active=0)
+    assert (spent.programs, spent.reads) == (programs, reads)
 
 
 @pytest.mark.parametrize("name", WITH_ENERGY)
