@@ -110,6 +110,21 @@ def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
     assert all(len(each["recipe"]) <= 10 for each in told["failures"])
 
 
+MAPPED = """
+import mmap
+with open("shop", "wb+") as file:
+    file.truncate(4096)
+    with mmap.mmap(file.fileno(), 4096) as memory:
+        memory[:6] = b"apples"
+"""
+
+
+def test_what_is_not_followed_is_refused_with_the_first_file_that_differs(flashsim: Any, here: Path) -> None:
+    result = flashsim(["crash", "--check", "true", "--", sys.executable, "-c", MAPPED])
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
+    assert "shop: the program left a file of 4,096 B, but" in result.stderr and "not recorded: writes through memory" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

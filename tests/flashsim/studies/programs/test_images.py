@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flashsim.studies.programs.images import ImageFolder, snapshot
+from flashsim.studies.programs.images import ImageFolder, difference, snapshot
 
-FIRST = {"a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
-CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; exit 3"
+FIRST = {"now//": b"in/deep", "far//": b"nowhere", "a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
+CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; rm far; ln -sfn more now; exit 3"
 
 
 def shown(folder: ImageFolder) -> dict[str, bytes]:
@@ -27,8 +27,20 @@ def test_only_what_differs_is_written(tmp_path: Path) -> None:
     numbers = []
     for image in (FIRST, FIRST | {"in/b": b"plums"}):
         folder.look(image, b"", "true", 9)
-        numbers.append({path: (folder.root / path).stat().st_ctime_ns for path in image})
+        numbers.append({path: (folder.root / path.rstrip('/')).lstat().st_ctime_ns for path in image})
     assert [path for path in FIRST if numbers[0][path] != numbers[1][path]] == ["in/b"]
+
+
+def test_the_first_difference_of_two_images_is_told_in_words() -> None:
+    assert difference(FIRST, dict(FIRST)) is None
+    others = ({"a": b"apple"}, {"a": b"apPles"}, {"now//": b"in"}, {"b/": b""})
+    told = [difference(FIRST, FIRST | other) for other in others]
+    assert told == [
+        ("a", "a file of 6 B", "a file of 5 B"),
+        ("a", "a file of 6 B", "a file of 6 B with other bytes from 2 on"),
+        ("now", "a link to in/deep", "a link to in"),
+        ("b", "nothing", "a folder"),
+    ]
 
 
 def test_a_check_that_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
