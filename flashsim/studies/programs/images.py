@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from flashsim.core.errors import CapacityError
@@ -70,7 +71,8 @@ class ImageFolder:
     """
 
     def __init__(self, place: Path, number: int) -> None:
-        self.root, self._printed = place / f"files-{number}", place / f"printed-{number}"
+        self.root = place / f"files-{number}"
+        self._printed, self._output = place / f"printed-{number}", place / f"output-{number}"
         self.root.mkdir()
         self._written: dict[str, bytes] = {}
 
@@ -86,23 +88,29 @@ class ImageFolder:
         """
         self._show(image)
         self._printed.write_bytes(printed)
-        with subprocess.Popen(
-            check,
-            shell=True,
-            cwd=self.root,
-            env=os.environ | {PRINTED: str(self._printed)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            errors="replace",
-            process_group=0,
-        ) as process:
+        with (
+            self._output.open("w+", errors="replace") as output,
+            subprocess.Popen(
+                check,
+                shell=True,
+                cwd=self.root,
+                env=os.environ | {PRINTED: str(self._printed)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            ) as process,
+        ):
             try:
-                output, _ = process.communicate(timeout=limit)
+                code = process.wait(limit)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
                 return 1, f"the check took longer than {limit:g} s"
-        return process.returncode, output
+            finally:
+                # What the shell has begun in the background ends with it.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            output.seek(0)
+            return code, output.read()
 
     def _show(self, image: Mapping[str, bytes]) -> None:
         places = {os.path.dirname(path.removesuffix(LINK)) for path in image}
