@@ -19,7 +19,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.studies.programs.images import ImageFolder, difference
-from flashsim.studies.programs.on_drive import DriveCuts, FilesOnDrive
+from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.studies.programs.recipes import Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
@@ -179,15 +179,24 @@ class PowerCuts:
         printed, files = b"", self.files
         yield Cut(0, files.everything(), _frozen(files), printed)
         for number, row in enumerate(self.rows):
-            # While a sync is under way, all that it writes may be there or not.
-            states = [_frozen(files)] if row["call"] in schema.SYNCS else []
+            before, states = printed, self._under_way(files, number, row)
             printed += _printed(row)
-            if not self._apply(files, number, row):
-                continue
-            self.report.calls += 1
-            for state in (*states, _frozen(files)):
-                for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
-                    yield Cut(number, remains, state, printed)
+            matters = self._apply(files, number, row)
+            self.report.calls += matters
+            if matters or printed != before:
+                for state, output in (*((each, before) for each in states), (_frozen(files), printed)):
+                    for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
+                        yield Cut(number, remains, state, output)
+
+    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> list[VolatileFiles]:
+        """Files while a sync, or a synchronous write, is under way: all that it writes may be there or not."""
+        if row["call"] in schema.SYNCS:
+            return [_frozen(files)]
+        if row["call"] not in schema.WRITES or not row["flags"] & SYNCED:
+            return []
+        written = _frozen(files)
+        self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
+        return [written]
 
     def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
         """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
