@@ -124,10 +124,11 @@ def cut_power(
     recording = recorder.record(words, contents=True, folder=place, before=before)
     if code := recording.facts["exit_code"]:
         raise RefusedError(f"crash: the program itself failed (exit code {code}), without any cut")
+    after = snapshot(place)
 
     def cut(on: Drive) -> CutReport:
         with activity("cuts") as progress:
-            return PowerCuts(recording, place, before, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
+            return PowerCuts(recording, place, before, after, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
 
     report = cut(drive)
     with_flushes = cut(drive._replace(keeps_flushed=True)) if report.failed_images and not drive.keeps_flushed else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,18 +18,15 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.studies.programs.images import ImageFolder
-from flashsim.studies.programs.on_drive import DriveCuts, FilesOnDrive
+from flashsim.studies.programs.images import ImageFolder, difference
+from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
+from flashsim.studies.programs.recipes import Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import Recording
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
-#: Lost effects that are a short recipe, beside which none of kept ones is looked for.
-_FEW = 3
-#: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
-_LONG = 10
 #: Failures whose recipes are looked for at most; many have one recipe.
 _SEARCHES = 15
 
@@ -50,34 +47,6 @@ class Drive(NamedTuple):
     keeps_flushed: bool = True
     tears: bool = True
     device: str | None = None
-
-
-class Cut(NamedTuple):
-    """A cut: calls before it, what of their effects is left, and what the program had printed."""
-
-    call: int
-    remains: Remains
-    files: VolatileFiles
-    printed: bytes
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A cut that the check does not pass.
-
-    Parameters
-    ----------
-    call
-        The call after which the power was cut, in words.
-    recipe
-        Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
-    output
-        What the check printed.
-    """
-
-    call: str
-    recipe: tuple[str, ...]
-    output: str
 
 
 @dataclass
@@ -121,6 +90,8 @@ class PowerCuts:
     before
         Files and folders below `folder` when the program began (`flashsim.studies.programs.images.snapshot`), which the recording
         numbers in this order.
+    after
+        The same when it had ended, which the calls have to lead to.
     check
         Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
     outcomes
@@ -134,6 +105,7 @@ class PowerCuts:
         recording: Recording,
         folder: Path,
         before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
         check: str,
         drive: Drive,
         outcomes: int = 4,
@@ -145,6 +117,7 @@ class PowerCuts:
         self.numbers = [number for number, row in enumerate(rows) if _matters(row, f"{folder}/")]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
+        self.after = after
         self.draw = generator(seed, "power cuts of a program")
         numbers = {path: number for number, path in enumerate(before)}
         self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
@@ -160,7 +133,7 @@ class PowerCuts:
         Raises
         ------
         RefusedError
-            The check does not pass on the files as the program left them.
+            The calls do not lead to the files as the program left them; or the check does not pass on these.
         """
         searches = 0
         with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
@@ -192,7 +165,13 @@ class PowerCuts:
         for number, row in enumerate(self.rows):
             printed += _printed(row)
             self._apply(files, number, row)
-        code, output = self._look(self._below(files.image(files.everything())), printed)
+        image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
+        if unlike := difference(self.after, image):
+            path, there, ours = unlike
+            missed = [line for line in self.report.missed if path in line] or self.report.missed or ["a call on it that is not followed"]
+            words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
+            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed)}")
+        code, output = self._look(self._below(image), printed)
         if code:
             raise RefusedError(f"check: it fails before any cut, on the files as the program left them (exit code {code}): {_line(output)}")
 
@@ -200,15 +179,24 @@ class PowerCuts:
         printed, files = b"", self.files
         yield Cut(0, files.everything(), _frozen(files), printed)
         for number, row in enumerate(self.rows):
-            # While a sync is under way, all that it writes may be there or not.
-            states = [_frozen(files)] if row["call"] in schema.SYNCS else []
+            before, states = printed, self._under_way(files, number, row)
             printed += _printed(row)
-            if not self._apply(files, number, row):
-                continue
-            self.report.calls += 1
-            for state in (*states, _frozen(files)):
-                for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
-                    yield Cut(number, remains, state, printed)
+            matters = self._apply(files, number, row)
+            self.report.calls += matters
+            if matters or printed != before:
+                for state, output in (*((each, before) for each in states), (_frozen(files), printed)):
+                    for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
+                        yield Cut(number, remains, state, output)
+
+    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> list[VolatileFiles]:
+        """Files while a sync, or a synchronous write, is under way: all that it writes may be there or not."""
+        if row["call"] in schema.SYNCS:
+            return [_frozen(files)]
+        if row["call"] not in schema.WRITES or not row["flags"] & SYNCED:
+            return []
+        written = _frozen(files)
+        self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
+        return [written]
 
     def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
         """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
@@ -278,50 +266,6 @@ class PowerCuts:
         details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
         details += [f"{row['length']:,} B"] if row["length"] is not None else []
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
-
-
-def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:
-    """Remains that fail with few effects lost (True), or, where many have to be lost, with few kept (False)."""
-    losing = _nearer(cut.remains, cut.files.everything(), fails)
-    lost = len(cut.files.effects(losing)[1])
-    if lost <= _FEW:
-        return losing, True
-    keeping = _nearer(cut.remains, Remains(0, {}), fails)
-    return (losing, True) if lost <= (len(cut.files.effects(keeping)[0]) or _LONG) else (keeping, False)
-
-
-def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
-    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once."""
-    if remains.torn and fails(remains._replace(torn=None)):
-        remains = remains._replace(torn=None)
-    if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
-        remains = remains._replace(changes=base.changes)
-    pages = [each for each in sorted({*remains.patches, *base.patches}) if remains.patches.get(each, 0) != base.patches.get(each, 0)]
-    parts = [pages] if pages else []
-    while parts:
-        part = parts.pop()
-        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}})
-        if fails(nearer):
-            remains = nearer
-        elif len(part) > 1:
-            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
-        else:
-            remains = _some_patches(remains, part[0], base.patches.get(part[0], 0), fails)
-    step = 1 if base.changes > remains.changes else -1
-    while remains.changes != base.changes and fails(nearer := remains._replace(changes=remains.changes + step)):
-        remains = nearer
-    return remains
-
-
-def _some_patches(remains: Remains, page: tuple[int, int], count: int, fails: Callable[[Remains], bool]) -> Remains:
-    """Remains with one, two, four and so on patches of a page unlike a count, the first that fail."""
-    own, step = remains.patches.get(page, 0), 1
-    while step < abs(own - count):
-        nearer = remains._replace(patches={**remains.patches, page: count + (step if own > count else -step)})
-        if fails(nearer):
-            return nearer
-        step *= 2
-    return remains
 
 
 def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Remains]:

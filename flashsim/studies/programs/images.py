@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from flashsim.core.errors import CapacityError
@@ -14,6 +15,8 @@ from flashsim.core.units import GIB, format_size
 
 #: Environment variable of a check: a file with what the program had printed by the cut.
 PRINTED = "FLASHSIM_PRINTED"
+#: End of the path of a symbolic link, whose content is its target.
+LINK = "//"
 #: Bytes of a folder of which images are made at most.
 _MOST = GIB
 #: Time of the last change, ns, of files that nobody has changed since they were written here.
@@ -21,18 +24,41 @@ _UNCHANGED = 10**18
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Files and folders below a folder, by path; paths of folders end in a slash.
+    """Files, folders and symbolic links below a folder, by path; paths of folders end in a slash, and those of links in two.
 
     Raises
     ------
     CapacityError
         They are too large.
     """
-    paths = [path for path in sorted(folder.rglob("*")) if not path.is_symlink()]
+    everything = sorted(folder.rglob("*"))
+    paths = [path for path in everything if not path.is_symlink()]
     files = [path for path in paths if path.is_file()]
+    links = {f"{path}{LINK}": os.fsencode(os.readlink(path)) for path in everything if path.is_symlink()}
     if (size := sum(path.stat().st_size for path in files)) > _MOST:
         raise CapacityError(f"folder: {folder} holds {format_size(size)}, but power is cut in folders of {format_size(_MOST)} at most")
-    return {f"{path}/": b"" for path in paths if path.is_dir()} | {str(path): path.read_bytes() for path in files}
+    return {f"{path}/": b"" for path in paths if path.is_dir()} | {str(path): path.read_bytes() for path in files} | links
+
+
+def difference(image: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[str, str, str] | None:
+    """The first path, of two images, that is not the same thing in both, and what it is in each; None if there is none."""
+    for path in sorted({*image, *other}, key=lambda each: each.rstrip("/")):
+        if (ours := image.get(path)) != (theirs := other.get(path)):
+            name = path.rstrip("/")
+            if ours is None or theirs is None or len(ours) != len(theirs):
+                return name, _words(image, name), _words(other, name)
+            place = next(place for place, (one, two) in enumerate(zip(ours, theirs, strict=True)) if one != two)
+            return name, _words(image, name), f"{_words(other, name)} with other bytes from {place:,} on"
+    return None
+
+
+def _words(image: Mapping[str, bytes], path: str) -> str:
+    """What stands at a path, in words."""
+    if path in image:
+        return f"a file of {len(image[path]):,} B"
+    if f"{path}{LINK}" in image:
+        return f"a link to {os.fsdecode(image[f'{path}{LINK}'])}"
+    return "a folder" if f"{path}/" in image else "nothing"
 
 
 class ImageFolder:
@@ -45,7 +71,8 @@ class ImageFolder:
     """
 
     def __init__(self, place: Path, number: int) -> None:
-        self.root, self._printed = place / f"files-{number}", place / f"printed-{number}"
+        self.root = place / f"files-{number}"
+        self._printed, self._output = place / f"printed-{number}", place / f"output-{number}"
         self.root.mkdir()
         self._written: dict[str, bytes] = {}
 
@@ -55,37 +82,46 @@ class ImageFolder:
         Parameters
         ----------
         image
-            Files by path within the folder, and folders by paths that end in a slash.
+            Files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
         limit
             Seconds that the check may take.
         """
         self._show(image)
         self._printed.write_bytes(printed)
-        with subprocess.Popen(
-            check,
-            shell=True,
-            cwd=self.root,
-            env=os.environ | {PRINTED: str(self._printed)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            errors="replace",
-            process_group=0,
-        ) as process:
+        with (
+            self._output.open("w+", errors="replace") as output,
+            subprocess.Popen(
+                check,
+                shell=True,
+                cwd=self.root,
+                env=os.environ | {PRINTED: str(self._printed)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            ) as process,
+        ):
             try:
-                output, _ = process.communicate(timeout=limit)
+                code = process.wait(limit)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
                 return 1, f"the check took longer than {limit:g} s"
-        return process.returncode, output
+            finally:
+                # What the shell has begun in the background ends with it.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            output.seek(0)
+            return code, output.read()
 
     def _show(self, image: Mapping[str, bytes]) -> None:
-        folders = {str(parent) for path in {os.path.dirname(path) for path in image} for parent in (Path(path), *Path(path).parents)}
+        places = {os.path.dirname(path.removesuffix(LINK)) for path in image}
+        folders = {str(parent) for path in places for parent in (Path(path), *Path(path).parents)}
         present = set(self._present(image, folders))
         for path in image.keys() - present:
             target = self.root / path
-            (target if path.endswith("/") else target.parent).mkdir(parents=True, exist_ok=True)
-            if not path.endswith("/"):
+            (target if path.endswith("/") and not path.endswith(LINK) else target.parent).mkdir(parents=True, exist_ok=True)
+            if path.endswith(LINK):
+                os.symlink(os.fsdecode(image[path]), target)
+            elif not path.endswith("/"):
                 target.write_bytes(image[path])
                 os.utime(target, ns=(_UNCHANGED, _UNCHANGED))
         self._written = dict(image)
@@ -94,14 +130,17 @@ class ImageFolder:
         """Paths that are as an image has them; what the image does not have is removed."""
         for place, below, names in os.walk(self.root, topdown=False):
             prefix = "" if place == str(self.root) else os.path.relpath(place, self.root) + "/"
-            for name in names:
+            for name in [*names, *below]:
                 path, full = prefix + name, os.path.join(place, name)
-                if path not in image:
+                if os.path.islink(full):
+                    if image.get(path + LINK) == os.fsencode(os.readlink(full)):
+                        yield path + LINK
+                    else:
+                        os.unlink(full)
+                elif name in below:
+                    if path not in folders:
+                        shutil.rmtree(full)
+                elif path not in image:
                     os.unlink(full)
                 elif self._written.get(path) == image[path] and os.lstat(full).st_mtime_ns == _UNCHANGED:
                     yield path
-            for name in below:
-                if os.path.islink(os.path.join(place, name)):
-                    os.unlink(os.path.join(place, name))
-                elif prefix + name not in folders:
-                    shutil.rmtree(os.path.join(place, name))

@@ -32,7 +32,7 @@ from traces.calls.waiting import Strand
 #: Events at which power is cut at most; of more, every second, or third and so on.
 _MOST = 500
 #: Flags of files whose writes are durable when they return.
-_SYNCED = schema.SYNC | schema.DSYNC
+SYNCED = schema.SYNC | schema.DSYNC
 #: A page of a file: the file's number, and the page's.
 Page = tuple[int, int]
 
@@ -245,7 +245,7 @@ class FilesOnDrive:
         while self._is_before(number, moment.begun):
             row = self.rows[number]
             if self.numbers[number] in moment.under_way:
-                row = {**row, "call": "under way"} if row["call"] in schema.SYNCS else {**row, "flags": row["flags"] & ~_SYNCED}
+                row = {**row, "call": "under way"} if row["call"] in schema.SYNCS else {**row, "flags": row["flags"] & ~SYNCED}
             self._apply(files, number, row)
             number += 1
         patches = [each.page for each in files.patches if self.numbers[each.call] <= moment.pages.get(each.page, -1)]

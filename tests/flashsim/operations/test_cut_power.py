@@ -111,6 +111,50 @@ def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("then", "name", "code"),
+    [("", "shop", 1), ("os.fsync(file)", "shop", 0), ("os.fsync(file); os.rename('shop', 'sold')", "sold", 1)],
+)
+def test_the_power_is_cut_after_the_last_print(crash: Any, then: str, name: str, code: int) -> None:
+    program = f"import os\nfile = os.open('shop', os.O_RDWR | os.O_CREAT)\nos.write(file, b'apples')\n{then}\nprint('committed')\n"
+    check = f"import os\nassert not open(os.environ['FLASHSIM_PRINTED']).read() or open('{name}').read() == 'apples'\n"
+    assert crash(program, check)[0] == code
+
+
+SYNCHRONOUS = """
+import os, sys
+flag = os.O_DSYNC if sys.argv[1] == "flag" else 0
+file = os.open("shop", os.O_RDWR | os.O_CREAT | flag)
+for letter in (b"a", b"b", b"c"):
+    os.pwrite(file, letter * 16384, 0)
+    if not flag:
+        os.fdatasync(file)
+    print(letter)
+"""
+UNTORN = "import os\nassert not os.path.exists('shop') or len(set(open('shop').read())) < 2, 'torn'\n"
+
+
+def test_a_synchronous_write_may_be_torn_while_it_is_under_way_and_the_drive_is_not_blamed(crash: Any) -> None:
+    (code, told), (_, other) = (crash(SYNCHRONOUS, UNTORN, arguments=(how,)) for how in ("flag", "sync"))
+    assert code == 1 and 5 < told["failed_images"] <= other["failed_images"]
+    assert "It was the drive" not in crash(SYNCHRONOUS, UNTORN, "--ignore-flush", arguments=("flag",))[1]["verdict"]
+
+
+MAPPED = """
+import mmap
+with open("shop", "wb+") as file:
+    file.truncate(4096)
+    with mmap.mmap(file.fileno(), 4096) as memory:
+        memory[:6] = b"apples"
+"""
+
+
+def test_what_is_not_followed_is_refused_with_the_first_file_that_differs(flashsim: Any, here: Path) -> None:
+    result = flashsim(["crash", "--check", "true", "--", sys.executable, "-c", MAPPED])
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
+    assert "shop: the program left a file of 4,096 B, but" in result.stderr and "not recorded: writes through memory" in result.stderr
+
+
+@pytest.mark.parametrize(
     ("line", "told"),
     [
         (["--check", "false", "--", "true"], "it fails before any cut"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from flashsim.studies.programs.images import ImageFolder, snapshot
+from flashsim.studies.programs.images import ImageFolder, difference, snapshot
 
-FIRST = {"a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
-CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; exit 3"
+FIRST = {"now//": b"in/deep", "far//": b"nowhere", "a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
+CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; "
+CHECK += "rm far; ln -sfn more now; exit 3"
 
 
 def shown(folder: ImageFolder) -> dict[str, bytes]:
@@ -27,8 +29,20 @@ def test_only_what_differs_is_written(tmp_path: Path) -> None:
     numbers = []
     for image in (FIRST, FIRST | {"in/b": b"plums"}):
         folder.look(image, b"", "true", 9)
-        numbers.append({path: (folder.root / path).stat().st_ctime_ns for path in image})
+        numbers.append({path: (folder.root / path.rstrip("/")).lstat().st_ctime_ns for path in image})
     assert [path for path in FIRST if numbers[0][path] != numbers[1][path]] == ["in/b"]
+
+
+def test_the_first_difference_of_two_images_is_told_in_words() -> None:
+    assert difference(FIRST, dict(FIRST)) is None
+    others = ({"a": b"apple"}, {"a": b"apPles"}, {"now//": b"in"}, {"b/": b""})
+    told = [difference(FIRST, FIRST | other) for other in others]
+    assert told == [
+        ("a", "a file of 6 B", "a file of 5 B"),
+        ("a", "a file of 6 B", "a file of 6 B with other bytes from 2 on"),
+        ("now", "a link to in/deep", "a link to in"),
+        ("b", "nothing", "a folder"),
+    ]
 
 
 def test_a_check_that_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
@@ -36,3 +50,10 @@ def test_a_check_that_takes_too_long_ends_with_all_that_it_began(tmp_path: Path)
     code, output = folder.look({}, b"", f"(sleep 2; touch {tmp_path}/late) & sleep 60", 0.2)
     assert code == 1 and "longer than 0.2 s" in output
     assert folder.look({}, b"out", "sleep 2.2; cat $FLASHSIM_PRINTED", 9) == (0, "out") and not (tmp_path / "late").exists()
+
+
+def test_a_check_is_over_with_its_shell_and_so_is_what_it_left_in_the_background(tmp_path: Path) -> None:
+    folder, begin = ImageFolder(tmp_path, 0), time.monotonic()
+    assert folder.look({}, b"", f"(sleep 2; touch {tmp_path}/late) & echo done; exit 3", 30) == (3, "done\n")
+    assert time.monotonic() - begin < 1.5
+    assert folder.look({}, b"", "sleep 2.2", 9) == (0, "") and not (tmp_path / "late").exists()

@@ -1,0 +1,86 @@
+"""A failure after a power cut, told by the fewest calls whose effects were lost, or kept though others were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from flashsim.studies.programs.volatile_files import Remains, VolatileFiles
+
+#: Lost effects that are a short recipe, beside which none of kept ones is looked for.
+_FEW = 3
+#: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
+_LONG = 10
+
+
+class Cut(NamedTuple):
+    """A cut: calls before it, what of their effects is left, and what the program had printed."""
+
+    call: int
+    remains: Remains
+    files: VolatileFiles
+    printed: bytes
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cut that the check does not pass.
+
+    Parameters
+    ----------
+    call
+        The call after which the power was cut, in words.
+    recipe
+        Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
+    output
+        What the check printed.
+    """
+
+    call: str
+    recipe: tuple[str, ...]
+    output: str
+
+
+def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:
+    """Remains that fail with few effects lost (True), or, where many have to be lost, with few kept (False)."""
+    losing = _nearer(cut.remains, cut.files.everything(), fails)
+    lost = len(cut.files.effects(losing)[1])
+    if lost <= _FEW:
+        return losing, True
+    keeping = _nearer(cut.remains, Remains(0, {}), fails)
+    return (losing, True) if lost <= (len(cut.files.effects(keeping)[0]) or _LONG) else (keeping, False)
+
+
+def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once."""
+    if remains.torn and fails(remains._replace(torn=None)):
+        remains = remains._replace(torn=None)
+    if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
+        remains = remains._replace(changes=base.changes)
+    pages = [each for each in sorted({*remains.patches, *base.patches}) if remains.patches.get(each, 0) != base.patches.get(each, 0)]
+    parts = [pages] if pages else []
+    while parts:
+        part = parts.pop()
+        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}})
+        if fails(nearer):
+            remains = nearer
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        else:
+            remains = _some_patches(remains, part[0], base.patches.get(part[0], 0), fails)
+    step = 1 if base.changes > remains.changes else -1
+    while remains.changes != base.changes and fails(nearer := remains._replace(changes=remains.changes + step)):
+        remains = nearer
+    return remains
+
+
+def _some_patches(remains: Remains, page: tuple[int, int], count: int, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains with one, two, four and so on patches of a page unlike a count, the first that fail."""
+    own, step = remains.patches.get(page, 0), 1
+    while step < abs(own - count):
+        nearer = remains._replace(patches={**remains.patches, page: count + (step if own > count else -step)})
+        if fails(nearer):
+            return nearer
+        step *= 2
+    return remains
