@@ -1,4 +1,4 @@
-"""Pictures of papers' published numbers: beside ours where ``claims.csv`` has them, and else how many ``claims.md`` has inside."""
+"""Pictures of papers' published numbers, each with ours beside it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 
 from flashsim.studies.presentation.plots import panels, svg
 
-#: A row of the page: claim, numbers inside, and published ones.
-_ROW = re.compile(r"^\| ([\w.-]+) \|[^|]*\| (\d+) of (\d+) \|", re.MULTILINE)
+#: A row of the page: numbers inside, and published ones.
+_ROW = re.compile(r"^\| [\w.-]+ \|[^|]*\| (\d+) of (\d+) \|", re.MULTILINE)
 #: Ratios that are drawn where they are; what lies beyond stands at the edge.
 EDGES = (0.4, 2.5)
 _TICKS = (0.4, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 2.5)
@@ -29,32 +29,12 @@ def write_pictures(reference: Path, folder: Path) -> None:
     beside = dict(list(pd.read_csv(reference / "claims.csv").groupby("paper")))
     page = (reference / "claims.md").read_text(encoding="utf-8")
     for paper, text in re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
-        counted = {claim: (int(inside), int(of)) for claim, inside, of in _ROW.findall(text)}
-        if paper in beside:
-            lead = "Each published number, and ours as a multiple of it: a mark at 1 is equal."
-            picture = _ratios(beside[paper])
-        else:
-            lead = "How many of the published numbers that nothing was solved from are inside their tolerance, claim by claim."
-            picture = _counts(counted)
-        inside, published = (sum(each) for each in zip(*counted.values(), strict=True))
+        inside, published = (sum(map(int, each)) for each in zip(*_ROW.findall(text), strict=True))
         words = f"Of {published} published numbers of {paper} that nothing was solved from {inside} are inside their tolerance"
-        (folder / f"numbers-{paper}.svg").write_text(picture, encoding="utf-8")
+        (folder / f"numbers-{paper}.svg").write_text(_ratios(beside[paper]), encoding="utf-8")
+        lead = "Each published number, and ours as a multiple of it: a mark at 1 is equal."
         shown = f"{lead}\n\n![{words}](../reference/generated/numbers-{paper}.svg)\n"
         (folder / f"numbers-{paper}.md").write_text(shown, encoding="utf-8")
-
-
-def _counts(counted: dict[str, tuple[int, int]]) -> str:
-    """A row a claim, with a mark for each published number."""
-    most = max(published for _, published in counted.values())
-    with panels(0.8 + 0.26 * len(counted)) as (figure, axes):
-        for row, (inside, published) in enumerate(counted.values()):
-            axes.plot(range(inside), [row] * inside, **_INSIDE)
-            axes.plot(range(inside, published), [row] * (published - inside), **_OUTSIDE)
-            axes.text(published, row, f" {inside} of {published}", va="center", fontsize=8)
-        axes.set(xlim=(-1, most * 1.12 + 3), ylim=(len(counted) - 0.5, -0.5), xticks=[])
-        axes.spines["bottom"].set_visible(False)
-        _finish(figure, axes, dict(enumerate(counted)), [Line2D([], [], label="outside", **_OUTSIDE)])
-    return svg(figure)
 
 
 def _ratios(cells: pd.DataFrame) -> str:
@@ -90,7 +70,7 @@ def _draw(axes: Axes, cell: Any, y: float, step: float) -> None:
     axes.plot(x, y, clip_on=False, markerfacecolor=look["color"] if cell.counts else "white", **look)
     if not cell.inside:
         place = {"xytext": (-5, 0), "ha": "right"} if ratio > 1.8 else {"xytext": (5, 0), "ha": "left"}
-        words = f"{cell.published:g}, {cell.ours:.3g}"
+        words = f"{cell.published:.4g}, {cell.ours:.3g}"
         axes.annotate(words, (x, y), textcoords="offset points", fontsize=6.5, va="center", color=_OUTSIDE["color"], **place)
 
 
