@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import TRIM, WRITE, Commands, Integers, Requests
 
 
@@ -117,6 +117,7 @@ class Zones:
 
     def append(self, zone: int, length: int) -> tuple[ZoneStatus, int]:
         """Write at the write pointer; the status, and the offset that was written."""
+        self._check(zone)
         offset = self.pointers[zone]
         if self.states[zone] == FULL:
             return ZoneStatus.ZONE_IS_FULL, offset
@@ -124,12 +125,14 @@ class Zones:
 
     def open(self, zone: int) -> ZoneStatus:
         """Open a zone until it is closed, finished, reset or full."""
+        self._check(zone)
         if self.states[zone] == FULL:
             return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
         return ZoneStatus.SUCCESS if self.states[zone] == EXPLICIT else self._open(zone, EXPLICIT)
 
     def close(self, zone: int) -> ZoneStatus:
         """Close an open zone; it stays active."""
+        self._check(zone)
         if self.states[zone] not in _ACTIVE:
             return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
         self._become(zone, CLOSED)
@@ -137,11 +140,13 @@ class Zones:
 
     def finish(self, zone: int) -> ZoneStatus:
         """Let nothing more be written to a zone."""
+        self._check(zone)
         self._become(zone, FULL)
         return ZoneStatus.SUCCESS
 
     def reset(self, zone: int) -> ZoneStatus:
         """Make a zone empty."""
+        self._check(zone)
         self._become(zone, EMPTY)
         self.pointers[zone] = zone * self.size
         return ZoneStatus.SUCCESS
@@ -251,6 +256,10 @@ class Zones:
             self.states[zone] = FULL if finished or written == pages else CLOSED if written else EMPTY
         self._opened.clear()
         self._last.clear()
+
+    def _check(self, zone: int) -> None:
+        if zone not in range(len(self)):
+            raise InvalidParameterError("zone", zone, f"the drive has zones 0 to {len(self) - 1}")
 
     def _open(self, zone: int, state: ZoneState) -> ZoneStatus:
         """Open a zone that is empty, closed, or open by a write; another that a write opened may have to be closed."""

@@ -67,6 +67,9 @@ def test_a_zoned_drive_is_empty_or_filled_in_order() -> None:
             device.precondition(Precondition(fill))
     with pytest.raises(InvalidParameterError, match=r"zone: 1.5, but small has zones 0 to 9"):
         device.append(1.5, PAGE)  # type: ignore[arg-type]
+    for zone in (99, -1):
+        with pytest.raises(InvalidParameterError, match=f"zone: {zone}, but the drive has zones 0 to 9"):
+            device.zones.open(zone)
 
 
 def test_appends_and_resets() -> None:
