@@ -222,7 +222,8 @@ class Zones:
                     for zone in range(first // self.size, end // self.size):
                         self.reset(zone)
             if operation == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
-                raise ZoneError(what, offset // self.size, status)
+                ragged = status == ZoneStatus.INVALID_FIELD
+                raise ZoneError(f"{what}, not in units of {self.grain} B" if ragged else what, offset // self.size, status)
 
     def _follows(self, change: _Change, zone: int, earliest: int, dependencies: list[int], unfinished: Callable[[], Integers]) -> bool:
         """Whether a change of a zone reaches the drive after the last one for certain."""

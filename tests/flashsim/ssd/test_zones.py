@@ -231,6 +231,8 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
         with pytest.raises(ZoneError) as problem:
             model.submit(refused, one_command_each(refused), model.now)
         assert problem.value.status == status and problem.value.zone == 0
+    with pytest.raises(ZoneError, match="write of 512 B at 16384, not in units of 2048 B: zone 0"):
+        served(model, make_requests(WRITE, 8 * PAGE, 512), model.now)
     model.zones.require(model.zones.finish, 0)
     with pytest.raises(ZoneError, match=r"Zone Is Full \(B9h\)"):
         served(model, make_requests(WRITE, 8 * PAGE, PAGE), model.now)
