@@ -126,8 +126,12 @@ class Device:
         model = self._flash_model()
         if model is None:
             raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
+        if model.zones is not None and how.fill not in ("empty", "sequential"):
+            raise RefusedError(f"precondition: {self.name} is zoned, and written in order: it is 'empty' or 'sequential', not '{how.fill}'")
         model.settle()
         preconditioned = precondition(model.state, how, self.outstanding, progress)
+        if model.zones is not None:
+            model.zones.forget()
         model.find_pointers()
         return preconditioned
 
@@ -148,7 +152,7 @@ class Device:
     def append(self, zone: int, length: int, at: int | None = None) -> int:
         """Submit a write of `length` bytes at a zone's write pointer, as a request of its own; return its offset."""
         zones = self.zones
-        if not 0 <= zone < len(zones):
+        if zone not in range(len(zones)):
             raise InvalidParameterError("zone", zone, f"{self.name} has zones 0 to {len(zones) - 1}")
         offset, what = zones.pointers[zone], f"append of {length} B"
         if zones.states[zone] == ZoneState.FULL:

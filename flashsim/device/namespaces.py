@@ -43,7 +43,7 @@ def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
     Raises
     ------
     InvalidParameterError
-        A size is no positive multiple of the sector.
+        A size is no positive multiple of the sector, or a namespace ends within a zone or a mapping unit.
     CapacityError
         They do not fit.
 
@@ -53,6 +53,9 @@ def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
     >>> [(space.name, space.offset) for space in spaces.values()]
     [('log', 0), ('data', 1000000000)]
     """
+    flash = device.preset.flash
+    unit = flash.mapping_unit if flash is not None else 0
+    grain, what = (device.zone_size, "zone") if device.zone_size else (unit or SECTOR, "mapping unit")
     spaces, begin = {}, 0
     for name, size in sizes.items():
         if size <= 0 or size % SECTOR:
@@ -60,6 +63,8 @@ def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
         if begin + size > device.capacity:
             left = f"{device.name} has {format_size(device.capacity - begin)} left"
             raise CapacityError(f"namespace {name}: {format_size(size)}, but {left}")
+        if (begin + size) % grain and begin + size < device.capacity:
+            raise InvalidParameterError(f"namespace {name}", f"{size} B", f"it must end with a {what}, of {grain} B")
         spaces[name] = Namespace(device, name, begin, size)
         begin += size
     return spaces

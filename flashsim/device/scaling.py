@@ -90,7 +90,9 @@ def small_drive(name: str, size: int = 1) -> Preset:
         raise InvalidParameterError("device", name, "an array loses power drive by drive: name one drive")
     if whole.capacity < size:
         raise CapacityError(f"device: {format_size(size)} are needed, and {whole.name} holds {format_size(whole.capacity)}")
-    if (flash := whole.flash) is not None and flash.pages_per_block > SHORT and whole.capacity * SHORT // flash.pages_per_block >= 2 * size:
+    flash = whole.flash
+    long = flash is not None and not flash.zone_size and flash.pages_per_block > SHORT  # zones are whole blocks, and stay
+    if flash is not None and long and whole.capacity * SHORT // flash.pages_per_block >= 2 * size:
         sizes = {each: getattr(flash, each) * SHORT // flash.pages_per_block for each in ("capacity", "slc_cache")}
         sizes["capacity"] -= sizes["capacity"] % flash.page_size
         whole = replace(whole, parameters=replace(flash, pages_per_block=SHORT, **sizes))
@@ -142,6 +144,7 @@ def slice_of(preset: Preset, units: int, planes: int = PLANES, blocks: int = BLO
     """
     flash = preset.flash
     assert flash is not None
+    _refuse_zones(preset, "slice")
     times = max(1, flash.pools // planes)
     while flash.channels % times:
         times -= 1
@@ -187,8 +190,14 @@ def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
         changes = _disk(disk, scale) | (_disk_pages(disk, scale) if page else _disk_commands(disk, scale))
         return replace(preset, parameters=replace(disk, **changes))
     assert preset.flash is not None
+    _refuse_zones(preset, "miniature")
     changes = _flash(preset.flash, scale) | (_flash_pages(preset.flash, scale, page) if page else _flash_commands(preset.flash, scale))
     return replace(preset, parameters=replace(preset.flash, **changes))
+
+
+def _refuse_zones(preset: Preset, what: str) -> None:
+    if preset.flash is not None and preset.flash.zone_size:
+        raise RefusedError(f"{what}: {preset.name} is zoned, and its erase blocks, which make its zones, cannot be shorter")
 
 
 def _whole(size: float, unit: int) -> int:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Sink
+from flashsim.core.units import format_size
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.storage.heap_file import HeapFile
@@ -53,7 +54,14 @@ def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str)
         The smallest machine's devices cannot hold the relations.
     RefusedError
         Machines have devices of different zones.
+    InvalidParameterError
+        Pages are not multiples of what a zoned drive writes at least.
     """
+    for device in (device for machine in machines for device in machine.devices if device.zone_size):
+        grain = device.zones.grain
+        if ragged := [file.page_size for file in files if file.page_size % grain]:
+            bound = f"{device.name} is zoned, and writes {format_size(grain)} at least: --page-size {format_size(grain).replace(' ', '')}"
+            raise InvalidParameterError("--page-size", format_size(ragged[0]), bound)
     rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
     zones = [{device.zone_size for device in devices} for devices in zip(*(machine.devices for machine in machines), strict=True)]
     if any(len(sizes) > 1 for sizes in zones):

@@ -92,7 +92,8 @@ class FlashModel(DeviceModel):
         count = int(pages) * self.state.ids_of_page
         if self.state.ids_left < count:
             self._make_ids(count)
-        with nullcontext() if self.zones is None else self.zones.serve(requests, commands):
+        queues = self.parameters.queues + bool(self.parameters.bus_rate)
+        with nullcontext() if self.zones is None else self.zones.serve(requests, commands, at, queues, lambda: self.host.unfinished):
             ids: Integers = self.host.append(requests, commands, at)
         return ids
 

@@ -5,19 +5,21 @@ the statuses of commands (figure 22).  A zone is written at its write pointer on
 the pointer reaches the end, or when it is finished.  A zone that is open or closed is active.  When too many would be open, one that a
 write opened is closed; when too many would be active, the command fails.  A reset makes a zone empty.
 
-A drive checks commands in the order in which they are submitted.  A reset reaches it as a trim of the whole zone; the other actions on
-zones touch no flash.  Zones that are read-only or offline there are not.
+Commands are checked in the order in which they arrive.  Writes and resets of one zone must reach the drive in that order for certain: in
+one queue at known times, or each after the last has ended; others are refused as writes that come too early.  A reset reaches the drive as
+a trim of the whole zone; the other actions on zones touch no flash.  Zones that are read-only or offline there are not.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import FlashsimError
-from flashsim.core.request import TRIM, WRITE, Commands, Requests
+from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.request import TRIM, WRITE, Commands, Integers, Requests
 
 
 class ZoneState(IntEnum):
@@ -58,6 +60,17 @@ class ZoneError(FlashsimError):
 
 
 EMPTY, IMPLICIT, EXPLICIT, CLOSED, FULL = ZoneState
+
+
+class _Change(NamedTuple):
+    """A write or reset of a zone: its request's id and queue, and its arrival: so many ns after time 0, or after the end of a request."""
+
+    request: int
+    queue: int
+    after: int  # -1 for time 0
+    time: int
+
+
 _OPEN, _ACTIVE = (IMPLICIT, EXPLICIT), (IMPLICIT, EXPLICIT, CLOSED)
 
 
@@ -78,6 +91,8 @@ class Zones:
         self.states = [EMPTY] * (capacity // size)
         self.pointers = [zone * size for zone in range(len(self.states))]
         self._opened: list[int] = []  # those that writes opened, the first one opened in front
+        self._last: dict[int, _Change] = {}  # of each zone; it may have ended
+        self._requests = 0  # that were submitted: the next one's id
 
     def __len__(self) -> int:
         return len(self.states)
@@ -102,6 +117,7 @@ class Zones:
 
     def append(self, zone: int, length: int) -> tuple[ZoneStatus, int]:
         """Write at the write pointer; the status, and the offset that was written."""
+        self._check(zone)
         offset = self.pointers[zone]
         if self.states[zone] == FULL:
             return ZoneStatus.ZONE_IS_FULL, offset
@@ -109,12 +125,14 @@ class Zones:
 
     def open(self, zone: int) -> ZoneStatus:
         """Open a zone until it is closed, finished, reset or full."""
+        self._check(zone)
         if self.states[zone] == FULL:
             return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
         return ZoneStatus.SUCCESS if self.states[zone] == EXPLICIT else self._open(zone, EXPLICIT)
 
     def close(self, zone: int) -> ZoneStatus:
         """Close an open zone; it stays active."""
+        self._check(zone)
         if self.states[zone] not in _ACTIVE:
             return ZoneStatus.INVALID_ZONE_STATE_TRANSITION
         self._become(zone, CLOSED)
@@ -122,11 +140,13 @@ class Zones:
 
     def finish(self, zone: int) -> ZoneStatus:
         """Let nothing more be written to a zone."""
+        self._check(zone)
         self._become(zone, FULL)
         return ZoneStatus.SUCCESS
 
     def reset(self, zone: int) -> ZoneStatus:
         """Make a zone empty."""
+        self._check(zone)
         self._become(zone, EMPTY)
         self.pointers[zone] = zone * self.size
         return ZoneStatus.SUCCESS
@@ -139,34 +159,92 @@ class Zones:
             raise ZoneError(action.__name__, zone, status)
 
     @contextmanager
-    def serve(self, requests: Requests, commands: Commands) -> Iterator[None]:
-        """Take commands of the host in order; or none of them, if one is refused here or by what is done in the context.
+    def serve(
+        self, requests: Requests, commands: Commands, at: int | Integers, queues: int, unfinished: Callable[[], Integers]
+    ) -> Iterator[None]:
+        """Take commands of the host as they arrive; or none of them, if one is refused here or by what is done in the context.
+
+        Parameters
+        ----------
+        at, queues
+            When requests arrive that wait for none, ns, and the number of submission queues.
+        unfinished
+            Tells the ids of requests that have not ended.
 
         Raises
         ------
         ZoneError
-            A write breaks the rules, or a trim is not one of whole zones.
+            A write breaks the rules, a trim is not one of whole zones, or either might pass an earlier one on its way to the zone.
         """
-        kept = self.states[:], self.pointers[:], self._opened[:]
+        kept = self.states[:], self.pointers[:], self._opened[:], self._last.copy()
         try:
-            self._take(requests, commands)
+            self._take(requests, commands, at, queues, unfinished)
             yield
+            self._requests += len(requests)
         except BaseException:
-            self.states, self.pointers, self._opened = kept
+            self.states, self.pointers, self._opened, self._last = kept
             raise
 
-    def _take(self, requests: Requests, commands: Commands) -> None:
-        operations, offsets, lengths = (requests[name].tolist() for name in ("operation", "offset", "length"))
-        trimmed = -1
-        for request, offset, length in commands.tolist():
-            if operations[request] == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
-                raise ZoneError(f"write of {length} B at {offset}", offset // self.size, status)
-            if operations[request] == TRIM and request != trimmed:  # with the first of its commands
-                first, end, trimmed = offsets[request], offsets[request] + lengths[request], request
-                if first % self.size or end % self.size:
-                    raise ZoneError(f"trim of {end - first} B at {first}", first // self.size, ZoneStatus.INVALID_FIELD)
-                for zone in range(first // self.size, end // self.size):
-                    self.reset(zone)
+    def _take(self, requests: Requests, commands: Commands, at: int | Integers, queues: int, unfinished: Callable[[], Integers]) -> None:
+        operations, offsets, lengths, dependencies, thinks = (
+            requests[name].tolist() for name in ("operation", "offset", "length", "dependency", "think")
+        )
+        of_streams, arrivals = (requests["stream"] % queues).tolist(), np.broadcast_to(at, len(requests)).tolist()
+        earliest = arrivals[:]
+        for row, before in enumerate(dependencies):
+            if before >= row:
+                return  # the host's queue refuses it
+            if before >= 0:
+                earliest[row] = earliest[before] + thinks[row]
+        rows, taken = commands.tolist(), -1
+        rows.sort(key=lambda command: earliest[command[0]])
+        for request, offset, length in rows:
+            operation = operations[request]
+            if operation not in (WRITE, TRIM):
+                continue
+            first, end = offsets[request], offsets[request] + lengths[request]
+            what = f"write of {length} B at {offset}" if operation == WRITE else f"trim of {end - first} B at {first}"
+            if request != taken:  # with the first of its commands
+                taken, before = request, dependencies[request]
+                timing = (-1, arrivals[request]) if before < 0 else (self._requests + before, thinks[request])
+                change = _Change(self._requests + request, of_streams[request], *timing)
+                for zone in range(first // self.size, -(-end // self.size)):
+                    if not self._follows(change, zone, earliest[request], dependencies, unfinished):
+                        raise ZoneError(
+                            f"{what}, which may overtake one that has not ended (they need one queue and times, or to wait for each other)",
+                            zone,
+                            ZoneStatus.ZONE_INVALID_WRITE,
+                        )
+                    self._last[zone] = change
+                if operation == TRIM:
+                    if first % self.size or end % self.size:
+                        raise ZoneError(what, first // self.size, ZoneStatus.INVALID_FIELD)
+                    for zone in range(first // self.size, end // self.size):
+                        self.reset(zone)
+            if operation == WRITE and (status := self.write(offset, length)) != ZoneStatus.SUCCESS:
+                ragged = status == ZoneStatus.INVALID_FIELD
+                raise ZoneError(f"{what}, not in units of {self.grain} B" if ragged else what, offset // self.size, status)
+
+    def _follows(self, change: _Change, zone: int, earliest: int, dependencies: list[int], unfinished: Callable[[], Integers]) -> bool:
+        """Whether a change of a zone reaches the drive after the last one for certain."""
+        last = self._last.get(zone)
+        if last is None:
+            return True
+        if last.queue == change.queue and (
+            last.time <= earliest if last.after < 0 else last[2:] <= change[2:] and last.after == change.after
+        ):
+            return True
+        row, last_row = change.request - self._requests, last.request - self._requests
+        if last_row < 0:
+            return last.request not in unfinished()
+        while row > last_row:  # what it waits for, and so on
+            row = dependencies[row]
+        return row == last_row
+
+    def forget(self) -> None:
+        """Make all zones empty, those that are finished as well."""
+        for zone in range(len(self)):
+            self.reset(zone)
 
     def rebuild(self, mapped: npt.NDArray[np.bool_]) -> None:
         """Forget what was open: write pointers follow the last pages that are mapped, given one a `grain`; finished zones stay full."""
@@ -178,6 +256,11 @@ class Zones:
             self.pointers[zone] = zone * self.size + written * self.grain
             self.states[zone] = FULL if finished or written == pages else CLOSED if written else EMPTY
         self._opened.clear()
+        self._last.clear()
+
+    def _check(self, zone: int) -> None:
+        if zone not in range(len(self)):
+            raise InvalidParameterError("zone", zone, f"the drive has zones 0 to {len(self) - 1}")
 
     def _open(self, zone: int, state: ZoneState) -> ZoneStatus:
         """Open a zone that is empty, closed, or open by a write; another that a write opened may have to be closed."""

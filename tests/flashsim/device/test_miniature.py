@@ -14,7 +14,7 @@ from flashsim.device import presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.device.scaling import STEP, miniature
+from flashsim.device.scaling import STEP, miniature, slice_of, small_drive
 
 DISK, FLASH = "toshiba-5400-320gb", "ocz-core-60gb"
 SCALE = 8 * STEP
@@ -100,3 +100,11 @@ def test_drives_that_cannot_shrink_are_refused() -> None:
     assert disk.disk
     with pytest.raises(RefusedError, match="skews"):
         miniature(replace(disk, parameters=replace(disk.disk, zones=((130_000, 1520, 0, 0, 0, 0, 0, 0),), capacity=0)), 0.5)
+
+
+def test_a_zoned_drive_has_fewer_zones_in_a_part_and_none_that_are_shorter() -> None:
+    whole, part = presets.load("wd-zn540-1tb").flash, small_drive("wd-zn540-1tb").flash
+    assert whole and part and part.zone_size == whole.zone_size and part.capacity < whole.capacity and part.capacity % part.zone_size == 0
+    for refused in (lambda preset: miniature(preset, 0.5), lambda preset: slice_of(preset, 100_000)):
+        with pytest.raises(RefusedError, match="wd-zn540-1tb is zoned, and its erase blocks, which make its zones, cannot be shorter"):
+            refused(presets.load("wd-zn540-1tb"))

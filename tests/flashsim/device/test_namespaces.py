@@ -12,6 +12,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.namespaces import divide
+from flashsim.ssd.precondition import Precondition
 from flashsim.ssd.zones import ZoneError, ZoneState
 from flashsim.testing.flash_drives import PAGE, drive
 from tests.flashsim.ssd.test_zones import ZONE, ZONED
@@ -41,6 +42,34 @@ def test_what_does_not_fit_is_refused() -> None:
         divide(device_of(), {"log": 8 * PAGE, "data": 40 * PAGE})
     with pytest.raises(InvalidParameterError, match="namespace log: 100 B, but it must be a multiple of 512 B"):
         divide(device_of(), {"log": 100})
+
+
+def test_boundaries_of_namespaces_are_those_of_zones_and_units() -> None:
+    with pytest.raises(InvalidParameterError, match="namespace log: 16384 B, but it must end with a zone, of 32768 B"):
+        divide(device_of(**ZONED), {"log": ZONE // 2, "data": ZONE})
+    units = device_of(mapping_unit=1024, write_buffer=4 * PAGE, capacity=30 * PAGE)
+    with pytest.raises(InvalidParameterError, match="namespace log: 1536 B, but it must end with a mapping unit, of 1024 B"):
+        divide(units, {"log": 1536, "data": 1024})
+
+
+def test_a_zoned_drive_is_empty_or_filled_in_order() -> None:
+    device = device_of(**ZONED)
+    device.append(0, PAGE)
+    device.advance(every=True)
+    device.zones.finish(0)
+    device.precondition(Precondition("empty"))
+    assert set(device.zones.states) == {ZoneState.EMPTY} and device.append(0, PAGE) == 0
+    device.advance(every=True)
+    device.precondition(Precondition("sequential"))
+    assert set(device.zones.states) == {ZoneState.FULL}
+    for fill in ("random", "steady"):
+        with pytest.raises(RefusedError, match=f"small is zoned, and written in order: it is 'empty' or 'sequential', not '{fill}'"):
+            device.precondition(Precondition(fill))
+    with pytest.raises(InvalidParameterError, match=r"zone: 1.5, but small has zones 0 to 9"):
+        device.append(1.5, PAGE)  # type: ignore[arg-type]
+    for zone in (99, -1):
+        with pytest.raises(InvalidParameterError, match=f"zone: {zone}, but the drive has zones 0 to 9"):
+            device.zones.open(zone)
 
 
 def test_appends_and_resets() -> None:

@@ -92,3 +92,11 @@ def test_a_drive_that_collects_moves_pages_where_zones_move_none(relations: tupl
         rows_of("grace-hash", relations, collecting, "packed", full=True)
     assert zoned.statistics()["write_amplification"] == 1
     assert collecting.statistics()["write_amplification"] > 1.3
+
+
+def test_pages_that_are_shorter_than_the_writes_of_a_zoned_drive_are_refused(relations: tuple[Relation, Relation]) -> None:
+    drive = device(
+        {**ZONED, **ZONES, "page_size": "8KiB", "capacity": "8MiB", "zone_size": "512KiB", "read_latency": "90us", "write_latency": "250us"}
+    )
+    with pytest.raises(InvalidParameterError, match="--page-size: 4 KiB, but drive is zoned, and writes 8 KiB at least: --page-size 8KiB"):
+        rows_of("grace-hash", relations, drive, "zoned")

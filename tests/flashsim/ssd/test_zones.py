@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_a_thousand_sequences_follow_the_standard(block: int) -> None:
 
 
 def in_zones(seed: int, parameters: SsdParameters, count: int) -> Any:
-    """Writes at write pointers, reads, and resets; some wait for others; arrivals in multiples of 10 ns, in order."""
+    """Writes at write pointers, reads, and resets; arrivals in multiples of 10 ns, in order."""
     random, zones = generator(seed, "zoned workload"), Zones(parameters.capacity, ZONE, PAGE, 3, 5)
     rows: list[tuple[int, int, int]] = []
     while len(rows) < count:
@@ -146,6 +147,72 @@ def test_zones_of_erase_blocks_move_nothing(seed: int) -> None:
     assert engine.zones is not None and set(engine.zones.states) == {EMPTY}
 
 
+def check_zones(model: Any) -> None:
+    """No page has moved, and just those below write pointers are there."""
+    numbers = model.statistics()  # pages that are reset while they are in the buffer are not programmed
+    assert numbers["programs_merge"] == 0 and numbers["write_amplification"] <= 1
+    assert model.parameters.write_buffer or numbers["write_amplification"] == 1
+    for zone, pointer in enumerate(model.zones.pointers):
+        held = [model.version(page) > 0 for page in range(16 * zone, 16 * zone + 16)]
+        assert held == [place < pointer // PAGE - 16 * zone for place in range(16)]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_what_is_accepted_reaches_zones_in_order(seed: int) -> None:
+    """Of several queues, arrivals in any order, and requests that wait for others, with earlier ones under way."""
+    random = generator(seed, "zones and queues")
+    model = SsdEngine(drive(**ZONED, queues=3, queue_depth=int(random.integers(1, 4)), write_buffer=int(random.choice([0, 4])) * PAGE))
+    taken = refused = 0
+    for _ in range(60):
+        count, zones, rows = int(random.integers(1, 7)), deepcopy(model.zones), []
+        assert zones is not None
+        for _ in range(count):
+            zone, kind = int(random.integers(4)), int(random.choice([READ, WRITE, TRIM], p=[0.2, 0.65, 0.15]))
+            status, offset = zones.append(zone, PAGE) if kind == WRITE else (ZoneStatus.SUCCESS, zone * ZONE)
+            kind = kind if status == ZoneStatus.SUCCESS else TRIM
+            if kind == TRIM:
+                zones.reset(zone)
+            rows.append((kind, offset if kind == WRITE else zone * ZONE, ZONE if kind == TRIM else PAGE))
+        requests = make_requests(*np.array(rows).T)
+        requests["stream"] = random.integers(3, size=count) if random.random() < 0.7 else 0
+        waits = random.random(count) < random.choice([0, 0.5, 1])
+        requests["dependency"] = np.where(waits, np.arange(count) - random.integers(1, 3, count), -1).clip(-1)
+        requests["think"] = 10 * random.integers(0, 3, count)
+        at = model.now + 10 * random.integers(0, 60, count)
+        if random.random() < 0.7:  # rows in any order: the first to arrive is the first to be checked
+            requests, at = (requests, np.sort(at)) if waits.any() else (requests[np.argsort(at)[np.argsort(at)]], at)
+        try:
+            model.submit(requests, one_command_each(requests), at)
+            taken += 1
+        except ZoneError:
+            refused += 1
+        model.advance(model.now + int(random.integers(200)), every=True)
+    model.advance(every=True)
+    assert taken > 10 and refused > 10
+    model.settle()
+    check_zones(model)
+    check_invariants(model)
+
+
+def test_commands_that_may_overtake_others() -> None:
+    """A write behind a reset in another queue waits for it, or is refused; rows that arrive in descending order are out of order."""
+    parameters = drive(**ZONED, queues=2, queue_depth=1)
+    rows = make_requests([WRITE, *[READ] * 9, TRIM, WRITE], 0, [8 * PAGE, *[8 * PAGE] * 9, ZONE, 4 * PAGE])
+    rows["stream"][-1] = 1
+    model = SsdEngine(parameters)
+    with pytest.raises(ZoneError, match="write of 8192 B at 0, which may overtake one that has not ended .*Zone Invalid Write"):
+        model.submit(rows, one_command_each(rows), 0)
+    rows["dependency"][-1] = len(rows) - 2
+    served(model, rows)
+    check_zones(model)
+    writes, model = make_requests(WRITE, np.arange(16) * PAGE, PAGE), SsdEngine(parameters)
+    with pytest.raises(ZoneError, match=r"write of 2048 B at 30720: .*Zone Invalid Write"):
+        model.submit(writes, one_command_each(writes), 1000 * np.arange(16)[::-1])
+    writes = writes[::-1].copy()
+    served(model, writes, 1000 * np.arange(16)[::-1])
+    check_zones(model)
+
+
 def test_a_refused_command_leaves_nothing_behind() -> None:
     model = SsdEngine(drive(**ZONED))
     requests = make_requests(WRITE, [0, 4 * PAGE, ZONE], [4 * PAGE, 4 * PAGE, 17 * PAGE])
@@ -164,6 +231,8 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
         with pytest.raises(ZoneError) as problem:
             model.submit(refused, one_command_each(refused), model.now)
         assert problem.value.status == status and problem.value.zone == 0
+    with pytest.raises(ZoneError, match="write of 512 B at 16384, not in units of 2048 B: zone 0"):
+        served(model, make_requests(WRITE, 8 * PAGE, 512), model.now)
     model.zones.require(model.zones.finish, 0)
     with pytest.raises(ZoneError, match=r"Zone Is Full \(B9h\)"):
         served(model, make_requests(WRITE, 8 * PAGE, PAGE), model.now)
