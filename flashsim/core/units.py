@@ -46,6 +46,8 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> int:
     match = _QUANTITY.fullmatch(text)
     scale = units.get(match[2].lower()) if match else None
+    if text.startswith("-") and _QUANTITY.fullmatch(text[1:]):
+        raise InvalidParameterError(parameter, repr(text), "it must not be negative")
     if match is None or scale is None:
         raise InvalidParameterError(parameter, repr(text), f"a number with a unit is needed, such as {examples}")
     whole, _, fraction = match[1].partition(".")

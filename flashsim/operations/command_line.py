@@ -136,7 +136,7 @@ _GROUPS = {
         Examples::
 
             flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
-            flashsim validate ssd --claim steady --scale 0.02
+            flashsim validate ssd --claim first --scale 0.1
         """,
 }
 

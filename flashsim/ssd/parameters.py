@@ -146,6 +146,9 @@ class SsdParameters:
             self._check_continuation()
         if self.slc_cache:
             self._check_slc()
+        for name in ("slc_read", "slc_program", "slc_idle"):
+            self._need(self.slc_cache > 0 or getattr(self, name) == 0, name, "there is no slc_cache")
+        self._need(self.retries or self.read_retry_time == 0, "read_retry_time", "no page is read once more (read_retry)")
         self._check_host()
         self._check_reserve()
         self._check_capacity()
@@ -210,6 +213,9 @@ class SsdParameters:
         self._need(blocks, "zone_size", f"with ftl 'block' it must be whole blocks of all planes, {format_size(stripe)}")
         for name in ("zone_open_limit", "zone_active_limit"):
             self._need(self.zone_size > 0 or getattr(self, name) == 0, name, "there are no zones (zone_size)")
+        if self.zone_active_limit:
+            bound = f"an open zone is active, of which there may be {self.zone_active_limit} (zone_active_limit)"
+            self._need(self.zone_open_limit <= self.zone_active_limit, "zone_open_limit", bound)
         bound = f"each of the {self.queues} queues must belong to one handle: use a divisor of that"
         self._need(self.queues % self.placement_handles == 0, "placement_handles", bound)
 

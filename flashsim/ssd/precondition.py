@@ -19,7 +19,7 @@ from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.state.flash import Narrow
-from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, in_use
+from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, in_use
 from flashsim.ssd.state.recovery import recover
 
 #: Values of `Precondition.fill`.
@@ -64,8 +64,9 @@ class Precondition:
         For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an
         `occupancy` unconfirmed.
     erases, erases_spread
-        Mean and standard deviation of the erases that the blocks in use have seen, drawn from a normal distribution; None leaves them as
-        they are.  A block beyond its endurance is retired, and a spare block has taken the erases since.
+        Mean and standard deviation of the erases that the blocks in use, and those kept for an SLC cache, have seen, drawn from a
+        normal distribution; None leaves them as they are.  A block in use beyond its endurance is retired, and a spare block has taken
+        the erases since.
     seed
         Of all that is drawn.
 
@@ -203,7 +204,7 @@ def _age(state: DriveState, mean: float, how: Precondition) -> None:
     used = in_use(blocks)
     draws = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(len(blocks))
     erases = np.maximum(np.rint(draws), 0).astype(np.int64)
-    blocks.erases = np.where(used, erases, blocks.erases)
+    blocks.erases = np.where(used | (blocks.state == OWN_SLC_BLOCK), erases, blocks.erases)
     waiting = np.flatnonzero(used & (blocks.limit > 0) & (blocks.erases >= blocks.limit)).tolist()
     for block in waiting:  # grows by the spares that wear out as well
         first = block // parameters.blocks_per_plane * parameters.blocks_per_plane

@@ -123,8 +123,9 @@ def with_levels(seed: int, parameters: SsdParameters) -> SsdParameters:
     changed = replace(
         parameters, cell=cell, read_pages=reads if random.random() < 0.7 else (), one_shot=one_shot, code_word=SECTOR,
         program_pages=() if one_shot or random.random() < 0.3 else programs, erase_growth=int(random.choice([0, 20_000])),
-        read_retry=float(random.choice([0, 0.2])), read_retry_growth=float(random.choice([0, 20])),
-        read_retry_time=int(random.choice([0, 50])), pages_per_block=levels * 2 if one_shot else parameters.pages_per_block,
+        read_retry=(retry := float(random.choice([0, 0.2]))), read_retry_growth=(growth := float(random.choice([0, 20]))),
+        read_retry_time=int(random.choice([0, 50])) * (retry + growth > 0),
+        pages_per_block=levels * 2 if one_shot else parameters.pages_per_block,
         write_buffer=max(parameters.write_buffer, levels * PAGE * one_shot), capacity=PAGE,
         mapping_unit=0 if one_shot and random.random() < 0.3 else parameters.mapping_unit,
     )  # fmt: skip

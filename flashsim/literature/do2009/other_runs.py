@@ -130,7 +130,8 @@ def _in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
     if parameters.log_blocks or parameters.capacity < size:
         return DriveInUse(name, full=bool(parameters.log_blocks))
     blocks = parameters.blocks_per_plane * size // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8
-    return DriveInUse(name, {"capacity": size, "blocks_per_plane": min(blocks, parameters.blocks_per_plane), "slc_cache": 0})
+    cacheless = dict.fromkeys(("slc_cache", "slc_read", "slc_program", "slc_idle") if parameters.slc_cache else ("slc_cache",), 0)
+    return DriveInUse(name, {"capacity": size, "blocks_per_plane": min(blocks, parameters.blocks_per_plane), **cacheless})
 
 
 def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:

@@ -110,8 +110,8 @@ def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
 
 
 @contextmanager
-def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str) -> Iterator[Path]:
-    """Requests of one pattern as a trace file."""
+def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str, stream: int = 0) -> Iterator[Path]:
+    """Requests of one pattern as a trace file, all of one stream."""
     room, free = requests * _DRAWING, free_memory()
     if free is not None and room > free:
         request = f"{requests:,} requests of {format_size(pattern.size)} take {format_size(room)} of memory"
@@ -123,6 +123,8 @@ def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str) ->
             for begin in range(0, requests, WINDOW):
                 piece = offsets[begin : begin + WINDOW]
                 same = {"operation": np.full(len(piece), pattern.operation, np.int8), "length": np.full(len(piece), pattern.size)}
+                if stream:
+                    same["stream"] = np.full(len(piece), stream, np.int16)
                 writer.write(make_batch({"offset": piece, **same}, begin))
         yield path
 

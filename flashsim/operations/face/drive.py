@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
+
+import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
@@ -15,10 +18,11 @@ from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import format_duration, format_size
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
+from flashsim.device.namespaces import Namespace, divide
 from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
-from flashsim.operations.fields import count, size, text
+from flashsim.operations.fields import count, duration, size, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
@@ -39,6 +43,10 @@ class Amount(TypedDict, total=False):
     depth: int
     within: str | None
     seed: int
+
+
+#: Most of a stream's number, which takes 16 bits.
+_MOST_STREAM = 2**15 - 1
 
 
 class Drive:
@@ -97,11 +105,13 @@ class Drive:
         fill = self.precondition.partition(",")[0]
         return ReadyDrive(self.device, full=self.is_flash and fill in ("sequential", "random", "steady"))
 
-    def write(self, **amount: Unpack[Amount]) -> ReplayOutcome:
+    def write(self, stream: int = 0, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Write so much, at random places or one after another.
 
         Parameters
         ----------
+        stream
+            The requests' stream, 0 by default: on a drive with placement handles, the handle that they go to.
         random, sequential
             The size, such as ``"1GiB"``; one of them.
         request
@@ -120,7 +130,7 @@ class Drive:
         >>> run.summary()["requests"].tolist()
         [1024]
         """
-        return self._run(WRITE, **amount)
+        return self._run(WRITE, stream, **amount)
 
     def read(self, **amount: Unpack[Amount]) -> ReplayOutcome:
         """Read so much, at random places or one after another; see `write`.
@@ -132,7 +142,7 @@ class Drive:
         >>> run.latencies()["operation"].unique().tolist()
         ['read']
         """
-        return self._run(READ, **amount)
+        return self._run(READ, 0, **amount)
 
     @in_words_of_python()
     def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
@@ -173,6 +183,7 @@ class Drive:
     def _run(
         self,
         operation: int,
+        stream: int,
         random: str | None = None,
         sequential: str | None = None,
         request: str = "4KiB",
@@ -198,12 +209,95 @@ class Drive:
         pattern = Pattern(operation, each, span // each * each, random=name == "random")
         verb = "written" if operation == WRITE else "read"
         about = {"device": self.name, "state": self.state, verb: total, "pattern": name, "request": each, "depth": depth, "within": span}
-        with pattern_trace(pattern, total // each, count(seed, "seed", 0), name) as path:
+        about |= {"stream": stream} if stream else {}
+        stream = count(stream, "stream", 0, _MOST_STREAM)
+        with pattern_trace(pattern, total // each, count(seed, "seed", 0), name, stream) as path:
             self._has_past = True
             origin, what = provenance(about, seed), survey(path)
             run = DriveReplay(path, what, None, origin).on(self.device, settings, self.preparation)
         words = f"{format_size(total)} {verb} {'at random' if name == 'random' else 'in order'}"
         return ReplayOutcome([run], title_of(words, [run], self.preparation), origin, words, pace_in_words("asap", depth), what)
+
+    def idle(self, time: str) -> None:
+        """Let time pass without a request: an SLC cache is folded meanwhile.
+
+        Examples
+        --------
+        >>> import flashsim as fs
+        >>> rested = fs.drive("intel-x25e-64gb")
+        >>> rested.idle("2s")
+        >>> rested.device.now
+        2000000000
+        """
+        self._has_past = True
+        self.device.advance(self.device.now + duration(time, "time"), every=True)
+
+    def zones(self) -> pd.DataFrame:
+        """The zones of a zoned drive, one a row: state, first byte, and write pointer.
+
+        Examples
+        --------
+        >>> import flashsim as fs
+        >>> zoned = fs.drive("wd-zn540-1tb", state="new")
+        >>> zoned.append(1, "16KiB") == zoned.zones()["offset"][1]
+        True
+        >>> zoned.zones()["state"].head(3).tolist()
+        ['empty', 'implicitly opened', 'empty']
+        """
+        zones = self.device.zones
+        states = [state.name.lower().replace("_", " ") for state in zones.states]
+        offsets = [zone * zones.size for zone in range(len(zones))]
+        return pd.DataFrame({"state": states, "offset": offsets, "pointer": zones.pointers}).rename_axis("zone")
+
+    def append(self, zone: int, length: str) -> int:
+        """Write at a zone's write pointer, until that has ended; return its offset."""
+        offset = self.device.append(count(zone, "zone", 0), size(length, "length"))
+        self._complete()
+        return offset
+
+    def reset(self, zone: int) -> None:
+        """Make a zone empty, until that has ended."""
+        self.device.reset(self._zone(zone))
+        self._complete()
+
+    def open(self, zone: int) -> None:
+        """Open a zone until it is closed, finished, reset or full."""
+        self._change(zone, "open")
+
+    def close(self, zone: int) -> None:
+        """Close an open zone; it stays active."""
+        self._change(zone, "close")
+
+    def finish(self, zone: int) -> None:
+        """Let nothing more be written to a zone."""
+        self._change(zone, "finish")
+
+    def namespaces(self, sizes: Mapping[str, str]) -> dict[str, Namespace]:
+        """Divide the drive into namespaces of so many bytes each, which take requests (`flashsim.device.namespaces.divide`).
+
+        Examples
+        --------
+        >>> import flashsim as fs
+        >>> spaces = fs.drive("intel-x25e-64gb").namespaces({"log": "1GB", "data": "2GiB"})
+        >>> spaces["data"].offset
+        1000000000
+        """
+        self._has_past = True
+        return divide(self.device, {name: size(bytes_of_it, name) for name, bytes_of_it in sizes.items()})
+
+    def _zone(self, zone: int) -> int:
+        return count(zone, "zone", 0, len(self.device.zones) - 1)
+
+    def _change(self, zone: int, action: str) -> None:
+        """Do what touches no flash."""
+        zones = self.device.zones
+        self._has_past = True
+        zones.require(getattr(zones, action), self._zone(zone))
+
+    def _complete(self) -> None:
+        self._has_past = True
+        while self.device.outstanding:
+            self.device.advance()
 
     def __repr__(self) -> str:
         title = self.device.preset.title
@@ -232,7 +326,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     Returns
     -------
     Drive
-        Its methods `write`, `read` and `replay` change it; a join runs on a copy.
+        Its methods `write`, `read`, `replay` and `idle` change it, and those on zones; a join runs on a copy.
 
     Examples
     --------

@@ -34,6 +34,10 @@ class PublishedOutcome(Outcome):
         numbers = self.result.rows()
         columns = [*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else [])]
         rows = [[self._entry(row, name) for name in columns] for row in numbers]
+        scale = self.result.results.settings.scale
+        if scale < published.JUDGED:
+            small = f"At scale {scale:g} parts of drives are small: below scale {published.JUDGED} numbers are not judged."
+            yield from (Explanation(small), "")
         yield from (Explanation(self.title), "", Table(columns, rows, "numbers", digits=3), "")
         for each in self.result.judgements:
             claim = each.claim
@@ -63,7 +67,9 @@ class PublishedOutcome(Outcome):
 def validate(
     *,
     claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
-    scale: Annotated[float, Number("Size of the simulated parts of drives; 1: 1.5 million mapping units, 6 GB.", "F")] = 1.0,
+    scale: Annotated[
+        float, Number("Size of the simulated parts of drives; 1: 1.5 million units, 6 GB, and below it nothing is judged.", "F")
+    ] = 1.0,
     experiments: Annotated[bool, Flag("Also make the runs that show why a claim differs.")] = False,
     jobs: fields.Jobs = None,
     seed: fields.Seed = 0,
@@ -76,13 +82,13 @@ def validate(
 
     Examples::
 
-        flashsim validate ssd --claim steady --scale 0.02
-        flashsim validate ssd --scale 0.02 --json ssd.json
+        flashsim validate ssd --claim first --scale 0.1
+        flashsim validate ssd --json ssd.json
 
     Examples
     --------
     >>> import flashsim as fs
-    >>> result = fs.validate(claim="amplification", scale=0.02)  # doctest: +SKIP
+    >>> result = fs.validate(claim="amplification")  # doctest: +SKIP
     """
     settings = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh)
     with activity("runs") as progress:

@@ -6,6 +6,7 @@ its flash is beyond what the host addresses, and all its channels together have 
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,6 +33,8 @@ from flashsim.studies.runs.jobs import Job, Results, Settings, make
 
 #: Mapping units of a simulated part at scale 1.
 UNITS = 1_500_000
+#: The scale that limits are for: at a tenth, steady states are an eighth too slow.  The least that says anything.
+JUDGED, LEAST_SCALE = 1, 0.01
 #: Least requests of which a percentile is taken.
 _LEAST_TAIL = 20_000
 #: Blocks of a plane, bytes of a write and windows of a drive that is filled; words of its columns.
@@ -170,11 +173,12 @@ class Validation:
                 "published": cell.published,
                 "simulated": cell.measured,
                 "difference": cell.values[0] / float(cell.published or 0) - 1 if cell.values[0] is not None else None,
-                "null": null.measured,
+                "null": null.measured if alike[cell.variant, cell.row] > 1 else None,
                 "inside": cell.inside,
                 "rests on": "experiment" if cell.variant else "fitted" if cell.calibrates else "predicted",
             }
             for each in self.judgements
+            for alike in [Counter((cell.variant, cell.row) for cell in each.cells)]  # of a lone number the model would be the number
             for cell, null in zip(each.cells, each.null_cells, strict=True)
         ]
 
@@ -287,8 +291,8 @@ def validate(ids: Sequence[str], settings: Settings, progress: Progress | None =
     experiments
         Whether runs that show the cause of a difference are made too: cells of variants, which decide nothing.
     """
-    if not 0 < settings.scale <= 100:
-        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 100")
+    if not LEAST_SCALE <= settings.scale <= 100:
+        raise InvalidParameterError("scale", settings.scale, f"it must be at least {LEAST_SCALE} and at most 100")
     chosen = [claim for claim in claims() if claim.id in ids]
     jobs = [job for claim in chosen for *_, job in _setups(claim, settings, experiments)]
     results = make(jobs, settings, progress, ("page",), kinds=("ssd",))

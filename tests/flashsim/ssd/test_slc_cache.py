@@ -109,6 +109,13 @@ def test_blocks_that_are_kept_wear_apart() -> None:
     check_invariants(model)
 
 
+def test_a_preconditioned_drive_has_worn_blocks_in_its_cache_too() -> None:
+    model = SsdEngine(drive(**CACHED, slc_cache=128 * PAGE))
+    precondition(model.state, Precondition("sequential", erases=100.0))
+    numbers = model.statistics()
+    assert numbers["slc_block_erases"]["min"] == numbers["block_erases"]["min"] == 100
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -120,6 +127,10 @@ def test_blocks_that_are_kept_wear_apart() -> None:
         ({"gc_slicing": True, "gc_reserve": 4}, "slc_cache: not supported with gc_slicing"),
         ({"gc_reserve": 2}, "gc_reserve: 2, .* and an slc_cache it must be at least 3"),
         ({"ftl": "dftl", "map_cache": 1024}, "slc_cache: ftl 'dftl' has none"),
+        ({"slc_cache": 0, "slc_program": 0, "slc_idle": 100}, "slc_idle: 100, but there is no slc_cache"),
+        ({"slc_cache": 0}, "slc_program: .* there is no slc_cache"),
+        ({"slc_cache": "-1GB"}, "slc_cache: '-1GB', but it must not be negative"),
+        ({"read_retry_time": 50}, "read_retry_time: 50, but no page is read once more"),
         ({"slc_mode": "hybrid"}, "slc_mode: .* static"),
     ],
 )

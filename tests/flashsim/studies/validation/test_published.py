@@ -64,6 +64,12 @@ def test_write_amplification_of_a_part_is_between_two_theories() -> None:
     assert fifo(alpha) < measured < fifo(alpha * lost)
 
 
+def test_a_lone_number_has_no_null_model() -> None:
+    judgements = [published.judged(claim, Results(Settings(), {})) for claim in published.claims()]
+    rows = [row for row in published.Validation(judgements, Results(Settings(), {})).rows() if row["claim"] == "cliff"]
+    assert {row["at"] for row in rows if row["null"] is None} == {"second cliff", "third level"}
+
+
 def test_the_command_writes_what_it_prints(here: Path, flashsim: Run) -> None:
     result = flashsim("validate ssd --claim amplification --scale 0.02 --json ssd.json --jobs 1")
     assert result.exit_code == 0
@@ -75,6 +81,8 @@ def test_the_command_writes_what_it_prints(here: Path, flashsim: Run) -> None:
     assert [(row["at"], row["published"], row["rests on"]) for row in document["numbers"]] == [
         ("373", 1.104, "predicted"), ("522", 1.278, "predicted"), ("745", 1.889, "fitted"),
     ]  # fmt: skip
+    assert "below scale 1 numbers are not judged" in " ".join(result.stdout.split())
+    assert flashsim("validate ssd --scale 0.000001").exit_code == 2
     assert "micron-7450-max-800gb" in result.stdout and "SSD-iq" in result.stdout
     assert flashsim("validate ssd --claim clif").exit_code == flashsim("validate ssd --scale 0").exit_code == 2
 
