@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +19,12 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.studies.programs.images import ImageFolder, difference
+from flashsim.studies.programs.images import LINK, ImageFolder, difference
 from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.studies.programs.recipes import Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
-from traces.calls.schema import Recording
+from traces.calls.schema import COPIED, Recording
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
@@ -114,7 +115,9 @@ class PowerCuts:
     ) -> None:
         rows = recording.table.to_pylist()
         #: Numbers of the calls that matter in the recording, and the calls.
-        self.numbers = [number for number, row in enumerate(rows) if _matters(row, f"{folder}/")]
+        self._moved = _moved_in(rows, f"{folder}/")
+        is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
+        self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
         self.after = after
@@ -126,6 +129,7 @@ class PowerCuts:
         #: Exit codes of the check by image, of those that cuts leave and of those that only recipes were tried with.
         self._codes, self._tried = dict[bytes, int](), dict[bytes, int]()
         self.report = CutReport(missed=recording.missed)
+        self._copy()
 
     def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
         """Check every image that a cut can leave, each once.
@@ -159,6 +163,20 @@ class PowerCuts:
                 self.report.images += len(fresh)
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
+
+    def _copy(self) -> None:
+        """Give writes that the kernel made from one file to another the bytes of the first."""
+        files, source, is_whole = _frozen(self.files), (-1, 0), True
+        for number, row in enumerate(self.rows):
+            if row["other"] and row["call"] == "read":
+                source = row["file"], row["offset"] or 0
+            elif row["other"] and row["call"] == "write" and row["content"] is None:
+                file, begin = source
+                copied = files.content(file)[begin : begin + row["length"]]
+                row["content"], is_whole = copied, is_whole and len(copied) == row["length"]
+            self._apply(files, number, row)
+        if is_whole:
+            self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
 
     def _check_end(self) -> None:
         files, printed = _frozen(self.files), b""
@@ -213,15 +231,18 @@ class PowerCuts:
 
     def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
         """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
-        return _is_below(row, f"{self.folder}/") and files.apply(number, row)
+        return _matters(row, f"{self.folder}/", self._moved) and files.apply(number, row)
 
     def _image(self, cut: Cut) -> dict[str, bytes]:
         return self._below(cut.files.image(cut.remains))
 
     def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Files below the folder, by paths within it."""
+        """Files below the folder, by paths within it, with symbolic links to such files that lead to those of the image."""
         prefix = f"{self.folder}/"
-        return {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+        below = {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+        inner = [path for path, content in below.items() if path.endswith(LINK) and content.startswith(os.fsencode(prefix))]
+        targets = {path: os.fsdecode(below[path]).removeprefix(prefix) for path in inner}
+        return below | {path: os.fsencode(os.path.relpath(target, os.path.dirname(path[:-2]))) for path, target in targets.items()}
 
     def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
         """The check's exit code on an image, and its output."""
@@ -304,15 +325,19 @@ def _printed(row: Mapping[str, Any]) -> bytes:
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
 
 
-def _matters(row: Mapping[str, Any], folder: str) -> bool:
-    """True if a call works on files of a folder, prints, or syncs everything."""
-    return bool(row["flags"] & schema.PRINTED) or (_is_below(row, folder) and row["call"] != "mmap")
+def _moved_in(rows: Sequence[Mapping[str, Any]], folder: str) -> set[Any]:
+    """Numbers of files that are renamed or linked into a folder, and the folders where they were."""
+    named = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(folder)]
+    moved = {row["file"] for row in named if row["file"] >= 0}
+    return moved | {os.path.dirname(row["path"]) for row in named}
 
 
-def _is_below(row: Mapping[str, Any], folder: str) -> bool:
-    """True if a call is about files of a folder, or of all there are."""
+def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
+    """True if a call works on files of a folder or such as are moved into it, or syncs everything."""
     below = any(str(row[name] or "").startswith(folder) for name in ("path", "other"))
-    return below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
+    below = below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
+    below = below or row["file"] in moved or (row["call"] in schema.SYNCS and row["path"] in moved)
+    return below and row["call"] != "mmap"
 
 
 def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:

@@ -139,6 +139,40 @@ def test_a_synchronous_write_may_be_torn_while_it_is_under_way_and_the_drive_is_
     assert "It was the drive" not in crash(SYNCHRONOUS, UNTORN, "--ignore-flush", arguments=("flag",))[1]["verdict"]
 
 
+MOVED = """
+import os
+new = os.open("../new", os.O_RDWR | os.O_CREAT)
+os.write(new, b"apples")
+os.rename("../new", "shop")
+os.symlink("shop", "link")
+os.rename("link", "door")
+os.fsync(os.open(".", 0))
+"""
+FOLLOWED = """
+import os
+log = os.open("log", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+os.write(log, b"pears")
+os.pwrite(log, b"plums", 0)
+os.link("log", "other")
+os.rename("log", "other")
+copy = os.open("copy", os.O_RDWR | os.O_CREAT)
+os.copy_file_range(log, copy, 7, 1, 0)
+os.symlink("shop", "door")
+os.unlink("door")
+"""
+
+
+def test_files_from_outside_symbolic_links_and_copies_are_followed(crash: Any) -> None:
+    (Path.cwd() / "in").mkdir()
+    check = "import os\nassert not os.path.lexists('door') or open('door').read() == 'apples'\n"
+    for fsync, code in (("", 1), ("os.fsync(new)\n", 0)):
+        assert crash(MOVED.replace('os.rename("../', fsync + 'os.rename("../'), check, "--folder", "in")[0] == code
+        for path in Path("in").iterdir():
+            path.unlink()
+    code, told = crash(FOLLOWED, "import os\n")
+    assert code == 0 and not told["missed"]
+
+
 MAPPED = """
 import mmap
 with open("shop", "wb+") as file:

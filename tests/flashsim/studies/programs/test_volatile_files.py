@@ -132,3 +132,26 @@ def test_a_sync_commits_names_of_others_only_if_its_file_has_changed() -> None:
         assert len(state.changes) == changes + 1
     state = play(files(a=b"old"), call("ftruncate", 0, "/a", length=1), call("fsync", 5, "/"))
     assert len(state.changes) == 1
+
+
+def test_holes_exchanges_links_of_one_file_and_symbolic_links() -> None:
+    old = VolatileFiles({"/a": 0, "/d/": 1, "/d/b": 2, "/same": 0}, {0: b"12345", 2: b"b"})
+    hole = call("fallocate", 0, "/a", offset=1, length=2, other="FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE")
+    state = play(
+        old,
+        write(0, "/a", 0, b"new"),
+        hole,
+        call("renameat2", 0, "/a", other="/d", flags=schema.EXCHANGE),
+        call("rename", 0, "/d", other="/same"),
+        call("symlink", -1, "/new", other="same"),
+        call("rename", 9, "/new", other="/same"),
+    )
+    first = {"/a": b"12345", "/d/": b"", "/d/b": b"b", "/same": b"12345"}
+    holed = first | {"/a": b"1\0\x0045", "/same": b"1\0\x0045"}
+    exchanged = {"/d": b"1\0\x0045", "/a/": b"", "/a/b": b"b", "/same": b"1\0\x0045"}
+    linked = {path: content for path, content in exchanged.items() if path != "/same"} | {"/same//": b"same"}
+    images = [state.image(Remains(count, {})) for count in (0, 1, 2, 3, 5)]
+    assert images == [first, holed, exchanged, exchanged, linked]
+    assert state.image(Remains(1, {(0, 0): 1}))["/a"] == b"n\0\x0045"
+    state.apply(9, call("fsync", 2, "/a"))
+    assert state.image(state.everything()) == linked | {"/d": b"n\0\x0045"}
