@@ -35,10 +35,10 @@ class Process:
     folder: str
     descriptors: dict[int, OpenFile] = field(default_factory=dict)
 
-    def given(self, path: str, number: int, other: int) -> int:
-        """The file of a descriptor, or of a path that says one, as ``/proc/self/fd/3`` does; another where there is none."""
+    def given(self, path: str, other: int) -> int:
+        """The file of a path that says a descriptor, as ``/proc/self/fd/3`` does; another where it says none."""
         match = re.fullmatch(r"/proc/(?:self|thread-self|\d+)/fd/(\d+)", path)
-        opened = self.descriptors.get(int(match[1]) if match else number)
+        opened = self.descriptors.get(int(match[1])) if match else None
         return opened.file if opened else other
 
 

@@ -307,9 +307,7 @@ class Reader:
             new = self._named(process, arguments, relative, 1 + relative)
             row |= {"file": self.names.number(old), "other": new, "flags": schema.EXCHANGE * ("RENAME_EXCHANGE" in arguments[-1])}
             if call.startswith("link"):
-                row["file"] = process.given(
-                    old, descriptor_of(arguments[0]).number if "AT_EMPTY_PATH" in arguments[-1] else -1, row["file"]
-                )
+                row["file"] = process.given(old, row["file"])
                 self.names.linked(row["file"], new)
             else:
                 self.names.renamed(old, new, bool(row["flags"]))

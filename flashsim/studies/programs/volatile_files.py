@@ -67,12 +67,12 @@ class Remains(NamedTuple):
     patches
         Of pages, by file and number, how many of their patches; a page that is not named has none.
     torn
-        The page that is cut between sectors, and the sectors that it has of its last patches; None for none.
+        The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
     """
 
     changes: int
     patches: Mapping[tuple[int, int], int]
-    torn: tuple[tuple[int, int], int] | None = None
+    torn: tuple[tuple[int, int], int, int] | None = None
 
 
 @dataclass
@@ -285,6 +285,7 @@ def _taken(names: dict[str, int], path: str) -> dict[str, int]:
 def _write(data: bytearray, patch: Patch, remains: Remains) -> None:
     content, begin = patch.content, patch.offset
     if remains.torn and remains.torn[0] == patch.page:
-        content = content[: max(0, patch.page[1] * PAGE + remains.torn[1] * 512 - begin)]
+        first, behind = (max(0, patch.page[1] * PAGE + sector * 512 - begin) for sector in remains.torn[1:])
+        content, begin = content[first:behind], begin + first
     data.extend(bytes(max(0, begin - len(data))) if content else b"")
     data[begin : begin + len(content)] = content
