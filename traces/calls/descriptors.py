@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from traces.calls.schema import APPEND
@@ -34,6 +35,12 @@ class Process:
     folder: str
     descriptors: dict[int, OpenFile] = field(default_factory=dict)
 
+    def given(self, path: str, other: int) -> int:
+        """The file of a path that says a descriptor, as ``/proc/self/fd/3`` does; another where it says none."""
+        match = re.fullmatch(r"/proc/(?:self|thread-self|\d+)/fd/(\d+)", path)
+        opened = self.descriptors.get(int(match[1])) if match else None
+        return opened.file if opened else other
+
 
 class Namespace:
     """Numbers of files by path, and their sizes as far as they are known.
@@ -60,7 +67,9 @@ class Namespace:
         return self._by_path[path]
 
     def renamed(self, old: str, new: str, is_exchange: bool = False) -> None:
-        """A file, or a folder with all below it, has another path."""
+        """A file, or a folder with all below it, has another path; a rename to another path of the same file does nothing."""
+        if old in self._by_path and self._by_path[old] == self._by_path.get(new):
+            return
         moved = self._below(old)
         back = self._below(new) if is_exchange else {}
         for path in moved:
@@ -73,9 +82,9 @@ class Namespace:
     def _below(self, path: str) -> dict[str, int]:
         return {each: number for each, number in self._by_path.items() if each == path or each.startswith(path + "/")}
 
-    def linked(self, old: str, new: str) -> None:
+    def linked(self, file: int, new: str) -> None:
         """A file has one more path."""
-        self._by_path[new] = self.number(old)
+        self._by_path[new] = file
 
     def removed(self, path: str) -> None:
         """A path stands for no file any more."""

@@ -61,9 +61,11 @@ SCHEMA = pa.schema(
         pa.field("content", "large_binary"),
     ]
 )
-#: Flags of the open file, and of the call itself, by bit; what is printed is written to standard output.
-FLAGS = ("direct", "sync", "dsync", "append", "create", "truncate", "exclusive", "shared", "data-only", "printed")
-DIRECT, SYNC, DSYNC, APPEND, CREATE, TRUNCATE, EXCLUSIVE, SHARED, DATA_ONLY, PRINTED = (1 << bit for bit in range(len(FLAGS)))
+#: Flags of the open file, and of the call itself, by bit; what is printed is written to standard output, an exchange renames two paths.
+FLAGS = ("direct", "sync", "dsync", "append", "create", "truncate", "exclusive", "shared", "data-only", "printed", "exchange")
+DIRECT, SYNC, DSYNC, APPEND, CREATE, TRUNCATE, EXCLUSIVE, SHARED, DATA_ONLY, PRINTED, EXCHANGE = (1 << bit for bit in range(len(FLAGS)))
+#: What a recording misses of copies that the kernel makes from one file to another.
+COPIED = "bytes that the kernel copied from file to file"
 #: Calls that bring bytes from a file, that take bytes to one, and that ask for what was written to be durable.
 READS = ("read", "pread64", "readv", "preadv", "preadv2", "io_read")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "io_write")

@@ -68,6 +68,8 @@ class Reader:
     _births: list[tuple[int, str]] = field(default_factory=list)
     #: Standard output of the first process, which others may share; descriptor 1 of a child may be something else.
     _output: OpenFile | None = None
+    #: Path of the descriptor that the last call returned, in which symbolic links are followed; empty for none.
+    _returned: str = ""
 
     def rows(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Rows of the calls that the lines tell, in order of their ends.
@@ -149,6 +151,7 @@ class Reader:
         self.calls += 1
         match = _RESULT.match(result)
         value, error = (None, None) if match is None or match[1] == "?" else (int(match[1], 0), match[3])
+        self._returned = descriptor_of(result).path
         base: dict[str, Any] = {"time": begun.time, "duration": took, "process": process.number, "thread": thread}
         base |= {"call": name, "result": value, "error": error, "flags": 0, "file": -1, "kind": "other"}
         arguments = arguments_of(begun.text)
@@ -178,6 +181,7 @@ class Reader:
         place = integer_of(arguments[3]) if has_place and len(arguments) > 3 else None
         if name.endswith("v2") and len(arguments) > 4:
             row["flags"] |= schema.DSYNC * ("RWF_DSYNC" in arguments[4]) | schema.SYNC * ("RWF_SYNC" in arguments[4])
+        place = self.names.place(opened, True) if is_write and has_place and opened.flags & schema.APPEND else place
         if place is None or place < 0:
             place = self.names.place(opened, is_write)
             if opened.file >= 0 and place is None and (result > 0):
@@ -205,7 +209,7 @@ class Reader:
         if string_of(arguments[name.startswith("openat")]) is None:
             process.descriptors[base["result"]] = OpenFile(-2, 0, flags & _LASTING)
             return
-        path = self._named(process, arguments, name.startswith("openat"))
+        path = self._returned or self._named(process, arguments, name.startswith("openat"))
         kind = kind_of(path)
         file = self.names.number(path) if kind == "file" else -1
         if kind == "file" and flags & schema.TRUNCATE:
@@ -301,11 +305,12 @@ class Reader:
         row = base | {"path": old, "kind": "file"}
         if call.startswith(("rename", "link")):
             new = self._named(process, arguments, relative, 1 + relative)
-            row |= {"file": self.names.number(old), "other": new}
+            row |= {"file": self.names.number(old), "other": new, "flags": schema.EXCHANGE * ("RENAME_EXCHANGE" in arguments[-1])}
             if call.startswith("link"):
-                self.names.linked(old, new)
+                row["file"] = process.given(old, row["file"])
+                self.names.linked(row["file"], new)
             else:
-                self.names.renamed(old, new, "RENAME_EXCHANGE" in arguments[-1])
+                self.names.renamed(old, new, bool(row["flags"]))
         elif call.startswith("unlink"):
             row["file"] = self.names.number(old)
             self.names.removed(old)
@@ -320,12 +325,8 @@ class Reader:
             self._miss("writes through memory that stands for a file (mmap)", row["path"])
         shared = schema.SHARED * ("MAP_SHARED" in arguments[3])
         if row["kind"] == "file":
-            yield row | {
-                "offset": integer_of(arguments[5]),
-                "length": integer_of(arguments[1]),
-                "flags": row["flags"] | shared,
-                "result": 0,
-            }
+            place, length = integer_of(arguments[5]), integer_of(arguments[1])
+            yield row | {"offset": place, "length": length, "flags": row["flags"] | shared, "result": 0}
 
     def ring(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A ring of io_uring is made, whose requests are no system calls."""
@@ -368,7 +369,7 @@ class Reader:
             if name == "write" and opened.file >= 0 and place is not None:
                 self.names.grown(opened.file, place + count)
             if name == "write" and self.contents and row["kind"] == "file" and count:
-                self._miss("bytes that the kernel copied from file to file", row["path"])
+                self._miss(schema.COPIED, row["path"])
             other = descriptor_of(arguments[second if name == "read" else first]).path
             yield row | {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}
 

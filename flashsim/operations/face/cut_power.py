@@ -44,7 +44,8 @@ class PowerCutOutcome(Outcome):
         """Outcome of the cuts, in a sentence."""
         report, other = self.result, self.with_flushes
         if not report.failed_images:
-            return f"Every image passes: {report.images:,} of {report.cuts:,} outcomes of cuts are distinct."
+            which = "Every possible image passes" if report.is_complete else "Every image that was drawn passes"
+            return f"{which}: {report.images:,} of {report.cuts:,} outcomes of cuts are distinct."
         sentence = f"{report.failed_images:,} of {report.images:,} images fail."
         if other is not None and not other.failed_images:
             return f"{sentence} It was the drive: with flushes honoured, none of {other.images:,} images fails."
@@ -68,6 +69,8 @@ class PowerCutOutcome(Outcome):
             yield f"On the simulated drive: {there['images']:,} images of {there['cuts']:,} cuts{broken}."
         for number, failure in enumerate(self.result.failures, 1):
             yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
+            if failure.count > 1:
+                yield f"  {failure.count:,} images after this call fail with a torn page"
             yield f"  the check: {(failure.output.splitlines() or ['it printed nothing'])[-1][:120]}"
         yield from (f"not recorded: {line}" for line in self.result.missed)
         yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +19,19 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.studies.programs.images import ImageFolder, difference
+from flashsim.studies.programs.images import LINK, ImageFolder, difference
 from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
-from flashsim.studies.programs.recipes import Cut, Failure, shortest
+from flashsim.studies.programs.recipes import TORN, Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
-from traces.calls.schema import Recording
+from traces.calls.schema import COPIED, Recording
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
+#: Calls before a cut that are told where none of their effects is lost.
+_EFFECTS_TOLD = 2
+#: Pending changes of which every number is drawn: all, none, and all but one.
+_FEW_CHANGES = 2
 #: Failures whose recipes are looked for at most; many have one recipe.
 _SEARCHES = 15
 
@@ -63,6 +68,8 @@ class CutReport:
         Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
     failed_images
         Images that the check does not pass.
+    is_complete
+        These are all images that the rules allow.
     missed
         What the recording does not show.
     """
@@ -73,12 +80,14 @@ class CutReport:
     on_drive: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     failed_images: int = 0
+    is_complete: bool = True
     missed: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        failures = [{"call": each.call, "recipe": list(each.recipe), "output": each.output} for each in self.failures]
+        failures = [{"call": each.call, "recipe": list(each.recipe), "output": each.output, "count": each.count} for each in self.failures]
         counts = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
+        counts |= {"is_complete": self.is_complete}
         return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
 
 
@@ -114,7 +123,9 @@ class PowerCuts:
     ) -> None:
         rows = recording.table.to_pylist()
         #: Numbers of the calls that matter in the recording, and the calls.
-        self.numbers = [number for number, row in enumerate(rows) if _matters(row, f"{folder}/")]
+        self._moved = _moved_in(rows, f"{folder}/")
+        is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
+        self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
         self.after = after
@@ -126,6 +137,8 @@ class PowerCuts:
         #: Exit codes of the check by image, of those that cuts leave and of those that only recipes were tried with.
         self._codes, self._tried = dict[bytes, int](), dict[bytes, int]()
         self.report = CutReport(missed=recording.missed)
+        self._effects = list[int]()
+        self._copy()
 
     def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
         """Check every image that a cut can leave, each once.
@@ -152,13 +165,30 @@ class PowerCuts:
                 looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
                 for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
                     self._codes[key] = code
-                    if code and len(self.report.failures) < most_failures and searches < _SEARCHES:
+                    if code and cut.remains.torn and (known := self._torn_there(cut)):
+                        known.count += 1
+                    elif code and len(self.report.failures) < most_failures and searches < _SEARCHES:
                         searches += 1
                         self._note(cut, output)
                     self.report.failed_images += code != 0
                 self.report.images += len(fresh)
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
+
+    def _copy(self) -> None:
+        """Give writes that the kernel made from one file to another the bytes of the first; note calls with effects."""
+        files, source, is_whole = _frozen(self.files), (-1, 0), True
+        for number, row in enumerate(self.rows):
+            if row["other"] and row["call"] == "read":
+                source = row["file"], row["offset"] or 0
+            elif row["other"] and row["call"] == "write" and row["content"] is None:
+                file, begin = source
+                copied = files.content(file)[begin : begin + row["length"]]
+                row["content"], is_whole = copied, is_whole and len(copied) == row["length"]
+            if self._apply(files, number, row) and row["call"] not in schema.SYNCS:
+                self._effects.append(number)
+        if is_whole:
+            self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
 
     def _check_end(self) -> None:
         files, printed = _frozen(self.files), b""
@@ -185,6 +215,7 @@ class PowerCuts:
             self.report.calls += matters
             if matters or printed != before:
                 for state, output in (*((each, before) for each in states), (_frozen(files), printed)):
+                    self.report.is_complete &= not state.patches and len(state.changes) <= _FEW_CHANGES
                     for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
                         yield Cut(number, remains, state, output)
 
@@ -213,15 +244,18 @@ class PowerCuts:
 
     def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
         """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
-        return _is_below(row, f"{self.folder}/") and files.apply(number, row)
+        return _matters(row, f"{self.folder}/", self._moved) and files.apply(number, row)
 
     def _image(self, cut: Cut) -> dict[str, bytes]:
         return self._below(cut.files.image(cut.remains))
 
     def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Files below the folder, by paths within it."""
+        """Files below the folder, by paths within it, with symbolic links to such files that lead to those of the image."""
         prefix = f"{self.folder}/"
-        return {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+        below = {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+        inner = [path for path, content in below.items() if path.endswith(LINK) and content.startswith(os.fsencode(prefix))]
+        targets = {path: os.fsdecode(below[path]).removeprefix(prefix) for path in inner}
+        return below | {path: os.fsencode(os.path.relpath(target, os.path.dirname(path[:-2]))) for path, target in targets.items()}
 
     def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
         """The check's exit code on an image, and its output."""
@@ -248,12 +282,26 @@ class PowerCuts:
         if not is_loss and not kept:
             words = ["lost: all that was not synced"]
         if remains.torn:
-            (file, page), sectors = remains.torn
+            (file, page), first, behind = remains.torn
             path = next(row["path"] for row in self.rows if row["file"] == file)
-            words.append(f"torn after {sectors} sectors: page {page} of {self._short(path)}")
+            words.append(f"{TORN}: of page {page} of {self._short(path)} only sectors {first} to {behind - 1} are written")
+        words = words or self._around(cut)
         failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
         if failure.recipe not in [each.recipe for each in self.report.failures]:
             self.report.failures.append(failure)
+
+    def _torn_there(self, cut: Cut) -> Failure | None:
+        """A failure that is noted after the same call and has a torn page, too."""
+        call = self._call(cut.call)
+        return next((each for each in self.report.failures if each.call == call and each.recipe[-1].startswith(TORN)), None)
+
+    def _around(self, cut: Cut) -> list[str]:
+        """Calls before and after a cut that loses nothing: whose effects are there, and which comes too late."""
+        pending = {each.call for each in cut.files.patches} | {each.call for each in cut.files.changes}
+        before = [number for number in self._effects if number <= cut.call][-_EFFECTS_TOLD:]
+        after = [number for number in self._effects if number > cut.call][:1]
+        words = [f"{'kept' if number in pending else 'durable'}: {self._call(number)}" for number in before]
+        return words + [f"not made yet: {self._call(number)}" for number in after]
 
     def _short(self, path: str | None) -> str:
         """A path without the folder."""
@@ -269,7 +317,7 @@ class PowerCuts:
 
 
 def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Remains]:
-    """Effects that a cut may leave: all, none, all but one effect, one alone, some that are drawn, and a torn page."""
+    """Effects that a cut may leave: all, none, all but one effect, one alone, some that are drawn, and torn pages."""
     pages, changes = files.pages(), len(files.changes)
     everything = files.everything()
     yield everything
@@ -286,7 +334,9 @@ def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears:
         yield Remains(changes, {**pages, page: pages[page] - 1})
         yield Remains(int(draw.integers(changes + 1)), {page: pages[page]})
         if tears:
-            yield Remains(changes, pages, (page, int(draw.integers(1, _SECTORS))))
+            first, sector = (int(each) for each in draw.integers(1, _SECTORS, 2))
+            yield Remains(changes, pages, (page, 0, first))
+            yield Remains(changes, pages, (page, sector, _SECTORS if draw.random() < 0.5 else sector + 1))
     for _ in range(drawn if len(pages) > 1 else 0):
         counts = {page: int(draw.integers(count + 1)) for page, count in pages.items()}
         yield Remains(int(draw.integers(changes + 1)), counts)
@@ -304,15 +354,19 @@ def _printed(row: Mapping[str, Any]) -> bytes:
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
 
 
-def _matters(row: Mapping[str, Any], folder: str) -> bool:
-    """True if a call works on files of a folder, prints, or syncs everything."""
-    return bool(row["flags"] & schema.PRINTED) or (_is_below(row, folder) and row["call"] != "mmap")
+def _moved_in(rows: Sequence[Mapping[str, Any]], folder: str) -> set[Any]:
+    """Numbers of files that are renamed or linked into a folder, and the folders where they were."""
+    named = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(folder)]
+    moved = {row["file"] for row in named if row["file"] >= 0}
+    return moved | {os.path.dirname(row["path"]) for row in named}
 
 
-def _is_below(row: Mapping[str, Any], folder: str) -> bool:
-    """True if a call is about files of a folder, or of all there are."""
+def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
+    """True if a call works on files of a folder or such as are moved into it, or syncs everything."""
     below = any(str(row[name] or "").startswith(folder) for name in ("path", "other"))
-    return below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
+    below = below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
+    below = below or row["file"] in moved or (row["call"] in schema.SYNCS and row["path"] in moved)
+    return below and row["call"] != "mmap"
 
 
 def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:

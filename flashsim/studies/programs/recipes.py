@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from flashsim.studies.programs.volatile_files import Remains, VolatileFiles
 
+#: Begin of the line of a recipe that tells of a torn page.
+TORN = "torn"
 #: Lost effects that are a short recipe, beside which none of kept ones is looked for.
 _FEW = 3
 #: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
@@ -23,7 +25,7 @@ class Cut(NamedTuple):
     printed: bytes
 
 
-@dataclass(frozen=True)
+@dataclass
 class Failure:
     """A cut that the check does not pass.
 
@@ -35,11 +37,14 @@ class Failure:
         Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
     output
         What the check printed.
+    count
+        Images that fail after this call and differ in where a page is torn.
     """
 
     call: str
     recipe: tuple[str, ...]
     output: str
+    count: int = 1
 
 
 def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:

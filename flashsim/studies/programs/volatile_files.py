@@ -18,11 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flashsim.studies.programs.images import LINK
 from traces.calls import schema
 
 PAGE = 4096
 #: Names that calls change, and sizes.
 _CREATES = schema.CREATE | schema.TRUNCATE
+#: Changes of a file rather than of names.
+_OF_SIZES = ("truncate", "grow", "zero")
 
 
 class Patch(NamedTuple):
@@ -40,7 +43,10 @@ class Patch(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Effect of a call on names or sizes: create, rename, link, unlink, truncate or grow; paths of folders end in a slash."""
+    """Effect of a call on names or sizes: create, symlink, rename, exchange, link, unlink, truncate, grow or zero.
+
+    Paths of folders end in a slash, and those of symbolic links in two.
+    """
 
     call: int
     kind: str
@@ -48,6 +54,7 @@ class Change(NamedTuple):
     path: str
     other: str = ""
     size: int = 0
+    offset: int = 0
 
 
 class Remains(NamedTuple):
@@ -60,12 +67,12 @@ class Remains(NamedTuple):
     patches
         Of pages, by file and number, how many of their patches; a page that is not named has none.
     torn
-        The page that is cut between sectors, and the sectors that it has of its last patches; None for none.
+        The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
     """
 
     changes: int
     patches: Mapping[tuple[int, int], int]
-    torn: tuple[tuple[int, int], int] | None = None
+    torn: tuple[tuple[int, int], int, int] | None = None
 
 
 @dataclass
@@ -109,9 +116,12 @@ class VolatileFiles:
         elif name in ("truncate", "ftruncate"):
             self.changes.append(Change(call, "truncate", file, path, size=row["length"]))
         elif name.startswith(("rename", "link")):
-            self.changes.append(Change(call, "rename" if name.startswith("rename") else "link", file, path, row["other"]))
-        elif name == "fallocate" and row["other"] == "0":
-            self.changes.append(Change(call, "grow", file, path, size=row["offset"] + row["length"]))
+            kind = "exchange" if row["flags"] & schema.EXCHANGE else "rename" if name.startswith("rename") else "link"
+            self.changes.append(Change(call, kind, file, path, row["other"]))
+        elif name.startswith("symlink"):
+            self.changes.append(Change(call, "symlink", -2 - call, path + LINK, row["other"]))
+        elif name == "fallocate":
+            self.changes += _reserved(call, row)
         elif name.startswith("mkdir"):
             self.changes.append(Change(call, "create", file, f"{path}/"))
         elif name.startswith(("unlink", "rmdir")):
@@ -127,7 +137,7 @@ class VolatileFiles:
 
     def _commits(self, file: int, path: str, data_only: bool) -> bool:
         """True if a file, or a folder, has changed so that a sync of it commits the journal."""
-        names = (name for each in self.changes if each.kind not in ("truncate", "grow") for name in (each.path, each.other))
+        names = (name for each in self.changes if each.kind not in _OF_SIZES for name in (each.path, each.other))
         if any(each.file == file for each in self.changes) or path in map(os.path.dirname, (name.rstrip("/") for name in names)):
             return True
         size = len(self.contents.get(file, b"")) if data_only else -1
@@ -157,7 +167,7 @@ class VolatileFiles:
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
         for change in self.changes[:changes]:
-            if change.kind == "truncate":
+            if change.kind in ("truncate", "zero"):
                 self.patches = [_before(each, change) for each in self.patches]
         self.patches = [each for each in self.patches if each.content]
         self.changes = self.changes[changes:]
@@ -180,7 +190,7 @@ class VolatileFiles:
 
     def _after(self, remains: Remains) -> tuple[dict[str, int], dict[int, bytes]]:
         names, contents = dict(self.names), dict(self.contents)
-        missing = {each.file: each.call for each in reversed(self.changes[remains.changes :]) if each.kind == "truncate"}
+        missing = {each.file: each.call for each in reversed(self.changes[remains.changes :]) if each.kind in ("truncate", "zero")}
         taken: dict[tuple[int, int], int] = {}
         opened: dict[int, bytearray] = {}
         effects: list[Patch | Change] = sorted([*self.changes[: remains.changes], *self.patches], key=lambda each: each.call)
@@ -194,6 +204,10 @@ class VolatileFiles:
             data = opened.setdefault(each.file, bytearray(contents.get(each.file, b"")))
             _write(data, each, remains)
         return names, contents | {file: bytes(data) for file, data in opened.items()}
+
+    def content(self, file: int) -> bytes:
+        """Bytes of a file for programs, durable or not."""
+        return self._after(self.everything())[1].get(file, b"")
 
     def effects(self, remains: Remains) -> tuple[list[Patch | Change], list[Patch | Change]]:
         """Pending effects that a cut leaves, and those that it loses."""
@@ -217,29 +231,61 @@ def _before(patch: Patch, truncation: Change) -> Patch:
     """Rest of a patch that is still to be written after a truncation of its file."""
     if patch.file != truncation.file or patch.call > truncation.call:
         return patch
-    return patch._replace(content=patch.content[: max(0, truncation.size - patch.offset)])
+    begin, end = (max(0, place - patch.offset) for place in (truncation.offset, truncation.offset + truncation.size))
+    if truncation.kind == "truncate":
+        return patch._replace(content=patch.content[:end])
+    content = bytearray(patch.content)
+    content[begin:end] = bytes(len(content[begin:end]))
+    return patch._replace(content=bytes(content))
+
+
+def _reserved(call: int, row: Mapping[str, Any]) -> Iterator[Change]:
+    """Changes of room that is set aside, zeroed, or given back."""
+    mode, begin, length = row["other"], row["offset"], row["length"]
+    if "PUNCH_HOLE" in mode or "ZERO_RANGE" in mode:
+        yield Change(call, "zero", row["file"], row["path"], size=length, offset=begin)
+    if mode in ("0", "FALLOC_FL_ZERO_RANGE"):
+        yield Change(call, "grow", row["file"], row["path"], size=begin + length)
 
 
 def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], opened: dict[int, bytearray]) -> None:
     if change.kind == "create":
         names[change.path] = change.file
         contents.setdefault(change.file, b"")
-    elif change.kind in ("truncate", "grow"):
-        data = bytes(opened.pop(change.file, contents.get(change.file, b"")))
-        contents[change.file] = (data[: change.size] if change.kind == "truncate" else data).ljust(change.size, b"\0")
+    elif change.kind == "symlink":
+        names[change.path] = change.file
+        contents[change.file] = os.fsencode(change.other)
+    elif change.kind in _OF_SIZES:
+        data = bytearray(opened.pop(change.file, contents.get(change.file, b"")))
+        if change.kind == "truncate":
+            del data[change.size :]
+        elif change.kind == "zero":
+            place = slice(change.offset, change.offset + change.size)
+            data[place] = bytes(len(data[place]))
+        contents[change.file] = bytes(data) if change.kind == "zero" else bytes(data).ljust(change.size, b"\0")
     elif change.kind == "unlink":
-        for path in (change.path, f"{change.path}/"):
-            names.pop(path, None)
+        _taken(names, change.path)
     elif change.kind == "link":
-        names |= {change.other: names[change.path]} if change.path in names else {}
-    else:
-        moved = [path for path in names if path == change.path or path.startswith(f"{change.path}/")]
-        names |= {change.other + path.removeprefix(change.path): names.pop(path) for path in moved}
+        names[change.other] = names.get(change.path, change.file)
+    elif change.kind == "exchange":
+        moved, back = _taken(names, change.path), _taken(names, change.other)
+        names |= {change.other + rest: file for rest, file in moved.items()} | {change.path + rest: file for rest, file in back.items()}
+    elif change.path not in names or names[change.path] != names.get(change.other):
+        moved = _taken(names, change.path)
+        if moved:
+            _taken(names, change.other)
+        names |= {change.other + rest: file for rest, file in moved.items()}
+
+
+def _taken(names: dict[str, int], path: str) -> dict[str, int]:
+    """Take a path and all below it out of the names; their rests behind the path, and files."""
+    return {each.removeprefix(path): names.pop(each) for each in list(names) if each == path or each.startswith(f"{path}/")}
 
 
 def _write(data: bytearray, patch: Patch, remains: Remains) -> None:
     content, begin = patch.content, patch.offset
     if remains.torn and remains.torn[0] == patch.page:
-        content = content[: max(0, patch.page[1] * PAGE + remains.torn[1] * 512 - begin)]
+        first, behind = (max(0, patch.page[1] * PAGE + sector * 512 - begin) for sector in remains.torn[1:])
+        content, begin = content[first:behind], begin + first
     data.extend(bytes(max(0, begin - len(data))) if content else b"")
     data[begin : begin + len(content)] = content

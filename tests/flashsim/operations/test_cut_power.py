@@ -136,7 +136,62 @@ UNTORN = "import os\nassert not os.path.exists('shop') or len(set(open('shop').r
 def test_a_synchronous_write_may_be_torn_while_it_is_under_way_and_the_drive_is_not_blamed(crash: Any) -> None:
     (code, told), (_, other) = (crash(SYNCHRONOUS, UNTORN, arguments=(how,)) for how in ("flag", "sync"))
     assert code == 1 and 5 < told["failed_images"] <= other["failed_images"]
+    (torn,) = [each for each in told["failures"] if each["recipe"][-1].startswith("torn")][:1]
+    assert torn["count"] > 1 and not told["is_complete"] and "drawn" in crash(SYNCHRONOUS, "import os\n", arguments=("flag",))[1]["verdict"]
     assert "It was the drive" not in crash(SYNCHRONOUS, UNTORN, "--ignore-flush", arguments=("flag",))[1]["verdict"]
+
+
+TWO_FILES = """
+import os
+files = [os.open(name, os.O_RDWR | os.O_CREAT) for name in "ab"]
+for amount in (b"1", b"2"):
+    for file in files:
+        os.pwrite(file, amount, 0)
+        os.fsync(file)
+    print(amount, flush=True)
+"""
+
+
+def test_a_failure_that_loses_nothing_names_the_calls_around_it(crash: Any) -> None:
+    check = "import os\nassert not open(os.environ['FLASHSIM_PRINTED']).read() or open('a').read() == open('b').read()\n"
+    code, told = crash(TWO_FILES, check)
+    recipe = told["failures"][0]["recipe"]
+    assert code == 1 and recipe[0].startswith("durable: call 6: pwrite64(b"), recipe
+    assert [line.split(" call")[0] for line in recipe[1:]] == ["kept:", "not made yet:"]
+
+
+MOVED = """
+import os
+new = os.open("../new", os.O_RDWR | os.O_CREAT)
+os.write(new, b"apples")
+os.rename("../new", "shop")
+os.symlink("shop", "link")
+os.rename("link", "door")
+os.fsync(os.open(".", 0))
+"""
+FOLLOWED = """
+import os
+log = os.open("log", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+os.write(log, b"pears")
+os.pwrite(log, b"plums", 0)
+os.link("log", "other")
+os.rename("log", "other")
+copy = os.open("copy", os.O_RDWR | os.O_CREAT)
+os.copy_file_range(log, copy, 7, 1, 0)
+os.symlink("shop", "door")
+os.unlink("door")
+"""
+
+
+def test_files_from_outside_symbolic_links_and_copies_are_followed(crash: Any) -> None:
+    (Path.cwd() / "in").mkdir()
+    check = "import os\nassert not os.path.lexists('door') or open('door').read() == 'apples'\n"
+    for fsync, code in (("", 1), ("os.fsync(new)\n", 0)):
+        assert crash(MOVED.replace('os.rename("../', fsync + 'os.rename("../'), check, "--folder", "in")[0] == code
+        for path in Path("in").iterdir():
+            path.unlink()
+    code, told = crash(FOLLOWED, "import os\n")
+    assert code == 0 and not told["missed"]
 
 
 MAPPED = """

@@ -81,9 +81,11 @@ def test_bytes_behind_a_truncation_need_it() -> None:
     assert state.image(Remains(1, {})) == {"/a": b""} and state.image(state.everything()) == {"/a": b"n"}
 
 
-def test_a_torn_page_has_its_first_sectors() -> None:
+def test_a_torn_page_has_some_of_its_sectors() -> None:
     state = play(files(a=b"o" * PAGE), write(0, "/a", 0, b"n" * PAGE))
-    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 3))) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 0, 3))) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 3, 8))) == {"/a": b"o" * 1536 + b"n" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 7, 8))) == {"/a": b"o" * (PAGE - 512) + b"n" * 512}
 
 
 def test_a_drive_that_ignores_flushes_keeps_what_has_left_its_cache() -> None:
@@ -132,3 +134,26 @@ def test_a_sync_commits_names_of_others_only_if_its_file_has_changed() -> None:
         assert len(state.changes) == changes + 1
     state = play(files(a=b"old"), call("ftruncate", 0, "/a", length=1), call("fsync", 5, "/"))
     assert len(state.changes) == 1
+
+
+def test_holes_exchanges_links_of_one_file_and_symbolic_links() -> None:
+    old = VolatileFiles({"/a": 0, "/d/": 1, "/d/b": 2, "/same": 0}, {0: b"12345", 2: b"b"})
+    hole = call("fallocate", 0, "/a", offset=1, length=2, other="FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE")
+    state = play(
+        old,
+        write(0, "/a", 0, b"new"),
+        hole,
+        call("renameat2", 0, "/a", other="/d", flags=schema.EXCHANGE),
+        call("rename", 0, "/d", other="/same"),
+        call("symlink", -1, "/new", other="same"),
+        call("rename", 9, "/new", other="/same"),
+    )
+    first = {"/a": b"12345", "/d/": b"", "/d/b": b"b", "/same": b"12345"}
+    holed = first | {"/a": b"1\0\x0045", "/same": b"1\0\x0045"}
+    exchanged = {"/d": b"1\0\x0045", "/a/": b"", "/a/b": b"b", "/same": b"1\0\x0045"}
+    linked = {path: content for path, content in exchanged.items() if path != "/same"} | {"/same//": b"same"}
+    images = [state.image(Remains(count, {})) for count in (0, 1, 2, 3, 5)]
+    assert images == [first, holed, exchanged, exchanged, linked]
+    assert state.image(Remains(1, {(0, 0): 1}))["/a"] == b"n\0\x0045"
+    state.apply(9, call("fsync", 2, "/a"))
+    assert state.image(state.everything()) == linked | {"/d": b"n\0\x0045"}
