@@ -46,7 +46,7 @@ _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
 _STEADY_WEIGHT = 0.1
 #: Requests of a load and steps of the fit: of the structure, and of all parameters together.
-_COARSE, _FINE = (600, 5), (3000, 7)
+_COARSE, _FINE = (3000, 5), (3000, 7)
 #: Weights of logarithms beside that of a rate: tails are less even, write amplification is more so; and of a parameter beside that of the
 #: base, so that what no figure tells stays near it.
 _LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.5, 2.0, 0.01
