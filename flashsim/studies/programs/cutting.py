@@ -211,7 +211,7 @@ class PowerCuts:
         for number, row in enumerate(self.rows):
             before, states = printed, self._under_way(files, number, row)
             printed += _printed(row)
-            matters = self._apply(files, number, row)
+            matters = self._apply(files, number, row) or bool(states)
             self.report.calls += matters
             if matters or printed != before:
                 for state, output in (*((each, before) for each in states), (_frozen(files), printed)):
