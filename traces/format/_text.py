@@ -120,7 +120,7 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
     try:
         return Lines(path, first, table(data, columns, delimiter, nulls))
     except pa.ArrowInvalid:
-        lines = data.splitlines(keepends=True)
+        lines = data.splitlines(keepends=True) or [data]  # of blanks nothing may be left
         good, bad = 0, len(lines)
         while bad - good > 1:
             middle = (good + bad) // 2

@@ -239,7 +239,7 @@ class Drive:
         --------
         >>> import flashsim as fs
         >>> zoned = fs.drive("wd-zn540-1tb", state="new")
-        >>> zoned.append(1, "16KiB") == zoned.zones()["offset"][1]
+        >>> zoned.append(1, "16KiB") == int(zoned.zones()["offset"][1])
         True
         >>> zoned.zones()["state"].head(3).tolist()
         ['empty', 'implicitly opened', 'empty']
