@@ -217,6 +217,7 @@ class FormatContract(Contract):
 
     @examples(40)
     @given(content=st.binary(max_size=300))
+    @example(content=b"\r")
     def test_no_file_ends_in_anything_but_an_error_of_ours(self, content: bytes) -> None:
         with folder() as place:
             for read in (lambda path: table(path, self.name), self.format.recognise):
