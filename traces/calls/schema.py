@@ -160,7 +160,7 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def lines_of(missed: Mapping[str, Iterable[str]]) -> list[str]:
-    """What a recording misses, a line a kind, with some of its places."""
+    """Lines of a report about missing calls, one a kind, with some of the places."""
     kinds = ((what, sorted(where)) for what, where in sorted(missed.items()))
     return [f"{what}: {', '.join(where[:3])}" + f" and {len(where) - 3} more" * (len(where) > 3) for what, where in kinds]
 

@@ -53,7 +53,7 @@ def difference(image: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[
 
 
 def _words(image: Mapping[str, bytes], path: str) -> str:
-    """What stands at a path, in words."""
+    """Description of the thing at a path."""
     if path in image:
         return f"a file of {len(image[path]):,} B"
     if f"{path}{LINK}" in image:
