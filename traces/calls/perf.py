@@ -66,7 +66,7 @@ def recording_of(lines: Iterable[str], source: Path) -> Recording:
     DamagedFileError
         Names their source, and a line that is none of perf trace's.
     """
-    reader = Reader()
+    reader = Reader(is_exact=False)
     return Recording(table_in_time(_rows(reader, source, lines)), missed=lines_of(reader.missed))
 
 
