@@ -125,7 +125,7 @@ def _status_of(task: Path, name: str) -> str:
 
 
 def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None = None) -> Process:
-    """A process with positions and flags of its descriptors; those of one open file share it where the kernel tells."""
+    """A process with positions and flags of its descriptors, each with an open file of its own."""
     process = Process(number, folder)
     place = Path("/proc", str(pid), "fdinfo")
     for descriptor in sorted(int(each) for each in os.listdir(place)) if only is None else only:
