@@ -280,7 +280,7 @@ class Reader:
             process.assign(base["result"], self.on(process, arguments[0], base)[0], is_closing)
         elif base["call"] == "fcntl" and arguments[1] == "F_SETFD" and base["error"] is None:
             number = descriptor_of(arguments[0]).number
-            (process.closing.add if "FD_CLOEXEC" in arguments[2] else process.closing.discard)(number)
+            (process.closing.add if "FD_CLOEXEC" in arguments[-1] else process.closing.discard)(number)
         elif base["call"] == "fcntl" and arguments[1] == "F_SETFL" and base["error"] is None:
             opened = self.on(process, arguments[0], base)[0]
             opened.flags = (flags_of(arguments[2]) & _LASTING) | (opened.flags & (schema.SYNC | schema.DSYNC))
