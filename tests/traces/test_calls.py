@@ -11,6 +11,7 @@ import pytest
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
 from traces.calls import schema
+from traces.calls.descriptors import Process
 from traces.calls.perf import recording_of
 from traces.calls.schema import Recording, table_of
 from traces.calls.strace import Reader
@@ -26,7 +27,7 @@ def named(number: int, path: str) -> str:
 
 def rows(*lines: str, **how: Any) -> list[dict[str, Any]]:
     numbered = [f"{line.split(' ', 1)[0]} 0.{min(number, 1):09} {line.split(' ', 1)[1]}\n" for number, line in enumerate(lines)]
-    return list(Reader(folder="/d", **how).rows(numbered))
+    return list(Reader(first=Process(0, "/d"), **how).rows(numbered))
 
 
 def opened(number: int, path: str, flags: str = "O_RDWR|O_CREAT", process: int = 1) -> str:
@@ -68,7 +69,7 @@ def test_appended_bytes_are_at_the_end_that_is_known() -> None:
     flags = "O_WRONLY|O_CREAT|O_APPEND"
     found = rows(opened(3, "log", flags + "|O_TRUNC"), wrote(3, "log", 10), wrote(3, "log", 4))
     assert places(found) == [("write", 0, 0, 10), ("write", 0, 10, 4)]
-    reader = Reader(folder="/d")
+    reader = Reader(first=Process(0, "/d"))
     lines = [f"1 5.00000000{number} {line.split(' ', 1)[1]}" for number, line in enumerate((opened(3, "log", flags), wrote(3, "log", 10)))]
     assert [row.get("offset") for row in reader.rows(lines)] == [None, None] and "/d/log" in reader.missed[
         "where in its file a read or write began"

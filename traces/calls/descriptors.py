@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from traces.calls.schema import APPEND
 
@@ -20,26 +20,54 @@ class OpenFile:
         Where the next read or write begins; None where that is not known.
     flags
         Bits of `traces.calls.schema.FLAGS`.
+    moved
+        Time of the end of the call that moved the position last.
     """
 
     file: int
     position: int | None = 0
     flags: int = 0
+    moved: int = 0
 
 
 @dataclass
 class Process:
-    """A process as its threads share it: its number, its working folder and its descriptors."""
+    """A process as its threads share it.
+
+    Parameters
+    ----------
+    number
+        Of the process.
+    folder
+        In which it works.
+    descriptors
+        Its open files, by descriptor.
+    closing
+        Descriptors that are closed when the process runs another program.
+    mapped
+        Memory that stands for a file, and may come to be written: begin, end, and the file's path.
+    """
 
     number: int
     folder: str
     descriptors: dict[int, OpenFile] = field(default_factory=dict)
+    closing: set[int] = field(default_factory=set)
+    mapped: list[tuple[int, int, str]] = field(default_factory=list)
 
-    def given(self, path: str, other: int) -> int:
-        """The file of a path that says a descriptor, as ``/proc/self/fd/3`` does; another where it says none."""
-        match = re.fullmatch(r"/proc/(?:self|thread-self|\d+)/fd/(\d+)", path)
-        opened = self.descriptors.get(int(match[1])) if match else None
-        return opened.file if opened else other
+    def child(self, number: int, is_sharing: bool) -> Process:
+        """A process that this one makes; it shares the descriptors, or has a copy of them."""
+        descriptors, closing = (self.descriptors, self.closing) if is_sharing else (dict(self.descriptors), set(self.closing))
+        return Process(number, self.folder, descriptors, closing, list(self.mapped))
+
+    def assign(self, descriptor: int, opened: OpenFile, is_closing: bool) -> None:
+        """A descriptor stands for an open file from now on."""
+        self.descriptors[descriptor] = opened
+        (self.closing.add if is_closing else self.closing.discard)(descriptor)
+
+    def execute(self) -> None:
+        """The process runs another program."""
+        self.descriptors = {each: opened for each, opened in self.descriptors.items() if each not in self.closing}
+        self.closing, self.mapped = set(), []
 
 
 class Namespace:
@@ -49,18 +77,26 @@ class Namespace:
     ----------
     whole
         Begin of paths all of whose files are known, so that one that comes is empty; None for none.
+    sizes
+        By file.
+    appended
+        Time of the end of the call that appended last, by file.
     """
 
     def __init__(self) -> None:
         self.whole: str | None = None
         self._by_path: dict[str, int] = {}
+        self._paths: dict[int, set[str]] = {}
+        self._links: dict[str, str] = {}
         self.sizes: dict[int, int] = {}
+        self.appended: dict[int, int] = {}
         self._next = 0
 
     def number(self, path: str) -> int:
         """The number of the file at a path; a file that was not seen before gets the next."""
         if path not in self._by_path:
             self._by_path[path] = self._next
+            self._paths[self._next] = {path}
             self._next += 1
             if self.whole and path.startswith(self.whole):
                 self.sizes[self._by_path[path]] = 0
@@ -78,6 +114,9 @@ class Namespace:
             del self._by_path[path]
         self._by_path |= {new + path[len(old) :]: number for path, number in moved.items()}
         self._by_path |= {old + path[len(new) :]: number for path, number in back.items()}
+        for path, number in (*self._below(new).items(), *(self._below(old).items() if is_exchange else ())):
+            self._paths[number].add(path)
+        self._links = {link: path for link, path in self._links.items() if link not in (old, new)}
 
     def _below(self, path: str) -> dict[str, int]:
         return {each: number for each, number in self._by_path.items() if each == path or each.startswith(path + "/")}
@@ -85,10 +124,38 @@ class Namespace:
     def linked(self, file: int, new: str) -> None:
         """A file has one more path."""
         self._by_path[new] = file
+        self._paths.setdefault(file, set()).add(new)
 
     def removed(self, path: str) -> None:
         """A path stands for no file any more."""
         self._by_path.pop(path, None)
+        self._links.pop(path, None)
+
+    def is_of(self, file: int, path: str) -> bool:
+        """Whether a path is, or was, one of a file's."""
+        return path in self._paths[file]
+
+    def path_of(self, file: int) -> str | None:
+        """A path of a file that stands for it now."""
+        return next((path for path in sorted(self._paths.get(file, ())) if self._by_path.get(path) == file), None)
+
+    def leads(self, given: str, path: str) -> None:
+        """A path that a program gave is that of a file with another path, by a symbolic link in it."""
+        link, target = given.split("/"), path.split("/")
+        while len(link) > 1 and len(target) > 1 and link[-1] == target[-1]:
+            link, target = link[:-1], target[:-1]
+        if len(link) > 1:
+            self._links["/".join(link)] = "/".join(target)
+
+    def real(self, path: str, is_followed: bool) -> str:
+        """A path without the symbolic links that are known; its last part stays a link unless that is followed."""
+        head, tail = (path, "") if is_followed else (path.rpartition("/")[0], "/" + path.rpartition("/")[2])
+        while head:
+            if head in self._links:
+                return self._links[head] + tail
+            head, _, part = head.rpartition("/")
+            tail = f"/{part}{tail}"
+        return path
 
     def grown(self, file: int, end: int) -> None:
         """Bytes up to `end` of a file are written."""
@@ -100,3 +167,19 @@ class Namespace:
         if is_write and opened.flags & APPEND:
             return self.sizes.get(opened.file)
         return opened.position
+
+
+class Observed(Protocol):
+    """What is known while calls are read: files by name, and whether contents are kept."""
+
+    names: Namespace
+    contents: bool
+
+    def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
+        """The open file that a descriptor stands for, and a row with what is known of it."""
+
+    def named(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
+        """The absolute path that a call names."""
+
+    def miss(self, what: str, where: str) -> None:
+        """The recording misses something."""

@@ -68,7 +68,7 @@ def recording_of(lines: Iterable[str], source: Path) -> Recording:
     DamagedFileError
         Names their source, and a line that is none of perf trace's.
     """
-    reader = Reader()
+    reader = Reader(is_exact=False)
     return Recording(table_in_time(_rows(reader, source, lines)), missed=lines_of(reader.missed))
 
 
@@ -114,8 +114,13 @@ def _rows_of(
             paths.update(_RESULT.findall(result))
             if call in ("open", "openat", "creat"):
                 paths[result] = unnamed  # until a line tells it
-            said = f"{call}({_arguments(call, given, paths)}) = {result or '?'}"
+            said = f"{call}({_arguments(call, given, paths)}) = {_RESULT.sub(_returned, result) or '?'}"
             yield from reader.line(int(thread), time - reader.now, f"{said} <{_nanoseconds(took) / SECONDS:.9f}>" if took else said)
+
+
+def _returned(result: re.Match[str]) -> str:
+    """A descriptor that a call returns, as strace has it."""
+    return f"{result[1]}<{hexadecimal(result[2])}>"
 
 
 def _nanoseconds(milliseconds: str) -> int:

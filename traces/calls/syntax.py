@@ -15,7 +15,7 @@ _MODES = {
 }
 _KINDS = (
     (re.compile(r"/dev/(pts|tty|ptmx|console)"), "terminal"),
-    (re.compile(r"/dev/"), "device"),
+    (re.compile(r"/dev/(?!shm/)"), "device"),
     (re.compile(r"/(proc|sys)/"), "kernel"),
     (re.compile(r"/memfd:"), "other"),
     (re.compile(r"/"), "file"),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow.compute as pc
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
+from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
+from flashsim.studies.programs.attaching import State, standing, state_of_own, wait_attached
 from flashsim.studies.programs.extents import extents_of
-from traces.calls.schema import APPEND, DIRECT, SYNC, Recording, lines_of, table_in_time
+from traces.calls.schema import Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
@@ -55,20 +56,21 @@ def record(
     """
     strace = _strace()
     if pid is None and shutil.which(command[0]) is None:
+        if os.path.exists(command[0]):
+            raise RefusedError(f"record: {command[0]!r} may not be executed")
         raise MissingFileError(f"record: no program {command[0]!r}")
-    inherited = _inherited_of(pid) if pid else _inherited_of(os.getpid(), (0, 1, 2))
-    place = os.readlink(f"/proc/{pid}/cwd") if pid else str(folder or os.getcwd())
+    place = str(folder or os.getcwd())
     with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
         lines = Path(own, "calls")
-        watch = [strace, *OPTIONS, "-qq", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
+        watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
         watch += ["-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
         begin = time.monotonic()
-        code = _wait([*watch, *target], place)
+        code, state = _watch([*watch, *target], place, pid)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
-        reader = Reader(contents, inherited, place)
+        reader = Reader(contents, state.process, state.threads, missed=state.missed)
         if before is not None:
             reader.names.sizes |= {reader.names.number(path): len(content) for path, content in before.items()}
             reader.names.whole = f"{place}/"
@@ -93,40 +95,21 @@ def _strace() -> str:
     return strace
 
 
-def _wait(command: Sequence[str], folder: str) -> int:
-    """Run a command with the terminal as it is; an interruption is for the program, and the recording ends with it."""
+def _watch(command: Sequence[str], folder: str, pid: int | None) -> tuple[int, State]:
+    """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
+
+    An interruption is for the program, and the recording ends with it.
+    """
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = subprocess.Popen(command, cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        with standing(pid) if pid else nullcontext(state_of_own(folder)) as state:
+            process = subprocess.Popen(command, cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            if pid:
+                wait_attached(pid, process)
         code = process.wait()
     finally:
         signal.signal(signal.SIGINT, before)
-    return code if code >= 0 else 128 - code
-
-
-def _inherited_of(pid: int, only: Sequence[int] | None = None) -> Mapping[int, tuple[int | None, int]]:
-    """Positions and flags of the descriptors of a process, by number."""
-    folder = Path("/proc", str(pid), "fdinfo")
-    try:
-        numbers = [int(each.name) for each in folder.iterdir()] if only is None else list(only)
-    except FileNotFoundError:
-        raise InvalidParameterError("--pid", pid, "there is no such process") from None
-    except PermissionError:
-        raise RefusedError(f"record: process {pid} is another user's") from None
-    return dict(_state_of(folder, numbers))
-
-
-def _state_of(folder: Path, numbers: Sequence[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-    for number in numbers:
-        try:
-            text = (folder / str(number)).read_text()
-        except OSError:
-            continue
-        position, flags = re.search(r"pos:\s+(\d+)", text), re.search(r"flags:\s+([0-7]+)", text)
-        if position and flags:
-            bits = int(flags[1], 8)
-            wide = {os.O_DIRECT: DIRECT, os.O_SYNC: SYNC, os.O_APPEND: APPEND}
-            yield number, (int(position[1]), sum(ours for theirs, ours in wide.items() if bits & theirs == theirs))
+    return code if code >= 0 else 128 - code, state
 
 
 def _cost_of_a_call(strace: str) -> float:

@@ -1,0 +1,159 @@
+"""The state of a process when its recording begins: its open files with their positions, its threads, and its mapped files.
+
+A process that runs already stands still (SIGSTOP) while that is read and strace attaches, so that nothing moves in between.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from traces.calls.descriptors import OpenFile, Process
+from traces.calls.kernel import RINGS
+from traces.calls.memory import MAPPED
+from traces.calls.schema import APPEND, DIRECT, DSYNC, SYNC
+from traces.calls.syntax import kind_of
+
+#: Seconds that a process is given to stand still, and that strace is given to attach.
+_PATIENCE = 5.0
+#: Flags of an open file, those of two bits first.
+_FLAGS = ((os.O_SYNC, SYNC), (os.O_DSYNC, DSYNC), (os.O_DIRECT, DIRECT), (os.O_APPEND, APPEND))
+_MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .(.).s [0-9a-f]+ \S+ \d+ +(/.*)")
+
+
+@dataclass
+class State:
+    """A process when its recording begins, its threads, and what the recording misses of what it did before."""
+
+    process: Process
+    threads: Sequence[int] = ()
+    missed: dict[str, set[str]] = field(default_factory=dict)
+
+
+def state_of_own(folder: str) -> State:
+    """The state that a program has which this process runs in a folder: standard input and output."""
+    return State(_process_of(os.getpid(), 0, folder, (0, 1, 2)))
+
+
+@contextmanager
+def standing(pid: int) -> Iterator[State]:
+    """The state of a process that stands still.
+
+    Raises
+    ------
+    InvalidParameterError, RefusedError
+        There is no such process, or it is this one; it is another user's.
+    """
+    if pid == os.getpid():
+        raise InvalidParameterError("--pid", pid, "it is the process that records")
+    try:
+        folder = os.readlink(f"/proc/{pid}/cwd")
+        was_still = _is_still(pid)
+        os.kill(pid, signal.SIGSTOP)
+    except (FileNotFoundError, ProcessLookupError):
+        raise InvalidParameterError("--pid", pid, "there is no such process") from None
+    except PermissionError:
+        raise RefusedError(f"record: process {pid} is another user's") from None
+    try:
+        is_still = _wait(lambda: _is_still(pid))
+        state = State(_process_of(pid, pid, folder), [int(each) for each in os.listdir(f"/proc/{pid}/task")])
+        _look_at_memory(pid, state)
+        if not is_still:
+            state.missed["where in its files the process was, as it did not stand still"] = {f"process {pid}"}
+            for opened in state.process.descriptors.values():
+                opened.position = None
+        yield state
+    except FileNotFoundError:
+        raise InvalidParameterError("--pid", pid, "the process ended before recording began") from None
+    finally:
+        if not was_still:
+            _continue(pid)
+
+
+def wait_attached(pid: int, strace: subprocess.Popen[bytes]) -> None:
+    """Wait until strace watches all threads of a process, or has ended."""
+    _wait(lambda: strace.poll() is not None or all(_watcher_of(task) == strace.pid for task in _tasks(pid)))
+
+
+def _continue(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        return
+
+
+def _wait(condition: Callable[[], bool]) -> bool:
+    """Wait a while for a condition; whether it came."""
+    end = time.monotonic() + _PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def _tasks(pid: int) -> Sequence[Path]:
+    try:
+        return [*Path("/proc", str(pid), "task").iterdir()]
+    except FileNotFoundError:
+        return []
+
+
+def _is_still(pid: int) -> bool:
+    """Whether no thread of a process runs."""
+    return all(_status_of(task, "State")[:1] in ("T", "t", "Z", "X", "") for task in _tasks(pid))
+
+
+def _watcher_of(task: Path) -> int:
+    return int(_status_of(task, "TracerPid") or 0)
+
+
+def _status_of(task: Path, name: str) -> str:
+    try:
+        match = re.search(rf"^{name}:\s+(\S+)", (task / "status").read_text(), re.MULTILINE)
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return match[1] if match else ""
+
+
+def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None = None) -> Process:
+    """A process with positions and flags of its descriptors, each with an open file of its own."""
+    process = Process(number, folder)
+    place = Path("/proc", str(pid), "fdinfo")
+    for descriptor in sorted(int(each) for each in os.listdir(place)) if only is None else only:
+        try:
+            text = (place / str(descriptor)).read_text()
+        except OSError:
+            continue
+        position, flags = re.search(r"pos:\s+(\d+)", text), re.search(r"flags:\s+([0-7]+)", text)
+        if position and flags:
+            bits, ours = int(flags[1], 8), 0
+            for theirs, flag in _FLAGS:
+                if bits & theirs == theirs:
+                    bits, ours = bits & ~theirs, ours | flag
+            process.assign(descriptor, OpenFile(-2, int(position[1]), ours), only is None and bool(bits & os.O_CLOEXEC))
+    return process
+
+
+def _look_at_memory(pid: int, state: State) -> None:
+    """Mapped files and rings that a process made before its recording."""
+    for line in Path("/proc", str(pid), "maps").read_text(errors="surrogateescape").splitlines():
+        match = _MAP.match(line)
+        if match is None or kind_of(match[4]) != "file":
+            continue
+        path = match[4].encode("utf-8", "backslashreplace").decode().removesuffix(" (deleted)")
+        if match[3] == "w":
+            state.missed.setdefault(MAPPED, set()).add(path)
+        else:
+            state.process.mapped.append((int(match[1], 16), int(match[2], 16), path))
+    for descriptor in Path("/proc", str(pid), "fd").iterdir():
+        if "[io_uring]" in os.readlink(descriptor):
+            state.missed.setdefault(RINGS, set()).add(f"process {pid}")
