@@ -52,6 +52,9 @@ def test_appended_bytes_go_to_the_end_wherever_the_call_says() -> None:
     vector = f'1 pwritev2({named(3, "/d/a")}, [{{iov_base="", iov_len=2}}], 1, 0, RWF_APPEND) = 2 <0.000000001>'
     found = rows(opened(3, "a", "O_RDWR|O_CREAT|O_TRUNC"), wrote(3, "a", 10), vector, wrote(3, "a", 3))
     assert places(found) == [("write", 0, 0, 10), ("pwritev2", 0, 10, 2), ("write", 0, 10, 3)]
+    for flags in ("RWF_NOAPPEND", "0x20 /* RWF_??? */"):
+        found = rows(*start, vector.replace("RWF_APPEND", flags))
+        assert places(found) == [("write", 0, 0, 10), ("pwritev2", 0, 0, 2)]
 
 
 def test_calls_at_the_same_time_have_no_known_order() -> None:

@@ -190,6 +190,7 @@ class Reader:
         place = integer_of(arguments[3]) if has_place and len(arguments) > 3 else None
         if name.endswith("v2") and len(arguments) > 4:
             row["flags"] |= sum(bit for word, bit in _OF_A_CALL.items() if word in arguments[4])
+            row["flags"] &= ~schema.APPEND if re.search(r"RWF_NOAPPEND|0x20\b", arguments[4]) else -1  # older straces have no name for it
         is_moving, appends = place is None or place < 0, is_write and bool(row["flags"] & schema.APPEND)
         if is_moving or appends:
             place = self.names.sizes.get(opened.file) if appends else opened.position

@@ -5,7 +5,9 @@ A process that runs already stands still (SIGSTOP) while that is read and strace
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -78,9 +80,10 @@ def standing(pid: int) -> Iterator[State]:
             _continue(pid)
 
 
-def wait_attached(pid: int, strace: subprocess.Popen[bytes]) -> None:
+def wait_attached(pid: int, strace: subprocess.Popen[bytes], state: State) -> None:
     """Wait until strace watches all threads of a process, or has ended."""
-    _wait(lambda: strace.poll() is not None or all(_watcher_of(task) == strace.pid for task in _tasks(pid)))
+    if not _wait(lambda: strace.poll() is not None or all(_watcher_of(task) == strace.pid for task in _tasks(pid))):
+        state.missed["calls before strace watched all threads"] = {f"process {pid}"}
 
 
 def _continue(pid: int) -> None:
@@ -125,8 +128,9 @@ def _status_of(task: Path, name: str) -> str:
 
 
 def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None = None) -> Process:
-    """A process with positions and flags of its descriptors, each with an open file of its own."""
+    """A process with positions and flags of its descriptors; those that are copies of one another share an open file."""
     process = Process(number, folder)
+    alike: dict[str, list[int]] = {}
     place = Path("/proc", str(pid), "fdinfo")
     for descriptor in sorted(int(each) for each in os.listdir(place)) if only is None else only:
         try:
@@ -139,8 +143,17 @@ def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None =
             for theirs, flag in _FLAGS:
                 if bits & theirs == theirs:
                     bits, ours = bits & ~theirs, ours | flag
-            process.assign(descriptor, OpenFile(-2, int(position[1]), ours), only is None and bool(bits & os.O_CLOEXEC))
+            like = alike.setdefault(position[1], [])
+            opened = next((process.descriptors[each] for each in like if _is_shared(pid, each, descriptor)), None)
+            like.append(descriptor)
+            process.assign(descriptor, opened or OpenFile(-2, int(position[1]), ours), only is None and bool(bits & os.O_CLOEXEC))
     return process
+
+
+def _is_shared(pid: int, first: int, second: int) -> bool:
+    """Whether two descriptors of a process are copies, which move together (kcmp with KCMP_FILE)."""
+    call = {"x86_64": 312, "aarch64": 272}.get(platform.machine())
+    return call is not None and ctypes.CDLL(None).syscall(call, pid, pid, 0, first, second) == 0
 
 
 def _look_at_memory(pid: int, state: State) -> None:

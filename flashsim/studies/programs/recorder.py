@@ -105,7 +105,7 @@ def _watch(command: Sequence[str], folder: str, pid: int | None) -> tuple[int, S
         with standing(pid) if pid else nullcontext(state_of_own(folder)) as state:
             process = subprocess.Popen(command, cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             if pid:
-                wait_attached(pid, process)
+                wait_attached(pid, process, state)
         code = process.wait()
     finally:
         signal.signal(signal.SIGINT, before)

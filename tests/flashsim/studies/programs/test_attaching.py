@@ -20,9 +20,10 @@ memory = os.open("mapped", os.O_RDWR | os.O_CREAT)
 os.ftruncate(memory, 4096)
 kept = mmap.mmap(memory, 4096)
 file = os.open("slow", os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
+os.dup2(file, 9)
 print(flush=True)
 for number in range(3000):
-    os.write(file, b"%07d\\n" % number)
+    os.write((file, 9)[number % 2], b"%07d\\n" % number)
     time.sleep(0.0005)
 """
 
