@@ -8,7 +8,7 @@ duration  ns      null where the call did not return
 process           the process's number
 thread            the thread's number
 call              name of the system call
-kind              of what the call works on: file, or pipe, socket, terminal, kernel (``/proc``, ``/sys``), device, other
+kind              of what the call works on: file, or pipe, socket, terminal, kernel (``/proc``, ``/sys``), memory, device, other
 file              number of the file, which renames and links do not change; -1: none
 path              at the time of the call
 offset    bytes   in the file; null where it is not known, or has no meaning

@@ -15,9 +15,9 @@ _MODES = {
 }
 _KINDS = (
     (re.compile(r"/dev/(pts|tty|ptmx|console)"), "terminal"),
+    (re.compile(r"/dev/shm/[^/]+$|/memfd:"), "memory"),  # shm_open; folders below hold files
     (re.compile(r"/dev/(?!shm/)"), "device"),
     (re.compile(r"/(proc|sys)/"), "kernel"),
-    (re.compile(r"/memfd:"), "other"),
     (re.compile(r"/"), "file"),
     (re.compile(r"(pipe|socket):"), ""),
 )

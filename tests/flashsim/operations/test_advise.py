@@ -98,7 +98,7 @@ def pgbench(tmp_path_factory: pytest.TempPathFactory) -> str:
     with postgresql_server.cluster() as cluster:
         cluster.run("pgbench", "-q", "-h", str(cluster.folder), "-U", "postgres", "-i", "postgres")
         cluster.stop()
-        server = f"{postgresql_server.programs()}/postgres -D data -c listen_addresses= -c unix_socket_directories=$PWD & "
+        server = "exec >server.log 2>&1; $0/postgres -D data -c listen_addresses= -c unix_socket_directories=$PWD & "
         load = "until $0/pg_isready -q -h $PWD; do sleep 0.1; done; $0/pgbench -h $PWD -U postgres -c 2 -t 100 postgres; kill -INT $!; wait"
         words = [*cluster.as_owner, "sh", "-c", server + load, str(postgresql_server.programs())]
         recording = recorder.record(words, folder=cluster.folder)

@@ -48,6 +48,7 @@ FIO = "fio --name=a --filename=f.bin --size=1M --rw=randrw --bs=4k --ioengine=ps
 #: A server begins, pgbench fills it at scale 1 and runs, and the server ends; the folder of the programs is the script's name.
 PGBENCH = """
 set -e
+exec >/dev/null 2>&1
 PATH=$0:$PATH
 postgres -D data -c listen_addresses= -c unix_socket_directories=$PWD -c autovacuum=off &
 until pg_isready -q -h $PWD; do sleep 0.1; done
