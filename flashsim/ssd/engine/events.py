@@ -121,7 +121,7 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     if flow.operations[first].source == IN_SLC:
         duration = times.timing.slc_program
     elif times.timing.program_levels:
-        duration = times.cells[1, dies.level_of(flash.control, times.timing, flow.operations[first].place)]
+        duration = times.cells[1, tables.level_of(flash.control, times.timing, flow.operations[first].place)]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
     if times.timing.cache_program:
         dies.wake(flow, die)
@@ -141,7 +141,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
             flow.servers[die].busy = other + 1
         dies.ask_channel(flow, flash.control, times, other, now)
     else:
-        dies.leave(flow, flash.control, die, cached, now)
+        dies.leave(flow, flash, times.timing, die, cached, now)
         dies.wake(flow, die)
         if cached and flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             dies.pass_to_cache(flow, flash.control, times, die, now)
@@ -196,7 +196,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
                 times.counters.slc_programs += empty if operation.source == IN_SLC else 0
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
-    dies.leave(flow, flash.control, die, False, now)
+    dies.leave(flow, flash, times.timing, die, False, now)
     dies.wake(flow, die)
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
@@ -243,14 +243,14 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if flow.operations[row].kind == tables.COMMAND_KIND:
-        tables.note_span(flow, control, control.dies + control.channels + 1, row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + control.channels + 1, row, now)
         overhead_ends(host, flow, times, control, row, now)
     elif phase == tables.ON_LINK or phase == tables.ON_BUS:
         on_bus = phase == tables.ON_BUS
-        tables.note_span(flow, control, control.dies + control.channels + 2 * on_bus, row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + control.channels + 2 * on_bus, row, now)
         transfer_ends(host, flow, flash, times, row, on_bus, now)
     elif phase == tables.ON_CHANNEL:
-        tables.note_span(flow, control, control.dies + channel_of(control, flow.operations[row].die), row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + channel_of(control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
     elif phase == tables.IN_PROGRAM or flow.operations[row].kind == ERASE_BLOCK:
         work_ends(host, flow, flash, times, row, now)
