@@ -111,6 +111,17 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
 
 
 @inlined_kernel
+def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
+    """Flash pages of a plane that operations chained from `first` program, one after the other."""
+    row = first
+    begin = end = operations[first].place % control.pages_per_block // control.units
+    while row >= 0:
+        end = max(end, operations[row].place % control.pages_per_block // control.units)
+        row = operations[row].next[IN_DIE]
+    return end - begin + 1
+
+
+@inlined_kernel
 def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
@@ -119,7 +130,7 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
         row = flow.operations[row].next[IN_DIE]
     duration = times.timing.program
     if flow.operations[first].source == IN_SLC:
-        duration = times.timing.slc_program
+        duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
     elif times.timing.program_levels:
         duration = times.cells[1, tables.level_of(flash.control, times.timing, flow.operations[first].place)]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
@@ -190,7 +201,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             times.counters.slc_programs += operation.source == IN_SLC
             if flash.control.group > 1:
                 following = flow.operations[operation.next[IN_DIE]].place if operation.next[IN_DIE] >= 0 else -1
-                empty = flash_array.empty_slots(flash.control, operation.place, following)
+                empty = flash_array.empty_slots(flash.control, operation.place, operation.source, following)
                 times.counters.padded_programs += empty
                 times.counters.programs[operation.cause] += empty
                 times.counters.slc_programs += empty if operation.source == IN_SLC else 0

@@ -240,11 +240,9 @@ class Die:
 
     def _works_with(self, group: list[Operation], queue: deque[Operation]) -> bool:
         """True if the first of a queue is ready, and works on a plane of its own at the same page, of cells with as many bits."""
-        control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.group
+        control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.units
         one_kind = any(first.kind in kinds and other.kind in kinds for kinds in TOGETHER)
         own_plane = pool_of_block(control, other.block) not in [pool_of_block(control, member.block) for member in group]
-        if first.kind in CACHED_READS:
-            size = self.drive.parameters.units
         same_page = first.kind == ERASE_BLOCK or (first.place // size - other.place // size) % (control.pages_per_block // size) == 0
         same_cells = (first.source == IN_SLC) == (other.source == IN_SLC)
         return bool(self.drive.parameters.multi_plane and self._is_ready(queue) and one_kind and own_plane and same_page and same_cells)
@@ -320,8 +318,11 @@ class Die:
             if parameters.cache_program:
                 self.wake()
             programs = parameters.program_pages or (parameters.program,) * parameters.levels
-            cached = first.source == IN_SLC
-            yield from self._in_cells(self.drive.timing.slc_program if cached else programs[self._level(first.place)], first)
+            time = programs[self._level(first.place)]
+            if first.source == IN_SLC:  # a page of each plane after the other
+                pages = [operation.place // parameters.units % parameters.pages_per_block for operation in group]
+                time = self.drive.timing.slc_program * (max(pages) - pages[0] + 1)
+            yield from self._in_cells(time, first)
         state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
 

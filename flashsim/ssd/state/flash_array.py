@@ -57,11 +57,12 @@ def is_program(kind: int) -> bool:
 
 
 @inlined_kernel
-def empty_slots(control: RecordArray, place: int, following: int) -> int:
-    """Slots that stay empty behind `place` in its group, if the next that is programmed is `following` (-1: none)."""
-    if following // control.group == place // control.group:
+def empty_slots(control: RecordArray, place: int, source: int, following: int) -> int:
+    """Slots that stay empty behind `place` in its group, in the SLC cache its page, if `following` is programmed next (-1: none)."""
+    group = control.units if source == IN_SLC else control.group
+    if following // group == place // group:
         return 0
-    return control.group - 1 - place % control.group
+    return group - 1 - place % group
 
 
 @lean_kernel
