@@ -165,7 +165,7 @@ def is_one_program(operations: RecordArray, control: RecordArray, row: int, othe
     """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
     if not (flash_array.is_program(operations[row].kind) and flash_array.is_program(operations[other].kind)):
         return False
-    return operations[row].place // control.group == operations[other].place // control.group
+    return flash_array.is_one_program(control, operations[row].place, operations[row].source, operations[other].place)
 
 
 @inlined_kernel
@@ -198,7 +198,7 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
     """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
     one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
-    same_cells = (operations[first].source == IN_SLC) == (operations[row].source == IN_SLC)
+    same_cells = (operations[first].source <= IN_SLC) == (operations[row].source <= IN_SLC)
     if not one_kind or not same_cells or not is_ready(operations, control, row):
         return False
     apart = operations[first].place - place

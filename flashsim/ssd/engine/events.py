@@ -129,7 +129,7 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
         flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
         row = flow.operations[row].next[IN_DIE]
     duration = times.timing.program
-    if flow.operations[first].source == IN_SLC:
+    if flow.operations[first].source <= IN_SLC:
         duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
     elif times.timing.program_levels:
         duration = times.cells[1, tables.level_of(flash.control, times.timing, flow.operations[first].place)]
@@ -198,13 +198,13 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             flow.gates[block_of(flash.control, operation.place)].pending -= 1
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
-            times.counters.slc_programs += operation.source == IN_SLC
+            times.counters.slc_programs += operation.source <= IN_SLC
             if flash.control.group > 1:
                 following = flow.operations[operation.next[IN_DIE]].place if operation.next[IN_DIE] >= 0 else -1
                 empty = flash_array.empty_slots(flash.control, operation.place, operation.source, following)
                 times.counters.padded_programs += empty
                 times.counters.programs[operation.cause] += empty
-                times.counters.slc_programs += empty if operation.source == IN_SLC else 0
+                times.counters.slc_programs += empty if operation.source <= IN_SLC else 0
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
     dies.leave(flow, flash, times.timing, die, False, now)

@@ -20,7 +20,8 @@ from flashsim.ssd.state.geometry import block_of
 # its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
 # the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
 # `interrupted` how often it was, `together` how many work together (of the first and the last of them).  `is_part` says that its command
-# waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have come.  A command's operations are chained by `next_part`.
+# waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have come.  A command's operations are chained by
+# `next_part`.
 _FIRST_FIELDS = records.record_dtype(int64="id due", int32="waits die command")
 _TIMES, _PLACES = "request left_over", "next_part sectors interrupted together"
 _MARKS = "phase is_part is_behind needs_room"

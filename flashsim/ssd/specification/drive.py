@@ -314,7 +314,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.programs[operation.cause] += 1 + empty
                 counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
-                counters.slc_programs += (1 + empty) * (operation.source == IN_SLC)
+                counters.slc_programs += (1 + empty) * (operation.source <= IN_SLC)
         leave()
         for operation in group:
             operation.finish()

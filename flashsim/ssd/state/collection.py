@@ -274,7 +274,7 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         if write_id == 0:
             kind, write_id = PROGRAM_PAGE, pools.next_write_id(flash.control)
         if cached:
-            place, source = slc_cache.place(flash, pool, member.page), IN_SLC
+            place, source = slc_cache.place(flash, pool, member.page), IN_SLC - (count - 1 - at)
         else:
             place, source = pools.place_page(flash, policies, pool, flash.control.stream, member.page), -1
         row = plan_row(flash.plan, row, kind, place, source, member.page, write_id, superseded, HOST, member.fetch)
