@@ -17,6 +17,11 @@ KINDS = ("read", "program", "erase", "move", "fetch", "transfer", "command", "st
 HOST, GC, MERGE, MAP, WEAR, FOLD = range(6)
 CAUSES = ("host", "gc", "merge", "map", "wear", "fold")
 
+# Levels: the page of a word line, all of them at once, or cells that keep one bit in an SLC cache; -1 where cells are all alike.
+ALL_BITS, SLC = 4, 5
+LEVELS = ("first bit", "second bit", "third bit", "fourth bit", "all bits", "SLC")
+MOST_UNITS = 255
+
 SPAN = np.dtype(
     [
         ("server", np.int32),  # the dies, the channels, the link, the controller; then the memory's bus and the cores
@@ -26,6 +31,8 @@ SPAN = np.dtype(
         ("page", np.int64),  # logical flash page, -1 for none
         ("begin", np.int64),  # ns
         ("end", np.int64),  # ns
+        ("level", np.int8),  # of the cells that a die works on, of a move those that it writes
+        ("units", np.uint8),  # mapping units that a die takes together, up to MOST_UNITS; elsewhere 1
     ]
 )
 

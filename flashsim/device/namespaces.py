@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import index
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import SECTOR, Integers, Requests
@@ -58,6 +59,10 @@ def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
     grain, what = (device.zone_size, "zone") if device.zone_size else (unit or SECTOR, "mapping unit")
     spaces, begin = {}, 0
     for name, size in sizes.items():
+        try:
+            size = index(size)
+        except TypeError:
+            raise InvalidParameterError(f"namespace {name}", repr(size), "a whole number of bytes is needed") from None
         if size <= 0 or size % SECTOR:
             raise InvalidParameterError(f"namespace {name}", f"{size} B", f"it must be a multiple of {SECTOR} B, and not empty")
         if begin + size > device.capacity:

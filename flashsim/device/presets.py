@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, UnknownNameError, shortened
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError, UnknownNameError, shortened
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
@@ -106,6 +106,12 @@ class Preset:
 def names(*, zoned: bool = False) -> list[str]:
     """Names of the presets that take writes anywhere; if asked for, of zoned drives too."""
     return sorted(_FOLDER.names() + _ZONED.names()) if zoned else _FOLDER.names()
+
+
+def refuse_zoned(preset: Preset, instead: str) -> None:
+    """Refuse a zoned drive, before what would write at any place begins; say what can be done `instead`."""
+    if preset.flash is not None and preset.flash.zone_size:
+        raise RefusedError(f"device: {preset.name} is zoned, and takes writes in order only; {instead}")
 
 
 def load(name: str) -> Preset:

@@ -117,6 +117,8 @@ def _part_of_flash(name: str, flash: SsdParameters, parts: int) -> dict[str, Any
     capacity = flash.capacity * used // whole // grain * grain
     if flash.slc_cache:
         sizes["slc_cache"] = max(1, round(flash.slc_cache / parts))
+    if flash.zone_size:
+        sizes |= {each: min(getattr(flash, each), capacity // grain) for each in ("zone_open_limit", "zone_active_limit")}
     return sizes | {"blocks_per_plane": used + reserve, "capacity": capacity}
 
 

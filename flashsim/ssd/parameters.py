@@ -213,6 +213,8 @@ class SsdParameters:
         self._need(blocks, "zone_size", f"with ftl 'block' it must be whole blocks of all planes, {format_size(stripe)}")
         for name in ("zone_open_limit", "zone_active_limit"):
             self._need(self.zone_size > 0 or getattr(self, name) == 0, name, "there are no zones (zone_size)")
+            zones = self.capacity // self.zone_size if self.zone_size else 0
+            self._need(getattr(self, name) <= zones, name, f"the drive has {zones} zones")
         if self.zone_active_limit:
             bound = f"an open zone is active, of which there may be {self.zone_active_limit} (zone_active_limit)"
             self._need(self.zone_open_limit <= self.zone_active_limit, "zone_open_limit", bound)

@@ -29,7 +29,7 @@ class SsdTiming(NamedTuple):
     retry: int
     retry_growth: int
     retry_time: int
-    #: Times of what is programmed at once into the SLC cache, and of a page that is read there.
+    #: Times of a page of the SLC cache.
     slc_read: int
     slc_program: int
 
@@ -52,7 +52,7 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         round(parameters.read_retry_growth * 2**32),
         parameters.read_retry_time or parameters.read,
         parameters.slc_read or parameters.read,
-        (parameters.slc_program or parameters.program) * (parameters.group // parameters.units),
+        parameters.slc_program or parameters.program,
     )
 
 

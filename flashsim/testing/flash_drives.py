@@ -235,7 +235,8 @@ def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completi
 
 def check_invariants(model: Model) -> None:
     """Check the invariants of an idle drive's map and blocks."""
-    state, per_block, group = model.state, model.parameters.slots_per_block, model.parameters.group
+    state, per_block = model.state, model.parameters.slots_per_block
+    group = np.where(model.state.blocks.slc, model.parameters.units, model.parameters.group)
     mapped = state.mapping[state.mapping > 0] - 1
     assert len(np.unique(mapped)) == len(mapped)  # injective
     owners = np.flatnonzero(state.mapping)
@@ -248,7 +249,7 @@ def check_invariants(model: Model) -> None:
     # Filled up to WRITTEN; layers that collect pass no page over: free, valid and invalid pages make up the whole.
     filled = np.where(used, np.arange(1, per_block + 1), 0).max(axis=1)
     assert np.array_equal(blocks.written, -(-filled // group) * group)
-    if model.parameters.gc != "none" and group == 1:
+    if model.parameters.gc != "none" and model.parameters.group == 1:
         assert np.array_equal(used.sum(axis=1), blocks.written)
     assert np.array_equal(np.bincount(mapped // per_block, minlength=len(blocks)), blocks.valid)
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"

@@ -23,7 +23,8 @@ from flashsim.operations.outcome import point_of
 from flashsim.studies.replaying import preconditioning
 from flashsim.studies.replaying.real import RealSettings, parse_assignments
 from flashsim.studies.replaying.simulated import ReplaySettings
-from flashsim.studies.replaying.survey import Survey, survey
+from flashsim.studies.replaying.survey import Survey, check_zones, survey
+from traces.file.excerpt import Source
 from traces.replay.base import load_engine
 
 _DEVICES = "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
@@ -142,7 +143,7 @@ def replay(
                 if on_real and one in real:
                     runs.append(replay_of.on_file(Path(one), on_real, against))
                     continue
-                drive, state = _prepare(one, what, wrap, empty, precondition)
+                drive, state = _prepare(one, source, limit, what, wrap, empty, precondition)
                 runs.append(replay_of.on(drive, ReplaySettings(pace_of, depth, wrap), state, has_past=not isinstance(one, str)))
     title = title_of(f"{name} replayed ({pace_of})", runs)
     return ReplayOutcome(runs, title, origin(), name, pace_in_words(pace_of, depth), what, together)
@@ -154,12 +155,16 @@ def _refuse(values: Mapping[str, Any], why: str) -> None:
             raise RefusedError(f"{option}: {why}")
 
 
-def _prepare(device: Any, what: Survey, wrap: bool, empty: bool, precondition: str | None) -> tuple[Device, str]:
+def _prepare(
+    device: Any, source: Source, limit: int | None, what: Survey, wrap: bool, empty: bool, precondition: str | None
+) -> tuple[Device, str]:
     """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
         _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
         return device.copy().device, ""
     preset = presets.load(device)
+    if preset.flash is not None and preset.flash.zone_size:
+        check_zones(source, preset.flash, limit)
     if precondition:
         preconditioning.parse_state(precondition, preset)  # refuse before anything is compiled
     drive, state = Device(preset), ""

@@ -165,7 +165,7 @@ def is_one_program(operations: RecordArray, control: RecordArray, row: int, othe
     """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
     if not (flash_array.is_program(operations[row].kind) and flash_array.is_program(operations[other].kind)):
         return False
-    return operations[row].place // control.group == operations[other].place // control.group
+    return flash_array.is_one_program(control, operations[row].place, operations[row].source, operations[other].place)
 
 
 @inlined_kernel
@@ -198,7 +198,7 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
     """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
     one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
-    same_cells = (operations[first].source == IN_SLC) == (operations[row].source == IN_SLC)
+    same_cells = (operations[first].source <= IN_SLC) == (operations[row].source <= IN_SLC)
     if not one_kind or not same_cells or not is_ready(operations, control, row):
         return False
     apart = operations[first].place - place
@@ -219,6 +219,7 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
 def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by IN_DIE."""
     first = last = tables.dequeue(flow, queue, IN_DIE)
+    together = 1
     while (times.timing.multi_plane or control.group > 1) and flow.queues[queue].head >= 0:
         row = flow.queues[queue].head
         shared = is_one_read(flow.operations, control, first, row)
@@ -229,14 +230,10 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
         tables.dequeue(flow, queue, IN_DIE)
         flow.operations[last].next[IN_DIE] = row
         last = row
+        together += 1
+    flow.operations[first].together = flow.operations[last].together = together
     prefetch(flow.operations, flow.queues[queue].head)
     return first
-
-
-@inlined_kernel
-def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
-    """The page of its word line in which a slot lies: those of a block go round them."""
-    return slot % control.pages_per_block // control.units % timing.levels
 
 
 @inlined_kernel
@@ -248,7 +245,7 @@ def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> 
     block = flash.blocks[block_of(flash.control, slot)]
     again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
     times.counters.read_retries += again
-    time = timing.slc_read if block.slc else times.cells[0, level_of(flash.control, timing, slot)]
+    time = timing.slc_read if block.slc else times.cells[0, tables.level_of(flash.control, timing, slot)]
     return time + (timing.retry_time if again else 0)
 
 
@@ -294,7 +291,7 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
 
 
 @inlined_kernel
-def interrupt(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> bool:
+def interrupt(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     operation = flow.operations[flow.servers[die].busy - 1]
     erasing = operation.kind == ERASE_BLOCK and operation.phase == IN_CELLS
@@ -306,15 +303,15 @@ def interrupt(flow: Flow, control: RecordArray, timing: RecordArray, die: int, n
     operation.left_over = operation.due - now
     operation.due = -1
     flow.servers[die].suspended = flow.servers[die].busy
-    leave(flow, control, die, False, now)
+    leave(flow, flash, timing, die, False, now)
     return True
 
 
 @inlined_kernel
-def leave(flow: Flow, control: RecordArray, die: int, cached: bool, now: int) -> None:
+def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
-    tables.note_span(flow, control, die, (server.cached if cached else server.busy) - 1, now)
+    tables.note_span(flow, flash, timing, die, (server.cached if cached else server.busy) - 1, now)
     server.busy_ns += now - server.since
     server.since = now
     if cached:
@@ -350,7 +347,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     """
     control, server, head = flash.control, flow.servers[die], flow.queues[die].head
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
-    if server.busy != 0 and not (reads and interrupt(flow, control, times.timing, die, now)):
+    if server.busy != 0 and not (reads and interrupt(flow, flash, times.timing, die, now)):
         if times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1

@@ -111,6 +111,17 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
 
 
 @inlined_kernel
+def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
+    """Flash pages of a plane that operations chained from `first` program, one after the other."""
+    row = first
+    begin = end = operations[first].place % control.pages_per_block // control.units
+    while row >= 0:
+        end = max(end, operations[row].place % control.pages_per_block // control.units)
+        row = operations[row].next[IN_DIE]
+    return end - begin + 1
+
+
+@inlined_kernel
 def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
@@ -118,10 +129,10 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
         flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
         row = flow.operations[row].next[IN_DIE]
     duration = times.timing.program
-    if flow.operations[first].source == IN_SLC:
-        duration = times.timing.slc_program
+    if flow.operations[first].source <= IN_SLC:
+        duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
     elif times.timing.program_levels:
-        duration = times.cells[1, dies.level_of(flash.control, times.timing, flow.operations[first].place)]
+        duration = times.cells[1, tables.level_of(flash.control, times.timing, flow.operations[first].place)]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
     if times.timing.cache_program:
         dies.wake(flow, die)
@@ -141,7 +152,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
             flow.servers[die].busy = other + 1
         dies.ask_channel(flow, flash.control, times, other, now)
     else:
-        dies.leave(flow, flash.control, die, cached, now)
+        dies.leave(flow, flash, times.timing, die, cached, now)
         dies.wake(flow, die)
         if cached and flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             dies.pass_to_cache(flow, flash.control, times, die, now)
@@ -187,16 +198,16 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             flow.gates[block_of(flash.control, operation.place)].pending -= 1
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
-            times.counters.slc_programs += operation.source == IN_SLC
+            times.counters.slc_programs += operation.source <= IN_SLC
             if flash.control.group > 1:
                 following = flow.operations[operation.next[IN_DIE]].place if operation.next[IN_DIE] >= 0 else -1
-                empty = flash_array.empty_slots(flash.control, operation.place, following)
+                empty = flash_array.empty_slots(flash.control, operation.place, operation.source, following)
                 times.counters.padded_programs += empty
                 times.counters.programs[operation.cause] += empty
-                times.counters.slc_programs += empty if operation.source == IN_SLC else 0
+                times.counters.slc_programs += empty if operation.source <= IN_SLC else 0
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
-    dies.leave(flow, flash.control, die, False, now)
+    dies.leave(flow, flash, times.timing, die, False, now)
     dies.wake(flow, die)
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
@@ -243,14 +254,14 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if flow.operations[row].kind == tables.COMMAND_KIND:
-        tables.note_span(flow, control, control.dies + control.channels + 1, row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + control.channels + 1, row, now)
         overhead_ends(host, flow, times, control, row, now)
     elif phase == tables.ON_LINK or phase == tables.ON_BUS:
         on_bus = phase == tables.ON_BUS
-        tables.note_span(flow, control, control.dies + control.channels + 2 * on_bus, row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + control.channels + 2 * on_bus, row, now)
         transfer_ends(host, flow, flash, times, row, on_bus, now)
     elif phase == tables.ON_CHANNEL:
-        tables.note_span(flow, control, control.dies + channel_of(control, flow.operations[row].die), row, now)
+        tables.note_span(flow, flash, times.timing, control.dies + channel_of(control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
     elif phase == tables.IN_PROGRAM or flow.operations[row].kind == ERASE_BLOCK:
         work_ends(host, flow, flash, times, row, now)

@@ -12,15 +12,18 @@ from flashsim.core.records import MATRIX, RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING
+from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING, Flash
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, is_program
+from flashsim.ssd.state.geometry import block_of
 
 # A row of the operation table has the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
 # its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
 # the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
-# `interrupted` how often it was.  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged
-# when its bytes have come.  A command's operations are chained by `next_part`.
+# `interrupted` how often it was, `together` how many work together (of the first and the last of them).  `is_part` says that its command
+# waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have come.  A command's operations are chained by
+# `next_part`.
 _FIRST_FIELDS = records.record_dtype(int64="id due", int32="waits die command")
-_TIMES, _PLACES = "request left_over", "next_part sectors interrupted"
+_TIMES, _PLACES = "request left_over", "next_part sectors interrupted together"
 _MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
@@ -238,7 +241,24 @@ def release(flow: Flow, server: int, now: int) -> int:
 
 
 @inlined_kernel
-def note_span(flow: Flow, control: RecordArray, server: int, row: int, now: int) -> None:
+def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
+    """The page of its word line in which a slot lies: those of a block go round them."""
+    return slot % control.pages_per_block // control.units % timing.levels
+
+
+@inlined_kernel
+def level_of_work(flash: Flash, timing: RecordArray, operation: RecordArray) -> int:
+    """The level of `flashsim.core.spans` of the cells that an operation reads or programs."""
+    if timing.levels == 1 or operation.kind == ERASE_BLOCK:
+        return -1
+    if flash.blocks[block_of(flash.control, operation.place)].slc:
+        return spans.SLC
+    one_shot = flash.control.group > flash.control.units and is_program(operation.kind)
+    return spans.ALL_BITS if one_shot else level_of(flash.control, timing, operation.place)
+
+
+@inlined_kernel
+def note_span(flow: Flow, flash: Flash, timing: RecordArray, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held for a while, if only for a nanosecond (it may be interrupted at once)."""
     if flow.engine.recording == 0 or flow.servers[server].since == now:
         return
@@ -248,8 +268,11 @@ def note_span(flow: Flow, control: RecordArray, server: int, row: int, now: int)
     span.begin = flow.servers[server].since
     span.end = now
     span.request = operation.request
+    span.level, span.units = -1, 1
     if operation.kind == COMMAND_KIND:
         span.kind, span.cause, span.page = spans.COMMAND, spans.HOST, -1
     else:
-        span.kind = spans.TRANSFER if server >= control.dies else _ON_DIE[operation.kind]
-        span.cause, span.page = operation.cause, operation.logical
+        span.kind, span.cause, span.page = spans.TRANSFER, operation.cause, operation.logical
+    if server < flash.control.dies:
+        span.kind, span.level = _ON_DIE[operation.kind], level_of_work(flash, timing, operation)
+        span.units = min(operation.together, spans.MOST_UNITS)

@@ -59,7 +59,7 @@ def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
     (64, 0.2)
     """
     values = {**LAB_VALUES, **changes}
-    page_size = build(SsdParameters, {**values, "capacity": SECTOR}).page_size  # in bytes, if it was written with a unit
+    page_size = build(SsdParameters, {**LAB_VALUES, "capacity": SECTOR, "page_size": values["page_size"]}).page_size  # in bytes
     return build(SsdParameters, {"capacity": pages * page_size, **values})
 
 

@@ -310,11 +310,11 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.erases[operation.cause] += 1
             else:
                 flash_array.programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
-                empty = flash_array.empty_slots(state.control, operation.place, following.place if following else -1)
+                empty = flash_array.empty_slots(state.control, operation.place, operation.source, following.place if following else -1)
                 counters.programs[operation.cause] += 1 + empty
                 counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
-                counters.slc_programs += (1 + empty) * (operation.source == IN_SLC)
+                counters.slc_programs += (1 + empty) * (operation.source <= IN_SLC)
         leave()
         for operation in group:
             operation.finish()

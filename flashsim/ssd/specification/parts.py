@@ -16,7 +16,17 @@ from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, start_program
+from flashsim.ssd.state.flash_array import (
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    IN_SLC,
+    MOVE_PAGE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    STORE_PAGE,
+    is_one_program,
+    start_program,
+)
 from flashsim.ssd.state.geometry import block_of, channel_of, pool_of_block
 from flashsim.ssd.timing import SsdTiming
 
@@ -218,8 +228,8 @@ class Die:
 
     def _is_one_program(self, one: Operation, other: Operation) -> bool:
         """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
-        group = self.drive.parameters.group
-        return one.kind in PROGRAMS and other.kind in PROGRAMS and one.place // group == other.place // group
+        programs = one.kind in PROGRAMS and other.kind in PROGRAMS
+        return programs and is_one_program(self.drive.state.control, one.place, one.source, other.place)
 
     def _take_group(self, queue: deque[Operation]) -> list[Operation]:
         """The first operation of a queue, and those behind it that work together with it."""
@@ -240,13 +250,11 @@ class Die:
 
     def _works_with(self, group: list[Operation], queue: deque[Operation]) -> bool:
         """True if the first of a queue is ready, and works on a plane of its own at the same page, of cells with as many bits."""
-        control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.group
+        control, first, other, size = self.drive.state.control, group[0], queue[0], self.drive.parameters.units
         one_kind = any(first.kind in kinds and other.kind in kinds for kinds in TOGETHER)
         own_plane = pool_of_block(control, other.block) not in [pool_of_block(control, member.block) for member in group]
-        if first.kind in CACHED_READS:
-            size = self.drive.parameters.units
         same_page = first.kind == ERASE_BLOCK or (first.place // size - other.place // size) % (control.pages_per_block // size) == 0
-        same_cells = (first.source == IN_SLC) == (other.source == IN_SLC)
+        same_cells = (first.source <= IN_SLC) == (other.source <= IN_SLC)
         return bool(self.drive.parameters.multi_plane and self._is_ready(queue) and one_kind and own_plane and same_page and same_cells)
 
     def _may_fill_cache(self) -> bool:
@@ -320,8 +328,11 @@ class Die:
             if parameters.cache_program:
                 self.wake()
             programs = parameters.program_pages or (parameters.program,) * parameters.levels
-            cached = first.source == IN_SLC
-            yield from self._in_cells(self.drive.timing.slc_program if cached else programs[self._level(first.place)], first)
+            time = programs[self._level(first.place)]
+            if first.source <= IN_SLC:  # a page of each plane after the other
+                pages = [operation.place // parameters.units % parameters.pages_per_block for operation in group]
+                time = self.drive.timing.slc_program * (max(pages) - pages[0] + 1)
+            yield from self._in_cells(time, first)
         state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
 

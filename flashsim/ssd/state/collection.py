@@ -274,11 +274,13 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
         if write_id == 0:
             kind, write_id = PROGRAM_PAGE, pools.next_write_id(flash.control)
         if cached:
-            place, source = slc_cache.place(flash, pool, member.page), IN_SLC
+            place, source = slc_cache.place(flash, pool, member.page), IN_SLC - (count - 1 - at)
         else:
             place, source = pools.place_page(flash, policies, pool, flash.control.stream, member.page), -1
         row = plan_row(flash.plan, row, kind, place, source, member.page, write_id, superseded, HOST, member.fetch)
     pools.pad_group(flash, pool, SLC_STREAM if cached else flash.control.stream)
+    if cached:
+        pools.close_cache_block(flash, pool)
     return row
 
 
@@ -293,6 +295,7 @@ def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int,
     planned = flash.plan[row - 1]
     if enters_cache(flash, pool):
         planned.place, planned.source = slc_cache.place(flash, pool, page), IN_SLC
+        pools.close_cache_block(flash, pool)
     else:
         planned.place = pools.place_page(flash, policies, pool, flash.control.stream, page)
     return row

@@ -70,7 +70,7 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
             programs[0] += flash_array.is_program(flash.plan[row].kind)
             if flash.control.group > 1 and flash_array.is_program(flash.plan[row].kind):
                 following = flash.plan[row + 1].place if row + 1 < rows and flash_array.is_program(flash.plan[row + 1].kind) else -1
-                programs[0] += flash_array.empty_slots(flash.control, flash.plan[row].place, following)
+                programs[0] += flash_array.empty_slots(flash.control, flash.plan[row].place, flash.plan[row].source, following)
         number += count
     return len(targets)
 

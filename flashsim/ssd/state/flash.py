@@ -24,7 +24,7 @@ class PlannedOperation(NamedTuple):
     kind: int
     #: A flash page, or the block to erase.
     place: int
-    #: Source of a move or a store; IN_SLC of what the host writes into the SLC cache.
+    #: Source of a move or a store; IN_SLC or less of what the host writes into the SLC cache.
     source: int
     logical: int
     write_id: int

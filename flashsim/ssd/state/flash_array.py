@@ -34,7 +34,8 @@ READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLO
 # others that it fills or has filled SLC_BLOCK; they have rings of their own.
 FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, LOG_BLOCK, MAP_BLOCK = range(8)
 OWN_SLC_BLOCK, SLC_BLOCK = 8, 9
-#: The column of `Flash.active` for the block that the SLC cache fills, and the `source` of what the host writes there.
+#: The column of `Flash.active` for the block that the SLC cache fills, and the `source` of what the host writes there: less one for each
+#: that is programmed at once behind it.
 SLC_STREAM, IN_SLC = 2, -2
 #: The write id of a flash page whose program was cut off.
 TORN = -1
@@ -57,11 +58,20 @@ def is_program(kind: int) -> bool:
 
 
 @inlined_kernel
-def empty_slots(control: RecordArray, place: int, following: int) -> int:
-    """Slots that stay empty behind `place` in its group, if the next that is programmed is `following` (-1: none)."""
-    if following // control.group == place // control.group:
+def is_one_program(control: RecordArray, place: int, source: int, following: int) -> bool:
+    """True if what goes to two slots, `following` no earlier, is programmed at once; groups begin anywhere in the SLC cache."""
+    if source <= IN_SLC:
+        return place <= following <= place + IN_SLC - source
+    return place // control.group == following // control.group
+
+
+@inlined_kernel
+def empty_slots(control: RecordArray, place: int, source: int, following: int) -> int:
+    """Slots that stay empty behind `place` in its group, in the SLC cache its page, if `following` is programmed next (-1: none)."""
+    group = control.units if source <= IN_SLC else control.group
+    if following // group == place // group:
         return 0
-    return control.group - 1 - place % control.group
+    return group - 1 - place % group
 
 
 @lean_kernel
@@ -86,7 +96,7 @@ def start_program(flash: Flash, place: int, source: int) -> None:
     """A program begins: until it ends, a power cut leaves a torn page.  It says how many bits the cells of its block hold."""
     flash.spare[place] = TORN
     if flash.control.slc_blocks:
-        flash.blocks[place // flash.control.pages_per_block].slc = source == IN_SLC
+        flash.blocks[place // flash.control.pages_per_block].slc = source <= IN_SLC
 
 
 @lean_kernel

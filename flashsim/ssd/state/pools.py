@@ -267,14 +267,14 @@ def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: i
 
 @lean_kernel
 def pad_group(flash: Flash, pool: int, stream: int) -> None:
-    """Leave the rest of a group of a stream's active block empty: its slots are used up."""
+    """Leave the rest of a group of a stream's active block empty, in the SLC cache of a page: its slots are used up."""
     block = flash.active[pool, stream]
-    short = -flash.blocks[block].written % flash.control.group if block >= 0 else 0
+    group = flash.control.units if stream == SLC_STREAM else flash.control.group
+    short = -flash.blocks[block].written % group if block >= 0 else 0
     if short == 0:
         return
     flash.blocks[block].written += short
     if stream == SLC_STREAM:
-        fill_cache_block(flash, pool, block)
         return
     flash.pools[collector_of(flash.control, pool)].free_pages -= short
     if flash.blocks[block].written == flash.control.pages_per_block:
@@ -283,9 +283,10 @@ def pad_group(flash: Flash, pool: int, stream: int) -> None:
 
 
 @inlined_kernel
-def fill_cache_block(flash: Flash, pool: int, block: int) -> None:
-    """Close a block of the SLC cache if it is full."""
-    if flash.blocks[block].written == flash.control.slc_pages:
+def close_cache_block(flash: Flash, pool: int) -> None:
+    """Close a block of the SLC cache if it has no room for another group."""
+    block = flash.active[pool, SLC_STREAM]
+    if flash.blocks[block].written > flash.control.slc_pages - flash.control.group:
         flash.active[pool, SLC_STREAM] = -1
         flash.pools[pool].slc_oldest = join_ring(flash.blocks, flash.pools[pool].slc_oldest, block)
 

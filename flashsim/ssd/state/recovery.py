@@ -93,7 +93,7 @@ def count_blocks(state: DriveState) -> None:
 @lean_kernel
 def _count_pages(flash: Flash) -> None:
     """Set each block's fill and valid pages; slots that a group left empty are used up."""
-    per_block, group = int(flash.control.pages_per_block), int(flash.control.group)
+    per_block = int(flash.control.pages_per_block)
     for number in range(len(flash.blocks)):
         first, valid, block = number * per_block, 0, flash.blocks[number]
         end = first + per_block
@@ -101,6 +101,7 @@ def _count_pages(flash: Flash) -> None:
             end -= 1
         for flash_page in range(first, end):
             valid += flash.pages[flash_page].owner > 0
+        group = int(flash.control.units if block.slc else flash.control.group)
         block.valid, block.written = valid, -(-(end - first) // group) * group
 
 

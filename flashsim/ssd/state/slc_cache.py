@@ -4,7 +4,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import SLC_BLOCK, SLC_STREAM
-from flashsim.ssd.state.pools import choose_free, claim_block, fill_cache_block, join_ring, leave_ring, map_page, recycle_block
+from flashsim.ssd.state.pools import choose_free, claim_block, join_ring, leave_ring, map_page, recycle_block
 
 
 @lean_kernel
@@ -13,7 +13,6 @@ def place(flash: Flash, pool: int, page: int) -> int:
     block = flash.active[pool, SLC_STREAM]
     flash_page = block * flash.control.pages_per_block + flash.blocks[block].written
     map_page(flash, flash_page, page)
-    fill_cache_block(flash, pool, block)
     return flash_page
 
 

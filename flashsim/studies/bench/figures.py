@@ -11,7 +11,7 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.figures import MECHANICAL, NAMES
-from flashsim.device.presets import Preset
+from flashsim.device.presets import Preset, refuse_zoned
 
 #: The largest command; larger than any request here, so that none is split.
 _COMMAND = MIB
@@ -48,11 +48,16 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
     ------
     UnknownNameError
         A figure that is not declared there, or that a drive of this kind does not have.
+    RefusedError
+        Writes are to be measured on a zoned drive.
     """
     cited = preset.cited.as_dict()
     every = []
     names = [name for name in NAMES if preset.kind == "hdd" or name not in MECHANICAL]
-    for name in names if only is None else only:
+    chosen = names if only is None else only
+    if any("write" in name for name in chosen):
+        refuse_zoned(preset, "its reads can be measured")
+    for name in chosen:
         if name not in names:
             raise UnknownNameError("figure", name, names)
         device = Device(preset, maximum_command=_COMMAND)

@@ -94,6 +94,8 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
             raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
         return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
+    if not options.precondition or tuple(options.only) != ("read",):
+        presets.refuse_zoned(preset, "--set aio --only read --precondition sequential reads it")
     if options.precondition:
         preconditioning.parse_state(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)

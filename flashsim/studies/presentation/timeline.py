@@ -19,7 +19,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
-from flashsim.core.spans import CAUSES, HOST, KINDS, SPAN, Spans, server_names
+from flashsim.core.spans import CAUSES, HOST, KINDS, LEVELS, SPAN, Spans, server_names
 from flashsim.core.units import MICROSECONDS, NEVER, format_duration
 
 #: Processes and their first threads; a viewer takes a thread with the number of its process for the main one.
@@ -122,8 +122,9 @@ class Timeline:
             yield f'{{{step},{flow},"pid":{DRIVE_PROCESS},"tid":{self._thread[span[0]]},"ts":{_us(span[5])}}}'
 
     def _part(self, span: tuple[int, ...]) -> str:
-        server, kind, cause, request, page, begin, end = span
+        server, kind, cause, request, page, begin, end, level, units = span
         numbers = [f'"{name}":{value}' for name, value in (("request", request), ("page", page)) if value >= 0]
+        numbers += [f'"units":{units}'] * (units > 1) + [f'"level":"{LEVELS[level]}"'] * (level >= 0)
         return (
             f'{{"ph":"X","cat":"{CAUSES[cause]}","name":"{_NAMES[cause][kind]}","pid":{DRIVE_PROCESS},"tid":{self._thread[server]},'
             f'"ts":{_us(begin)},"dur":{_us(end - begin)},"args":{{{",".join(numbers)}}}}}'

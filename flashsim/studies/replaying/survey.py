@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from flashsim.core.errors import FlashsimWarning, InvalidParameterError
+from flashsim.core.errors import FlashsimWarning, InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, SECTOR, Integers
+from flashsim.core.request import READ, SECTOR, WRITE, Integers, make_requests
 from flashsim.core.units import MIB
+from flashsim.device.block_layer import split
 from flashsim.device.device import Device
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.zones import ZoneError, Zones
 from traces.file.excerpt import Source, path_of, requests_of
 from traces.file.schema import Batches, unknown_columns
 from traces.summary.distinct import Footprint
@@ -117,6 +120,33 @@ def survey(source: Source, limit: int | None = None) -> Survey:
 def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:
     first = begin // unit * unit
     footprint.add(first, -(-end // unit) * unit - first)
+
+
+def check_zones(source: Source, drive: SsdParameters, limit: int | None = None) -> None:
+    """Refuse a trace of which a write goes to a place of a zoned drive where none can go, whatever was written before.
+
+    Raises
+    ------
+    RefusedError
+        A write or trim is not in whole units, or does not go on where the last one in its zone ended.
+    """
+    zones, begun, count = Zones(drive.capacity, drive.zone_size, drive.unit_size), set[int](), 0
+    for batch in first_requests(requests_of(source), limit):
+        requests = make_requests(*(column(batch, name) for name in ("operation", "offset", "length")))
+        requests["offset"] %= drive.capacity
+        requests["length"] = np.minimum(requests["length"], drive.capacity - requests["offset"])
+        commands = split(requests, drive.zone_size, drive.zone_size)
+        writes = commands["offset"][requests["operation"][commands["request"]] == WRITE]
+        of, first = np.unique(writes // drive.zone_size, return_index=True)
+        for zone, begin in zip(of.tolist(), writes[first].tolist(), strict=True):
+            if zone not in begun:
+                zones.pointers[zone] = begin
+        begun.update(of.tolist())
+        try:
+            with zones.serve(requests, commands, count + np.arange(len(requests)), 1, lambda: np.zeros(0, np.int64)):
+                count += len(requests)
+        except ZoneError as error:
+            raise RefusedError(f"trace: a zoned drive does not take its {error}") from error
 
 
 def load(device: Device, what: Survey, progress: Progress | None = None) -> None:

@@ -42,6 +42,8 @@ def test_what_does_not_fit_is_refused() -> None:
         divide(device_of(), {"log": 8 * PAGE, "data": 40 * PAGE})
     with pytest.raises(InvalidParameterError, match="namespace log: 100 B, but it must be a multiple of 512 B"):
         divide(device_of(), {"log": 100})
+    with pytest.raises(InvalidParameterError, match="namespace log: '1GB', but a whole number of bytes is needed"):
+        divide(device_of(), {"log": "1GB"})  # type: ignore[dict-item]
 
 
 def test_boundaries_of_namespaces_are_those_of_zones_and_units() -> None:

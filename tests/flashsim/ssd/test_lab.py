@@ -231,6 +231,8 @@ def test_parameters_of_ones_own() -> None:
     assert "capacity" not in LAB_VALUES
     with pytest.raises(InvalidParameterError, match="capacity"):
         LabDrive(480)
+    with pytest.raises(InvalidParameterError, match="zone_size: 12288, but zones must divide the capacity, 1600 KiB"):
+        lab_parameters(zone_size="12KiB")
     with pytest.raises(InvalidParameterError, match=r"pages_per_block: 1"):
         LabDrive(pages_per_block=1)
 

@@ -9,13 +9,14 @@ import pytest
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.request import WRITE, make_requests
+from flashsim.core.request import FLUSH, WRITE, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.ssd.precondition import Precondition, precondition
+from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
 
 SLC, TLC, ERASE, READ, CHANNEL = 200, 1000, 1500, 50, 10
 #: Two dies whose cells take far longer than anything else, 24 pages a block, so 8 with one bit a cell.
@@ -96,6 +97,20 @@ def test_a_command_puts_folding_off() -> None:
         model.advance(model.now + 3000)
         times_a_page(model, 5, 1)
     assert model.statistics()["programs_fold"] == 0
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+def test_a_flush_leaves_a_page_of_the_cache_empty_and_no_word_line(model: type[SsdEngine | SsdSpecification]) -> None:
+    """One unit of four is written to each of two flash pages, each in the time of one; then three pages at once, in three times that."""
+    grouped = {"one_shot": True, "mapping_unit": PAGE // 4, "write_buffer": 16 * PAGE, "write_buffer_threshold": 1.0, "channels": 1}
+    device = model(drive(**CACHED | grouped | {"capacity": 250 * PAGE, "slc_cache": 128 * PAGE}))
+    for units, programs, padded, cells in ((1, 4, 3, SLC), (1, 8, 6, 2 * SLC), (12, 20, 6, 5 * SLC)):
+        served(device, make_requests([WRITE, FLUSH], [0, 0], [units * PAGE // 4, 0], serial=True), device.now)
+        numbers = device.statistics()
+        assert (numbers["slc_programs"], numbers["padded_programs"]) == (programs, padded)
+        transfers = (programs - padded) * (CHANNEL // 4 + 1)
+        assert cells < numbers["die_busy_ns"][0] <= cells + transfers
+    check_invariants(device)
 
 
 def test_blocks_that_are_kept_wear_apart() -> None:

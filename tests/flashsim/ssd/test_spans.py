@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from flashsim.core.spans import COMMAND, ERASE, GC, MOVE
+from flashsim.core.request import FLUSH, READ, WRITE, make_requests
+from flashsim.core.spans import ALL_BITS, COMMAND, ERASE, FOLD, GC, MOVE, PROGRAM, SLC
+from flashsim.core.spans import READ as READ_CELLS
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.testing.flash_drives import random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, drive, random_drive, random_workload, served
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -41,3 +45,29 @@ def test_a_long_run_loses_no_span() -> None:
     spans, told = engine.spans(), engine.statistics()
     assert len(spans) > 100_000
     assert int((spans["end"] - spans["begin"])[spans["server"] < parameters.dies].sum()) == sum(told["die_busy_ns"])
+
+
+@pytest.mark.parametrize(
+    ("choices", "programs", "reads"),
+    [
+        ({}, [(0, 1), (1, 1), (2, 1)] * 2, [(0, 1), (1, 1), (2, 1)]),
+        ({"one_shot": True}, [(ALL_BITS, 3)] * 2, [(0, 1), (1, 1), (2, 1)]),
+        ({"mapping_unit": PAGE // 4}, [(0, 4), (1, 4), (2, 4)] * 2, [(0, 4), (1, 4), (2, 4)]),
+        ({"mapping_unit": PAGE // 4, "one_shot": True}, [(ALL_BITS, 12)] * 2, [(0, 4), (1, 4), (2, 4)]),
+        ({"slc_cache": 6 * PAGE, "slc_idle": 1000}, [(SLC, 1)] * 6, [(SLC, 1)] * 3),
+    ],
+)  # fmt: skip
+def test_levels_and_units_of_a_die(choices: dict[str, Any], programs: list[tuple[int, int]], reads: list[tuple[int, int]]) -> None:
+    """Two word lines are written, and one is read; a cache is then folded, into all pages of word lines."""
+    more = {"channels": 1, "cell": "tlc", "pages_per_block": 18, "blocks_per_plane": 12, "gc_reserve": 3, "write_buffer": 6 * PAGE}
+    engine = SsdEngine(drive(**more, **choices))
+    engine.record_spans(True)
+    served(engine, make_requests([WRITE, FLUSH, READ], [0, 0, 0], [6 * PAGE, 0, 3 * PAGE], serial=True))
+    engine.advance(1_000_000)
+    spans = engine.spans()
+    for kind, expected in ((PROGRAM, programs), (READ_CELLS, reads)):
+        own = spans[(spans["server"] == 0) & (spans["kind"] == kind)]
+        assert list(zip(own["level"].tolist(), own["units"].tolist(), strict=True)) == expected
+    folded = spans[(spans["server"] == 0) & (spans["kind"] == MOVE) & (spans["cause"] == FOLD)]
+    assert folded["level"].tolist() == ([0, 1, 2] * 2 if "slc_cache" in choices else [])
+    assert (spans["level"][spans["server"] > 0] == -1).all()

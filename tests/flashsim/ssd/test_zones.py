@@ -267,6 +267,7 @@ def test_write_pointers_after_loads_and_power_cuts(kind: Any) -> None:
         ({"zone_size": 3 * ZONE}, "zone_size: .* zones must divide the capacity"),
         ({"zone_size": ZONE // 2}, "zone_size: .* with ftl 'block' it must be whole blocks of all planes"),
         ({"zone_open_limit": 6}, "zone_open_limit: 6, but an open zone is active, of which there may be 5"),
+        ({"zone_active_limit": 11}, "zone_active_limit: 11, but the drive has 10 zones"),
         ({"zone_size": 0}, "zone_open_limit: 3, but there are no zones"),
     ],
 )

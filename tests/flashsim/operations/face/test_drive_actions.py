@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import flashsim as fs
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.request import WRITE, make_requests
+from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.operations.face.drive import Drive
+from flashsim.studies.bench.figures import figures
 from flashsim.testing.flash_drives import PAGE, drive
 
 CACHED = {
@@ -57,3 +60,48 @@ def test_zones_are_appended_to_finished_and_reset() -> None:
     for wrong, message in ((lambda: subject.reset(10**6), "zone: 1000000, but"), (lambda: made().zones(), "has none")):
         with pytest.raises(FlashsimError, match=message):
             wrong()
+
+
+K, ZONE = 1 << 14, 1077 << 20
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("write", page * K, K) for page in range(9)],
+        [("write", 0, K), ("write", K, K), ("trim", 0, ZONE), ("write", 0, K)],
+        [("write", 0, ZONE), ("write", ZONE, K)],
+        [("read", 4096, 4096)],
+    ],
+)
+def test_a_zoned_drive_takes_traces_in_order(rows: list[tuple[str, int, int]]) -> None:
+    trace = pd.DataFrame(rows, columns=["operation", "offset", "length"])
+    assert fs.replay(trace, "wd-zn540-1tb", empty=True).summary()["requests"].sum() == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("write", 0, 4096)], "write of 4096 B at 0, not in units of 16384 B: zone 0"),
+        ([("write", page * K, K) for page in (0, 1, 0)], "write of 16384 B at 0: zone 0, .* Zone Invalid Write"),
+        ([("write", ZONE - K, K), ("write", ZONE, K), ("write", 2 * K, K)], "write of 16384 B at 32768: zone 0, .* Zone Is Full"),
+        ([("trim", 0, K)], "trim of 16384 B at 0: zone 0, .* Invalid Field"),
+    ],
+)
+def test_other_traces_are_refused_before_a_zoned_drive_is_made(
+    rows: list[tuple[str, int, int]], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashsim.operations.face.replay.Device", None)
+    with pytest.raises(RefusedError, match=f"trace: a zoned drive does not take its {message}"):
+        fs.replay(pd.DataFrame(rows, columns=["operation", "offset", "length"]), "wd-zn540-1tb")
+
+
+def test_what_writes_anywhere_is_refused_on_a_zoned_drive() -> None:
+    for measure in (lambda: fs.bench("wd-zn540-1tb"), lambda: figures(presets.load("wd-zn540-1tb"))):
+        with pytest.raises(RefusedError, match="device: wd-zn540-1tb is zoned, and takes writes in order only; .*read"):
+            measure()
+    assert (
+        fs.bench("wd-zn540-1tb", "read", set="aio", precondition="sequential", size="4MiB", sizes=["4KiB"], levels=[1], count=8)
+        .summary()
+        .size
+    )

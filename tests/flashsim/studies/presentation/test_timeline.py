@@ -56,7 +56,7 @@ def test_every_hold_and_request_is_there_once(
     drive = [event for event in events["X"] if event["pid"] == 2]
     expected = [
         (KINDS[kind] if cause == 0 else f"{CAUSES[cause]} {KINDS[kind]}", CAUSES[cause], request, page, begin, end - begin)
-        for _, kind, cause, request, page, begin, end in spans.tolist()
+        for _, kind, cause, request, page, begin, end, _, _ in spans.tolist()
     ]
     assert sorted(map(_told, drive)) == sorted(expected)
     host = {event["args"]["request"]: (event["ts"], event["ts"] + event["dur"]) for event in events["X"] if event["pid"] == 1}
