@@ -122,6 +122,8 @@ _FAULTS = [
     ("joins", "reads outside of a phase", '    yield Phase("join")\n', "", "oracle"),
     ("joins", "reads more than memory holds", "buffers.inner)), None", "9 * buffers.inner)), None", "oracle"),
     ("joins", "moves many pages in one request", "parameters.page_io)\n        yield build", "False)\n        yield build", "one by one"),
+    ("joins", "has a formula that forgets R", "sizes.r + sizes.s + (chunks", "sizes.s + (chunks", "its formula"),
+    ("joins", "has a formula that rocks once too often", "+ (chunks - 1) * (blocks", "+ chunks * (blocks", "its formula"),
     ("scheduler", "chooses one behind the last", "count - 1", "count", "waits"),
     ("scheduler", "chooses none", "count - 1", "-1", "waits"),
     ("scheduler", "looks at all rows", "count - 1", "len(candidates) - 1", "waits"),
