@@ -167,7 +167,7 @@ class JoinContract(Contract):
         assert max(outcome.batches) <= 1 << 16
 
     def test_its_formula_counts_what_a_run_asks_for(self) -> None:
-        """Keys that are drawn evenly, in memory for a tenth of the larger relation and for most of it: pages to within 7 %, requests to 15 %.
+        """Of keys that are drawn evenly, pages to within 7 %, and requests to 15 %, in little memory and in much.
 
         Where rows are fetched late the formula may count what no plan can do without.
         """
