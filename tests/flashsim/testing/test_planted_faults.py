@@ -270,6 +270,7 @@ _FAULTS = [
     ("page_format", "forgets which references write", 'lines.choice("operation", ["R", "W"]) == 1', "None", "what the example says"),
     ("page_format", "gives pages in their order", 'lines.numbers("page")', 'sorted(lines.numbers("page"))', "what the example says"),
     ("page_format", "passes over what is damaged", "def references(", f"{_PAGES_PASSING}def whole(", "damaged line"),
+    ("page_format", "lets Python's errors out", "_text.looks_like(", "path.read_text() and _text.looks_like(", "damage anywhere"),
     ("page_format", "writes one page", "TITLE", "def write(batches, path):\n    path.write_bytes(b'7:R')\n\n\nTITLE", "comes back"),
     ("placement", "places all at the start", "super().take(file, count)", "iter([(file.pages, count, 0)])", "share a place"),
     (
