@@ -16,7 +16,6 @@ from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
-from tests.contract import own_member
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
@@ -27,20 +26,7 @@ settings.load_profile("tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--member", metavar="FILE.py", help="Run only the contract tests of this file's family, on this file.")
     parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output and outputs of notebooks anew.")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if given := config.getoption("--member"):
-        own_member.join_its_family(Path(given))
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if given := config.getoption("--member"):
-        others = [item for item in items if not own_member.is_tested_by(item, Path(given))]
-        items[:] = [item for item in items if item not in others]
-        config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from flashsim.testing.contracts.programs import ProgramContract
     from flashsim.testing.contracts.references import ReferencesContract
     from flashsim.testing.contracts.replacement import ReplacementContract
+    from flashsim.testing.contracts.replay import ReplayContract
     from flashsim.testing.contracts.restart import RestartContract
     from flashsim.testing.contracts.scheduler import SchedulerContract
     from flashsim.testing.contracts.source import SourceContract
@@ -62,6 +63,7 @@ CONTRACTS = {
     "programs": "ProgramContract",
     "references": "ReferencesContract",
     "replacement": "ReplacementContract",
+    "replay": "ReplayContract",
     "restart": "RestartContract",
     "scheduler": "SchedulerContract",
     "source": "SourceContract",
@@ -86,6 +88,7 @@ __all__ = [
     "ProgramContract",
     "ReferencesContract",
     "ReplacementContract",
+    "ReplayContract",
     "RestartContract",
     "SchedulerContract",
     "SourceContract",

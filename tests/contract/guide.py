@@ -5,20 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-member.md"
-#: The guide to replacement policies, which are members as well.
-POLICIES = PAGE.with_name("replace-pages-your-way.md")
-
-
-def guide_or_name(member: str, folders: pytest.TempPathFactory) -> str:
-    """A member's name as it is, or the path of the guide's file of that name."""
-    if not member.endswith(".py"):
-        return member
-    folder = folders.mktemp("guide")
-    write_members(folder)
-    return str(folder / member)
 
 
 def write_members(folder: Path, page: Path = PAGE) -> list[str]:

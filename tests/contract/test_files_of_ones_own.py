@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from flashsim.core.errors import FlashsimError
 from flashsim.operations.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.testing.families import family_of
 from flashsim.testing.flash_drives import check_invariants
-from tests.contract import own_member
-from tests.contract.guide import PAGE, POLICIES, commands, write_members
+from tests.contract.guide import PAGE, commands, write_members
 
 
 def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +54,7 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
             result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
             assert result.exit_code == 0, f"{line}\n{result.output}"
             shown[" ".join(line.split()[1:3])] = result.stdout
-        elif "pytest" not in line:
+        else:
             subprocess.run(line, shell=True, check=True)
     join, formula = (
         shown["join ./rocking.py"],
@@ -65,37 +64,6 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
     assert ours[0] == ours[2] and abs(ours[1] - ours[3]) <= 0.02 * ours[3], "requests, pages, and the formula's"
     assert "6 references (33.3% writes) to 3 pages" in shown["cache simulate"]
     assert "0 W 2048 16\n250 R 8 1\n900 R 2048 16\n" == (here / "again.log").read_text() == (here / "application.log").read_text()
-
-
-@pytest.mark.parametrize(
-    ("member", "suites", "some"),
-    [
-        ("rocking.py", ["joins"], "itself or empty or every_memory or roles or refused"),
-        ("pieces.py", ["joins", "partition_methods"], "once or buckets or empty or every_memory"),
-        ("sectors.py", ["page_traces", "trace_formats"], ""),
-        ("slru.py", ["replacement"], ""),
-        ("slru_kernels.py", ["replacement"], ""),
-    ],
-)
-def test_contract_suites_take_a_file_of_ones_own(member: str, suites: list[str], some: str, tmp_path: Path) -> None:
-    """The guides' join and partition method, in the cheapest of their tests, and their trace format and replacement policy, in all."""
-    write_members(tmp_path)
-    write_members(tmp_path, POLICIES)
-    files = [f"tests/contract/test_{suite}.py" for suite in suites]
-    line = ["-m", "pytest", *files, "-rA", "-p", "no:cacheprovider", "--member", str(tmp_path / member), "-k", some]
-    report = subprocess.run([sys.executable, *line], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
-    passed = [test for test in report.splitlines() if test.startswith("PASSED")]
-    assert len(passed) >= 5 and all(member in test for test in passed)
-    assert {test.removeprefix("PASSED ").split("::")[0] for test in passed} == set(files)
-
-
-def test_contract_suites_that_a_file_is_none_of_pass_it_by(tmp_path: Path) -> None:
-    """Of all contract tests those of its family alone are selected."""
-    write_members(tmp_path)
-    line = ["-m", "pytest", "tests/contract", "--collect-only", "-q", "-p", "no:cacheprovider", "--member", str(tmp_path / "sectors.py")]
-    report = subprocess.run([sys.executable, *line], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
-    selected = {test.split("::")[0] for test in report.splitlines() if "::" in test}
-    assert selected == {"tests/contract/test_page_traces.py", "tests/contract/test_trace_formats.py"}
 
 
 @pytest.mark.parametrize(
@@ -116,5 +84,5 @@ def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nothing.py").write_text("x = 1\n")
     (tmp_path / "half.py").write_text("x = 1\ny =\n")
     for name, words in (("nothing.py", "defines no member"), ("none.py", "no file at"), ("half.py", r"no Python: .*\(half.py, line 2\)")):
-        with pytest.raises(pytest.UsageError, match=words):
-            own_member.join_its_family(tmp_path / name)
+        with pytest.raises(FlashsimError, match=words):
+            family_of(tmp_path / name)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.testing.contracts.format import PACKERS
+from flashsim.testing.contracts.format import PACKERS, is_refused
 from flashsim.testing.contracts.page_format import PageTraceContract, listed, page_example
 from tests.contract.members import each_of
 from traces.file.page_trace import page_trace
 from traces.format import FORMATS, load_format
 from traces.page_format import PAGE_FORMATS
+from traces.page_format.base import load_page_format
 
 each_member = each_of(PAGE_FORMATS)
 
@@ -37,3 +38,9 @@ def test_traces_of_requests_are_not_taken_for_traces_of_pages(name: str, tmp_pat
     if example := load_format(name).EXAMPLE:
         (tmp_path / "requests").write_bytes(example.content)
         assert page_trace(tmp_path / "requests").page_format == ("oracle-general" if name == "oracle-general" else None)
+
+
+def test_a_column_whose_name_is_no_text_is_damage(tmp_path: Path) -> None:
+    damaged, member = page_example("parquet")[0].replace(b"page", b"\xff" * 4), load_page_format("parquet")
+    assert is_refused(tmp_path / "damaged", damaged, lambda path: list(member.references(path)))
+    assert not member.recognise(tmp_path / "damaged")

@@ -12,12 +12,12 @@ import pytest
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
-from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, table
+from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, is_refused, table
 from tests.contract.members import each_of
 from traces.file.conversion import convert
 from traces.file.schema import make_batch
 from traces.format import FORMATS, recognise
-from traces.format.base import candidates, load_writable
+from traces.format.base import candidates, load_format, load_writable
 from traces.summary.information import describe
 
 each_member = each_of(FORMATS)
@@ -263,3 +263,10 @@ def test_third_party_traces(test_data: Path, tmp_path: Path) -> None:
         assert recognise(path) == "disksim"
         convert(path, tmp_path / "again", "disksim")
         assert table(tmp_path / "again").equals(table(path))
+
+
+@pytest.mark.parametrize("name", ["parquet", "calls"])
+def test_a_column_whose_name_is_no_text_is_damage(name: str, tmp_path: Path) -> None:
+    damaged = example_of(name).replace(b"offset", b"\xff" * 6)
+    assert is_refused(tmp_path / "damaged", damaged, lambda path: table(path, name))
+    is_refused(tmp_path / "damaged", damaged, load_format(name).recognise)

@@ -34,6 +34,8 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError, MissingFileError
 
 VERSION = 1
+#: What Arrow ends in where a Parquet file is damaged; names of columns may be no text.
+DAMAGE = (OSError, UnicodeDecodeError, pa.ArrowException)
 _VERSION_KEY = b"flashsim.trace.version"
 _PROVENANCE_KEY = b"flashsim.provenance"
 _UNKNOWN_KEY = b"flashsim.trace.unknown"
@@ -124,7 +126,7 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
         if not Path(path).is_file():
             raise MissingFileError(f"trace: no file at {path}") from problem
         raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
-    except pa.ArrowException as problem:
+    except DAMAGE as problem:
         raise DamagedFileError(f"trace: {path} is no Parquet file or is damaged: {problem}".split("\n", 1)[0]) from problem
     version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY)
     if version is None:

@@ -8,7 +8,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -18,7 +17,7 @@ from flashsim.core.units import NEVER
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.host import HostSettings
 from traces.calls.schema import KEY, Recording, table_of
-from traces.file.schema import Batches
+from traces.file.schema import DAMAGE, Batches
 from traces.format.base import Example, Format
 from traces.references.base import parsed
 
@@ -45,7 +44,7 @@ class Host(Format):
                 return False
         try:
             return KEY in (pq.read_metadata(path).metadata or {})
-        except (pa.ArrowException, OSError):
+        except DAMAGE:
             return False
 
     def configured(self, options: str) -> Format:

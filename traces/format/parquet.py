@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from flashsim.core import errors, units
 from flashsim.core.request import OPERATIONS
 from traces.file.recording import ParquetWriter
-from traces.file.schema import SCHEMA, Batches, open_trace, provenance_of, unknown_columns
+from traces.file.schema import DAMAGE, SCHEMA, Batches, open_trace, provenance_of, unknown_columns
 from traces.format._text import Bools
 
 TITLE = "flashsim's own trace (Parquet)"
@@ -39,7 +39,7 @@ def read(path: Path) -> Batches:
             _check(path, batch, first)
             yield batch
             first += batch.num_rows
-    except (OSError, pa.ArrowException) as problem:
+    except DAMAGE as problem:
         raise errors.DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
 
 

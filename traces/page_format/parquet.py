@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
-from traces.file.schema import SCHEMA
+from traces.file.schema import DAMAGE, SCHEMA
 from traces.page_format.base import are_words, as_ids
 
 TITLE = "references (Parquet)"
@@ -24,7 +24,7 @@ def recognise(path: Path) -> bool:
             return False
     try:
         names = pq.read_schema(path).names
-    except pa.ArrowException:
+    except DAMAGE:
         return False
     return any(name in names for name in _IDS) and names != SCHEMA.names
 
@@ -42,7 +42,7 @@ def references(path: Path) -> ReferenceBatches:
                 for batch in file.iter_batches(BATCH, row_groups=[group], columns=columns):
                     yield _references(path, batch, ids, row)
                     row += batch.num_rows
-    except (OSError, pa.ArrowException) as problem:
+    except DAMAGE as problem:
         raise DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
 
 

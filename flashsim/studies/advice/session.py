@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
@@ -227,6 +227,9 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
             problems[device] = str(problem)
     every = [job for pair in jobs.values() for job in pair]
     parts = [part for device in jobs for part in engines.parts_for(presets.load(device))]
+    room, free = max([_room(presets.load(device)) for device in jobs], default=0), free_memory()
+    if room and free is not None:  # the largest drives may be run side by side
+        settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
     results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
     drives = [
         DriveAdvice(presets.load(device), study, *(results[job] for job in jobs[device]))
@@ -238,16 +241,19 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
 
 
+def _room(preset: presets.Preset) -> int:
+    """Bytes of memory that a run of a drive takes, about."""
+    flash = preset.flash
+    return _ROOM * flash.pools * flash.blocks_per_plane * flash.slots_per_block if flash else 0
+
+
 def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> tuple[Job, Job]:
     """Runs of one drive, by one process."""
     if what.reach > preset.capacity:
         raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
-    if preset.flash:
-        pages, free = preset.flash.pools * preset.flash.blocks_per_plane * preset.flash.slots_per_block, free_memory()
-        if free is not None and _ROOM * pages > free:
-            raise CapacityError(
-                f"it takes {format_size(_ROOM * pages // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free"
-            )
+    room, free = _room(preset), free_memory()
+    if free is not None and room > free:
+        raise CapacityError(f"it takes {format_size(room // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free")
     state = study.state if preset.flash else ""
     if state:
         preconditioning.parse_state(state, preset)

@@ -9,7 +9,8 @@ import numpy as np
 import simpy
 
 from algorithms.extensions.base import DESIGNS, extension_design
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import kernel
+from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ
 from flashsim.core.units import NEVER
@@ -17,14 +18,19 @@ from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, SSD, ExtensionDesign
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
-from flashsim.storage.extension.design import DIRTY_PAGE, KEY_OF, TO_DISK, of_page
+from flashsim.storage.extension.design import DIRTY_PAGE, DROP, INVALIDATE, KEY_OF, MODIFIED, TO_DISK, of_page
 from flashsim.testing.contract import Contract
 from flashsim.testing.drawn_systems import Drawn, drawn_system
 
 REQUESTS = 250
 
 
-def check_state(ext: at.Extension, design: Any) -> None:
+@kernel
+def _answer(ext: at.Extension, design: Policies, function: int, page: int) -> int:
+    return of_page(design[function])(ext, page)
+
+
+def check_state(ext: at.Extension, design: Policies) -> None:
     """The tables of an SSD agree with each other."""
     used = np.flatnonzero(ext.frames[:, at.PAGE])
     held = ext.frames[used, at.PAGE]
@@ -45,7 +51,7 @@ def check_state(ext: at.Extension, design: Any) -> None:
                 assert ext.frames[frame, at.PLACE] == root + step * place and partition[at.BEGIN] <= frame < partition[at.END]
                 assert (heap == at.DIRTY) == bool(ext.pages[page, at.STATUS] & at.NEWER)
                 assert ext.heaps[root + step * (max(0, place - 1) // 2), at.KEY] <= key
-                assert key <= of_page(design[KEY_OF])(ext, page) if not compiled() else True
+                assert key <= _answer(ext, design, KEY_OF, page), f"the key of page {page} fell from {key}"
         frame = partition[at.FREE]
         while frame >= 0 and not ext.numbers[at.ROTATES]:
             free.remove(int(frame))
@@ -169,6 +175,11 @@ class ExtensionContract(Contract):
         ext.numbers[at.CHECKPOINT] = 1
         answer = manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, DIRTY_PAGE)
         assert answer & TO_DISK, "a page that is newer than on disk does not go there"
+
+    def test_a_copy_that_is_not_the_newest_is_dropped_or_invalidated(self) -> None:
+        ext, chosen = rested(self.name)
+        answer = _answer(ext, chosen.kernels, MODIFIED, FIRST_PAGE)
+        assert answer in (DROP, INVALIDATE), f"modified answers {answer}"
 
     def test_no_newest_version_is_lost(self) -> None:
         """Three drawn systems, looked at after every event: every page's newest version is in memory, on the SSD or on disk."""

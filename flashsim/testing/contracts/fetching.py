@@ -33,13 +33,18 @@ class CountingCache(PageCache):
 
     def __init__(self, r: HeapFile, s: HeapFile, memory: int) -> None:
         super().__init__(r, s, memory)
-        self.memory, self.here = memory, set[int]()
+        self.memory, self.here, self.unused = memory, set[int](), set[int]()
 
     def resize(self, frames: int, leaving: Integers | None = None) -> None:
         assert 2 <= frames <= self.memory
         super().resize(frames, leaving)
-        self.here -= set(() if leaving is None else leaving.tolist())
+        for page in () if leaving is None else leaving.tolist():
+            self._leave(page)
         assert len(self.here) <= frames
+
+    def _leave(self, page: int) -> None:
+        assert page not in self.unused, f"page {page} was fetched in vain"
+        self.here.discard(page)
 
     def follow(self, schedule: Schedule) -> Algorithm:
         pages = np.column_stack(self.pages_of(schedule.r_rows, schedule.s_rows))
@@ -50,10 +55,13 @@ class CountingCache(PageCache):
                 page, victim = int(schedule.pages[number - 1]), int(schedule.victims[number - 1])
                 assert page not in self.here
                 assert victim == -1 or victim in self.here
-                self.here.discard(victim)
+                self._leave(victim)
                 self.here.add(page)
+                self.unused.add(page)
                 assert len(self.here) <= self.frames
-            assert all(self.here.issuperset(pages[entry]) for entry in range(due[number], due[number + 1]))
+            for entry in range(due[number], due[number + 1]):
+                assert self.here.issuperset(pages[entry])
+                self.unused.difference_update(pages[entry])
         assert due[-1] == len(pages)
         yield from super().follow(schedule)
 

@@ -18,10 +18,12 @@ from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.keys import NULL_KEY
+from flashsim.studies.formulas.comparison import formula_of, sizes_of
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strategies import key_codes
 from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run
 from models.allocation.buffers import SimpleHashAllocation, check
+from models.haas import counts
 
 
 def relations(name: str, r_codes: Integers, s_codes: Integers, seed: int | None = None) -> tuple[HeapFile, HeapFile]:
@@ -163,6 +165,25 @@ class JoinContract(Contract):
         outcome = run(plan(self.name, *relations(self.name, left, right), parameters), 60)
         assert len(outcome.pairs) == 120_000 == len(np.unique(outcome.pairs, axis=0))
         assert max(outcome.batches) <= 1 << 16
+
+    def test_its_formula_counts_what_a_run_asks_for(self) -> None:
+        """Of keys that are drawn evenly, pages to within 7 %, and requests to 15 %, in little memory and in much.
+
+        Where rows are fetched late the formula may count what no plan can do without.
+        """
+        if not (formula := formula_of(self.name)):
+            pytest.skip("the join names no formula")
+        rng = np.random.default_rng(1)
+        left, right = rng.permutation(1200), rng.integers(0, 1200, 3000)
+        for memory in (60, 400):
+            files, parameters = relations(self.name, left, right), JoinParameters(memory, partition=self.method)
+            run = trace_only(plan(self.name, *files, parameters), files)
+            allocation = JOINS.load(self.name).allocate(files[0].pages, files[1].pages, parameters)
+            phases = counts(formula, sizes_of(files, memory, self.name, parameters, run.result_rows), allocation)
+            for what, most in (("pages", 1.07), ("requests", 1.15)):
+                ours, told = getattr(run.total(), what), sum(getattr(phase.total, what) for phase in phases)
+                told_rightly = told <= most * ours and (self.fetches_late or ours <= most * told)
+                assert told_rightly, f"the formula counts {told} {what} in {memory} pages of memory, and a run has {ours}"
 
     @examples(25)
     @given(st.data())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.transactions import References
-from flashsim.testing.contract import Contract
-from flashsim.testing.contracts.format import PACKERS, folder, is_refused, is_text
+from flashsim.testing.contract import Contract, examples
+from flashsim.testing.contracts.format import FOREIGN, PACKERS, folder, is_refused, is_text
 from traces.format.base import formats
 from traces.page_format.base import PAGE_FORMATS, PageTraceFormat, load_page_format
 
@@ -93,6 +96,16 @@ class PageTraceContract(Contract):
                 (place / "damaged").write_bytes(data + data.splitlines(keepends=True)[-1] + damage)
                 with pytest.raises(DamagedFileError, match=f"damaged, line {len(data.splitlines()) + 2}:"):
                     self.read(place / "damaged")
+
+    @examples(60)
+    @given(where=st.floats(0, 1), size=st.integers(0, 20), foreign=FOREIGN)
+    @example(where=0.98, size=4, foreign=b"\xff\xff\xff\x7f")
+    def test_damage_anywhere_is_read_as_references_or_refused_by_name(self, where: float, size: int, foreign: bytes) -> None:
+        data, _ = page_example(self.name)
+        at = int(where * len(data))
+        with folder() as place:
+            for read in (self.format.recognise, lambda path: listed(islice(self.format.references(path), 2))):
+                is_refused(place / "damaged", data[:at] + foreign + data[at + size :], read)
 
     def test_a_file_that_is_cut_short_gives_no_wrong_reference(self) -> None:
         data, (wanted, _) = page_example(self.name)

@@ -127,6 +127,10 @@ class PartitionContract(Contract):
         parameters = PartitionParameters(self.name, page_io, in_series=in_series, **taken(self.name, **options))
         one = Pass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
         found, run = ran(one)
+        if in_series:
+            singly = ran(Pass(rows, one.buffers, replace(parameters, in_series=False), stay))[1]
+            same = all(getattr(run.total(), what) == getattr(singly.total(), what) for what in ("reads", "writes", "pages"))
+            assert same, "other requests are made in series than one by one"
         assert np.array_equal(found, one.expected()), "a tuple is lost, doubled, or in another bucket"
         phase = run.total()
         assert phase.pages_read == one.file.pages + phase.pages_written, "not every page is read once"

@@ -261,3 +261,16 @@ def test_a_drive_that_memory_does_not_hold_is_named(small: str, monkeypatch: pyt
     result = fs.advise(requests(10, MILLISECONDS), device=["nvme-tlc-1tb", small], state="empty", bound="max=1s", repeats=1, jobs=1)
     assert result.summary()["device"].tolist() == ["small", "nvme-tlc-1tb"]
     assert result.summary()["problem"].iloc[1] == "it takes 9 GiB of memory, and 2 GiB are free"
+
+
+def test_drives_that_memory_does_not_hold_together_run_one_by_one(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, made = list[int](), session.make
+
+    def watched(every: Any, settings: Any, *rest: Any, **more: Any) -> Any:
+        at_once.append(settings.jobs)
+        return made(every, settings, *rest, **more)
+
+    monkeypatch.setattr(session, "free_memory", lambda: 3 * session._room(presets.load(small)) - 1)
+    monkeypatch.setattr(session, "make", watched)
+    fs.advise(requests(10, MILLISECONDS), device=small, state="empty", bound="max=1s", repeats=1, jobs=4)
+    assert at_once == [2]

@@ -21,6 +21,7 @@ from tests.contract.test_programs import MINE as PROGRAM
 from tests.contract.test_replacement import KERNELS, PLAIN
 from tests.contract.test_sources import MINE as SOURCE
 from tests.contract.test_wear import MINE as WEAR
+from traces.replay import builtin
 from traces.workload import granularity
 
 GUIDE = members_of()
@@ -38,6 +39,7 @@ MEMBERS |= {
     "references": GUIDE["hotspot.py"],
     "source": SOURCE,
     "transactions": GUIDE["accounts.py"],
+    "replay": Path(builtin.__file__).read_text(encoding="utf-8"),
     "workload": Path(granularity.__file__).read_text(encoding="utf-8"),
     "joins": GUIDE["rocking.py"],
     "planners": PLANNER,
@@ -50,6 +52,11 @@ MEMBERS |= {
 _UNBOUNDED = "from flashsim.core.replacement import Parameter\nPARAMETERS = {'k': Parameter(9, 0, 5, 'k')}\n"
 _PAIRS = "zip(entries.r_rows, entries.s_rows)"
 _AHEAD = "    rest = []\n    while (entries := (yield from index.next())) is not None:\n        rest.append(entries)\n"
+_NONE = "np.zeros(0, np.int64)"
+_IN_VAIN = (
+    "            cache.resize(cache.frames, pages)\n            more = np.setdiff1d(np.arange(2), pages)[:1]\n"
+    f"            yield from cache.follow(Schedule(more, more * 0 - 1, {_NONE}, {_NONE}, {_NONE}))\n            pages = more\n"
+)
 _FIRST = "        if block % flash.control.blocks_per_pool == 0:\n            return block"
 _EIGHT = "return min(flash.pools[collector].oldest, 8 * collector + 7)"
 _MANY = "if not self.pool.pinned(each) or sum(map(self.pool.pinned, self.pages)) > 5"
@@ -83,6 +90,7 @@ _FAULTS = [
     ("fetching", "joins entries twice", _PAIRS, f"list({_PAIRS}) * 2", "joined once"),
     ("fetching", "takes more frames than there are", "            cache.resize(cache.frames, pages)\n", "", "joined once"),
     ("fetching", "joins before the pages are there", "np.array([2])", "np.array([1])", "joined once"),
+    ("fetching", "fetches a page in vain", "            cache.resize", _IN_VAIN + "            cache.resize", "joined once"),
     ("fetching", "remembers all of the index", "    while", f"{_AHEAD}    while", "joined once"),
     ("fetching", "mixes the rows up", _ROWS, "np.array([s_row]), np.array([r_row]), np.array([2])", "joined once"),
     ("fetching", "joins in an order that it draws", _PAIRS, f"np.random.permutation(list({_PAIRS}))", "joined once"),
@@ -122,6 +130,8 @@ _FAULTS = [
     ("joins", "reads outside of a phase", '    yield Phase("join")\n', "", "oracle"),
     ("joins", "reads more than memory holds", "buffers.inner)), None", "9 * buffers.inner)), None", "oracle"),
     ("joins", "moves many pages in one request", "parameters.page_io)\n        yield build", "False)\n        yield build", "one by one"),
+    ("joins", "has a formula that forgets R", "sizes.r + sizes.s + (chunks", "sizes.s + (chunks", "its formula"),
+    ("joins", "has a formula that rocks once too often", "+ (chunks - 1) * (blocks", "+ chunks * (blocks", "its formula"),
     ("scheduler", "chooses one behind the last", "count - 1", "count", "waits"),
     ("scheduler", "chooses none", "count - 1", "-1", "waits"),
     ("scheduler", "looks at all rows", "count - 1", "len(candidates) - 1", "waits"),
@@ -151,6 +161,7 @@ _FAULTS = [
     ("partitioning", "takes another bucket", "Output(files,", "Output(files[::-1],", "its memory"),
     ("partitioning", "writes many pages in one request", "page_io=parameters.page_io", "page_io=False", "its memory"),
     ("partitioning", "fails in series", "    output =", "    assert not parameters.in_series\n    output =", "its memory"),
+    ("partitioning", "has smaller buffers in series", "buffers.output,", "max(1, buffers.output - parameters.in_series),", "its memory"),
     ("partitioning", "cannot do without buckets", " if files else None", "; files[0]", "without buckets"),
     ("programs", "forgets batches", "|=", "=", "batches and drives"),
     (
@@ -198,7 +209,24 @@ _FAULTS = [
         "return TO_DISK",
         "newest version",
     ),
+    ("extensions", "has keys that fall", "return ext.pages[page, LAST]", "return -ext.pages[page, LAST]", "newest version"),
+    ("extensions", "keeps a copy that is not the newest", "    return DROP", "    return 0", "dropped or invalidated"),
     ("extensions", "is not compiled", "@lean_kernel\ndef key", "def key", "sharp checkpoint"),
+    ("replay", "writes nothing", "prepare(operation,", "prepare(np.where(operation == WRITE, 0, operation),", "is written changes"),
+    ("replay", "writes what it should read", "prepare(operation,", "prepare(np.full_like(operation, WRITE),", "is read is left alone"),
+    (
+        "replay",
+        "moves everything at the start",
+        "operation, offset, length, self._memory",
+        "operation, 0 * offset, length, self._memory",
+        "is written",
+    ),
+    ("replay", "counts each batch anew", "replayed(batch, self._completed,", "replayed(batch, 0,", "no others"),
+    ("replay", "has all outstanding", "partial(closed_loop, depth=self.depth)", "partial(closed_loop, depth=64)", "no others"),
+    ("replay", "passes the last request over", "run.window(batch)", "run.window(batch[: len(batch) - 1])", "no others"),
+    ("replay", "completes before it starts", "arrival, submitted, completed))", "arrival, completed, submitted))", "no others"),
+    ("replay", "does not wait", "partial(timed, due=due)", "partial(closed_loop, depth=1)", "before their time"),
+    ("replay", "keeps a pace that there is not", '"timed", "think")', '"timed", "slow")', "paces"),
     ("restart", "hardens no replacement", "REPLACED: IN_TABLE, ", "", "loses or resurrects"),
     ("restart", "hardens no modification", "MODIFIED: IN_TABLE, ", "", "loses or resurrects"),
     ("restart", "hardens in the log, and reads the table", "WRITTEN: IN_TABLE", "WRITTEN: IN_LOG", "loses or resurrects"),
@@ -242,6 +270,7 @@ _FAULTS = [
     ("page_format", "forgets which references write", 'lines.choice("operation", ["R", "W"]) == 1', "None", "what the example says"),
     ("page_format", "gives pages in their order", 'lines.numbers("page")', 'sorted(lines.numbers("page"))', "what the example says"),
     ("page_format", "passes over what is damaged", "def references(", f"{_PAGES_PASSING}def whole(", "damaged line"),
+    ("page_format", "lets Python's errors out", "_text.looks_like(", "path.read_text() and _text.looks_like(", "damage anywhere"),
     ("page_format", "writes one page", "TITLE", "def write(batches, path):\n    path.write_bytes(b'7:R')\n\n\nTITLE", "comes back"),
     ("placement", "places all at the start", "super().take(file, count)", "iter([(file.pages, count, 0)])", "share a place"),
     (
