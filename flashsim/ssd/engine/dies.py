@@ -33,20 +33,53 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def use_channel(flow: Flow, times: Timings, row: int, now: int) -> None:
-    """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read."""
-    pages = 2 if flow.operations[row].kind == MOVE_PAGE else 1
+def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
+    """The page of its word line in which a slot lies: those of a block go round them."""
+    return slot % control.pages_per_block // control.units % timing.levels
+
+
+@inlined_kernel
+def program_time(control: RecordArray, times: Timings, place: int) -> int:
+    """Time of a program outside the SLC cache."""
+    return times.cells[1, level_of(control, times.timing, place)] if times.timing.program_levels else times.timing.program
+
+
+@inlined_kernel
+def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
+    """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
+
+    What is programmed behind is certain if nothing comes between: then the transfer has no event unless another waits for its end.
+    """
+    operation = flow.operations[row]
+    kind = operation.kind
+    pages = 2 if kind == MOVE_PAGE else 1
     duration = pages * times.timing.transfer
-    if times.timing.code_word != 0 and flow.operations[row].kind == READ_PAGE:
-        duration = times.links[CHANNEL, flow.operations[row].sectors]
+    if times.timing.unbroken and flow.engine.recording == 0 and (kind == MOVE_PAGE or (comes_in(kind) and operation.is_behind == 0)):
+        server = flow.servers[control.dies + channel_of(control, operation.die)]
+        server.busy, server.until = row + 1, now + duration
+        operation.phase = IN_PROGRAM
+        operation.due = now + duration + program_time(control, times, operation.place)
+        agenda.put(flow.agenda, agenda.UNBROKEN, operation.due, (operation.id << tables.ROW_BITS) | row)
+        return
+    if times.timing.code_word != 0 and kind == READ_PAGE:
+        duration = times.links[CHANNEL, operation.sectors]
     schedule(flow, row, ON_CHANNEL, now + duration)
 
 
 @inlined_kernel
 def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
+    """Use the channel, or wait for it: a transfer there that has no event gets one, or is over."""
+    server = control.dies + channel_of(control, flow.operations[row].die)
+    part = flow.servers[server]
+    if part.until > now:
+        schedule(flow, part.busy - 1, ON_CHANNEL, part.until)
+    elif part.until > 0:
+        part.busy_ns += part.until - part.since
+        part.busy = 0
+    part.until = 0
     flow.operations[row].phase = ON_CHANNEL
-    if tables.acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
-        use_channel(flow, times, row, now)
+    if tables.acquire(flow, server, row, now):
+        use_channel(flow, control, times, row, now)
 
 
 @inlined_kernel
@@ -231,12 +264,6 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
         last = row
     prefetch(flow.operations, flow.queues[queue].head)
     return first
-
-
-@inlined_kernel
-def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
-    """The page of its word line in which a slot lies: those of a block go round them."""
-    return slot % control.pages_per_block // control.units % timing.levels
 
 
 @inlined_kernel
