@@ -48,15 +48,16 @@ def program_time(control: RecordArray, times: Timings, place: int) -> int:
 def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
 
-    What is programmed behind is certain if nothing comes between: then the transfer has no event unless another waits for its end.
+    If the program behind it is certain, a transfer has no event unless another waits, or comes to wait, for its end.
     """
     operation = flow.operations[row]
     kind = operation.kind
     pages = 2 if kind == MOVE_PAGE else 1
     duration = pages * times.timing.transfer
-    if times.timing.unbroken and flow.engine.recording == 0 and (kind == MOVE_PAGE or (comes_in(kind) and operation.is_behind == 0)):
-        server = flow.servers[control.dies + channel_of(control, operation.die)]
-        server.busy, server.until = row + 1, now + duration
+    server = control.dies + channel_of(control, operation.die)
+    is_certain = times.timing.unbroken and (kind == MOVE_PAGE or (comes_in(kind) and operation.is_behind == 0))
+    if is_certain and flow.queues[server].head < 0 and flow.engine.recording == 0:
+        flow.servers[server].busy, flow.servers[server].until = row + 1, now + duration
         operation.phase = IN_PROGRAM
         operation.due = now + duration + program_time(control, times, operation.place)
         agenda.put(flow.agenda, agenda.UNBROKEN, operation.due, (operation.id << tables.ROW_BITS) | row)

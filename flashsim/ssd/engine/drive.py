@@ -117,7 +117,7 @@ class SsdEngine(FlashModel, CompiledEngine):
             timing.suspend_program,
             parameters.slc_cache,
         )
-        varied = {"unbroken": parameters.group == 1 and not any(interrupting)}
+        varied = {"unbroken": parameters.group == 1 and not any(between)}
         varied |= {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
         record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
