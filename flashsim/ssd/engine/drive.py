@@ -110,13 +110,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         timing, lists = self.state.timing, (parameters.read_pages, parameters.program_pages)
         links = np.array([timing.link_read, timing.link_write, timing.bus, timing.channel], np.int64)
         cells = [times or (time,) * parameters.levels for times, time in zip(lists, (parameters.read, parameters.program), strict=True)]
-        interrupting = (
-            parameters.multi_plane,
-            parameters.cache_read,
-            parameters.cache_program,
-            timing.suspend_program,
-            parameters.slc_cache,
-        )
+        between = [parameters.multi_plane, parameters.cache_read, parameters.cache_program, timing.suspend_program, parameters.slc_cache]
         varied = {"unbroken": parameters.group == 1 and not any(between)}
         varied |= {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
         record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
