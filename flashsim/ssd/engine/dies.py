@@ -391,7 +391,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     elif server.suspended != 0:
         row = server.suspended - 1
         server.busy, server.suspended, server.since = row + 1, 0, now
-        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + times.timing.suspend_overhead)
+        schedule(flow, row, int(flow.operations[row].phase), now + flow.operations[row].left_over + times.timing.suspend_overhead)
     elif head >= 0 and is_ready(flow.operations, control, head):
         start(flow, flash, times, die, die, now)
 
