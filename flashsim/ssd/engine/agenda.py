@@ -18,8 +18,8 @@ from flashsim.core.units import NEVER
 
 #: A lane: the place of its front in the ring, and the events that stand there; of the heap `count` alone counts.
 LANE = record_dtype(int64="first count")
-#: Lanes by the phase that ends, those of erases, and of moves on a channel; behind them the heap.
-_ERASES, _MOVES, HEAP = 6, 7, 8
+#: Lanes by the phase that ends, those of erases, of moves on a channel, and of programs whose transfer has no event; behind them the heap.
+_ERASES, _MOVES, UNBROKEN, HEAP = 6, 7, 8, 9
 
 
 class Agenda(NamedTuple):
@@ -27,9 +27,9 @@ class Agenda(NamedTuple):
 
     #: LANE, of each lane and of the heap.
     lanes: RecordArray
-    #: The first event of each lane and of the heap, shape (9, 2); NEVER where there is none.
+    #: The first event of each lane and of the heap, shape (10, 2); NEVER where there is none.
     fronts: Integers
-    #: The rings of all lanes, shape (8 * places, 2), where `places` is a power of two.
+    #: The rings of all lanes, shape (9 * places, 2), where `places` is a power of two.
     rings: Integers
     #: A heap, shape (places, 2).
     heap: Integers

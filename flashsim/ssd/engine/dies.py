@@ -33,20 +33,48 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def use_channel(flow: Flow, times: Timings, row: int, now: int) -> None:
-    """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read."""
-    pages = 2 if flow.operations[row].kind == MOVE_PAGE else 1
+def program_time(control: RecordArray, times: Timings, place: int) -> int:
+    """Time of a program outside the SLC cache."""
+    return times.cells[1, tables.level_of(control, times.timing, place)] if times.timing.program_levels else times.timing.program
+
+
+@inlined_kernel
+def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
+    """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
+
+    If the program behind it is certain, a transfer has no event unless another waits, or comes to wait, for its end.
+    """
+    operation = flow.operations[row]
+    kind = operation.kind
+    pages = 2 if kind == MOVE_PAGE else 1
     duration = pages * times.timing.transfer
-    if times.timing.code_word != 0 and flow.operations[row].kind == READ_PAGE:
-        duration = times.links[CHANNEL, flow.operations[row].sectors]
+    server = control.dies + channel_of(control, operation.die)
+    is_certain = times.timing.unbroken and (kind == MOVE_PAGE or (comes_in(kind) and operation.is_behind == 0))
+    if is_certain and flow.queues[server].head < 0 and flow.engine.recording == 0:
+        flow.servers[server].busy, flow.servers[server].until = row + 1, now + duration
+        operation.phase = IN_PROGRAM
+        operation.due = now + duration + program_time(control, times, operation.place)
+        agenda.put(flow.agenda, agenda.UNBROKEN, operation.due, (operation.id << tables.ROW_BITS) | row)
+        return
+    if times.timing.code_word != 0 and kind == READ_PAGE:
+        duration = times.links[CHANNEL, operation.sectors]
     schedule(flow, row, ON_CHANNEL, now + duration)
 
 
 @inlined_kernel
 def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
+    """Use the channel, or wait for it: a transfer there that has no event gets one, or is over."""
+    server = control.dies + channel_of(control, flow.operations[row].die)
+    part = flow.servers[server]
+    if part.until > now:
+        schedule(flow, part.busy - 1, ON_CHANNEL, part.until)
+    elif part.until > 0:
+        part.busy_ns += part.until - part.since
+        part.busy = 0
+    part.until = 0
     flow.operations[row].phase = ON_CHANNEL
-    if tables.acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
-        use_channel(flow, times, row, now)
+    if tables.acquire(flow, server, row, now):
+        use_channel(flow, control, times, row, now)
 
 
 @inlined_kernel
@@ -360,7 +388,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     elif server.suspended != 0:
         row = server.suspended - 1
         server.busy, server.suspended, server.since = row + 1, 0, now
-        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + times.timing.suspend_overhead)
+        schedule(flow, row, int(flow.operations[row].phase), now + flow.operations[row].left_over + times.timing.suspend_overhead)
     elif head >= 0 and is_ready(flow.operations, control, head):
         start(flow, flash, times, die, die, now)
 

@@ -8,7 +8,7 @@ from numba import types
 
 from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.hints import prefetch
-from flashsim.core.host import HOST_TABLES, arrive, next_arrival
+from flashsim.core.host import HOST_TABLES, arrive, heap_push, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
@@ -110,7 +110,9 @@ class SsdEngine(FlashModel, CompiledEngine):
         timing, lists = self.state.timing, (parameters.read_pages, parameters.program_pages)
         links = np.array([timing.link_read, timing.link_write, timing.bus, timing.channel], np.int64)
         cells = [times or (time,) * parameters.levels for times, time in zip(lists, (parameters.read, parameters.program), strict=True)]
-        varied = {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
+        between = [parameters.multi_plane, parameters.cache_read, parameters.cache_program, timing.suspend_program, parameters.slc_cache]
+        varied = {"unbroken": parameters.group == 1 and not any(between)}
+        varied |= {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
         record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
@@ -161,6 +163,7 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
+        self._end_transfers(True)
         if on and not len(self._flow.log):
             self._flow = self._flow._replace(log=empty_table(_SPAN_ROWS + self.parameters.dies, SPAN))
         self._flow.engine.recording = on
@@ -207,11 +210,32 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     def _restart(self) -> None:
         before = self._flow
+        self._end_transfers(True)
+        for first in before.servers.busy[: self.parameters.dies]:
+            operation = before.operations[first - 1]
+            if first and operation.phase == tables.IN_PROGRAM:
+                self.state.spare[operation.place] = flash_array.TORN
         self.host.clear()
         self._flow = tables.idle_flow(self.parameters, before.log)
         self._flow.servers.busy_ns = before.servers.busy_ns
         self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
 
     def _busy_times(self) -> list[int]:
+        self._end_transfers(False)
         busy: list[int] = self._flow.servers.busy_ns.tolist()
         return busy
+
+    def _end_transfers(self, every: bool) -> None:
+        """Account for transfers without an event that are over; give every other one its event, too."""
+        flow = self._flow
+        for part in flow.servers[self.parameters.dies : self.parameters.dies + self.parameters.channels]:
+            if 0 < part.until <= self.now:
+                part.busy_ns += part.until - part.since
+                part.busy = part.until = 0
+            elif part.until > 0 and every:
+                row = part.busy - 1
+                operation, heap = flow.operations[row], flow.agenda.lanes[agenda.HEAP]
+                operation.phase, operation.due = tables.ON_CHANNEL, part.until
+                heap.count = heap_push(flow.agenda.heap, heap.count, part.until, int(operation.id) << tables.ROW_BITS | row)
+                flow.agenda.fronts[agenda.HEAP] = flow.agenda.heap[0]
+                part.until = 0

@@ -128,11 +128,9 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     while row >= 0:
         flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
         row = flow.operations[row].next[IN_DIE]
-    duration = times.timing.program
+    duration = dies.program_time(flash.control, times, flow.operations[first].place)
     if flow.operations[first].source <= IN_SLC:
         duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
-    elif times.timing.program_levels:
-        duration = times.cells[1, tables.level_of(flash.control, times.timing, flow.operations[first].place)]
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
     if times.timing.cache_program:
         dies.wake(flow, die)
@@ -172,7 +170,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
     die, kind = flow.operations[row].die, flow.operations[row].kind
     following = tables.release(flow, flash.control.dies + channel_of(flash.control, die), now)
     if following >= 0:
-        dies.use_channel(flow, times, following, now)
+        dies.use_channel(flow, flash.control, times, following, now)
     flow.engine.pages_behind -= flow.operations[row].is_behind
     if kind in (READ_PAGE, FETCH_PAGE):
         read_ends(flow, flash, times, row, now)

@@ -79,11 +79,12 @@ COUNTERS = np.dtype(
         *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
     ]
 )
-#: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`; whether reads and programs do not all take the same time.
+#: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`; whether reads and programs do not all take the same time, and
+#: whether nothing comes between a transfer to a die and the program behind it.
 TIMING = record_dtype(
     int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
     "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages "
-    "levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle"
+    "unbroken levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle"
 )
 
 
