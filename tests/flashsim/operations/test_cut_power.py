@@ -111,8 +111,7 @@ def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "name", "code"),
-    [("", "shop", 1), ("os.fsync(file)", "shop", 0), ("os.fsync(file); os.rename('shop', 'sold')", "sold", 1)],
+    ("then", "name", "code"), [("", "shop", 1), ("os.fsync(file)", "shop", 0), ("os.fsync(file); os.rename('shop', 'sold')", "sold", 1)]
 )
 def test_the_power_is_cut_after_the_last_print(crash: Any, then: str, name: str, code: int) -> None:
     program = f"import os\nfile = os.open('shop', os.O_RDWR | os.O_CREAT)\nos.write(file, b'apples')\n{then}\nprint('committed')\n"
