@@ -57,7 +57,7 @@ def crash(flashsim: Any, here: Path, tmp_path_factory: pytest.TempPathFactory) -
     def run(program: str, check: str, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
         for name, text in (("program.py", program), ("check.py", check)):
             (outside / name).write_text(text)
-        line = ["crash", "--check", f"{sys.executable} {outside / 'check.py'}", "--json", str(outside / "cuts.json"), "--force"]
+        line = ["crash", "--check", f"{sys.executable} -S {outside / 'check.py'}", "--json", str(outside / "cuts.json"), "--force"]
         result = flashsim([*line, *options, "--", sys.executable, "-B", str(outside / "program.py"), *arguments])
         assert result.exit_code in (0, 1), result.output
         return result.exit_code, json.loads((outside / "cuts.json").read_text())
