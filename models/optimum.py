@@ -175,14 +175,7 @@ _DIVISIONS: dict[str, Callable[[int, int, int, float], Iterator[buffers.Allocati
 
 
 def discrete(
-    algorithm: str,
-    r_pages: int,
-    s_pages: int,
-    memory: int,
-    disk: Disk,
-    *,
-    fudge: float = buffers.FUDGE,
-    second: SecondPhase = "do2009",
+    algorithm: str, r_pages: int, s_pages: int, memory: int, disk: Disk, *, fudge: float = buffers.FUDGE, second: SecondPhase = "do2009"
 ) -> JoinCost:
     """The cheapest division in whole pages, and its cost.
 

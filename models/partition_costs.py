@@ -72,13 +72,7 @@ def pattern(method: str, file: Input, division: Division) -> FlushPattern:
 
 
 def cost(
-    method: str,
-    file: Input,
-    division: Division,
-    drive: ParallelDrive,
-    processor: Processor | None = None,
-    strands: int = 1,
-    cores: int = 1,
+    method: str, file: Input, division: Division, drive: ParallelDrive, processor: Processor | None = None, strands: int = 1, cores: int = 1
 ) -> PartitionCost:
     """The closed form.
 

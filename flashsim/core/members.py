@@ -51,12 +51,7 @@ class Family(Generic[Member]):
     """
 
     def __init__(
-        self,
-        package: str,
-        kind: str,
-        contract: Callable[..., Member],
-        forms: Sequence[Sequence[str]] = (),
-        tables: str = "",
+        self, package: str, kind: str, contract: Callable[..., Member], forms: Sequence[Sequence[str]] = (), tables: str = ""
     ) -> None:
         self.package = package
         self.kind = kind

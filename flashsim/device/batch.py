@@ -47,13 +47,7 @@ class Batch:
     """
 
     def __init__(
-        self,
-        file: int | Integers,
-        operation: int | Integers,
-        offset: Integers,
-        length: Integers,
-        memory: Bytes,
-        places: int | Integers = 0,
+        self, file: int | Integers, operation: int | Integers, offset: Integers, length: Integers, memory: Bytes, places: int | Integers = 0
     ) -> None:
         count = len(offset)
         self.submitted, self.completed = 0, 0

@@ -245,13 +245,7 @@ def _say(message: str) -> None:
     print(f"flashsim: {shortened(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
 
 
-app = typer.Typer(
-    name="flashsim",
-    cls=OneLineErrors,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    invoke_without_command=True,
-)
+app = typer.Typer(name="flashsim", cls=OneLineErrors, rich_markup_mode=None, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 @app.callback()

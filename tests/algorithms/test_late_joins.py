@@ -232,13 +232,7 @@ def test_pipelines_are_the_same_in_all_drivers(tpch: list[pa.Table], tmp_path: P
 
 
 @settings(max_examples=25)
-@given(
-    st.integers(0, 1000),
-    st.sampled_from([1, 4, 60]),
-    st.integers(5, 40),
-    st.booleans(),
-    st.sampled_from(["hybrid-hash", "bnl"]),
-)
+@given(st.integers(0, 1000), st.sampled_from([1, 4, 60]), st.integers(5, 40), st.booleans(), st.sampled_from(["hybrid-hash", "bnl"]))
 def test_made_pipelines(seed: int, domain: int, memory: int, late: bool, kernel: str) -> None:
     """Duplicates, NULL keys, empty relations, and skew."""
     rng = np.random.default_rng(seed)

@@ -129,10 +129,7 @@ def test_a_larger_pool_may_miss_more() -> None:
 
 
 @pytest.mark.parametrize(("name", "parameters", "naive"), NAIVE)
-@given(
-    references=st.lists(st.tuples(st.integers(FIRST_PAGE, FIRST_PAGE + 9), st.booleans()), max_size=80),
-    frames=st.integers(1, 7),
-)
+@given(references=st.lists(st.tuples(st.integers(FIRST_PAGE, FIRST_PAGE + 9), st.booleans()), max_size=80), frames=st.integers(1, 7))
 def test_the_same_pages_leave_as_of_searched_lists(
     name: str, parameters: dict[str, int], naive: Callable[[int, References], Outcomes], references: References, frames: int
 ) -> None:
@@ -250,10 +247,7 @@ def fails(pool: PlainPool) -> None:
         (PLAIN + "COLUMNS = lambda values: values['k']", "COLUMNS of '.*' failed with KeyError: 'k'"),
         (KERNELS + "hit = 5", "hit of '.*' is no function"),
         (PLAIN + "COLUMNS = -1", "COLUMNS of '.*' is -1, but it must be a whole number from 0 to 61"),
-        (
-            PLAIN + NINE,
-            "the length of PARAMETERS of '.*' is 9, but it must be a whole number from 0 to 8",
-        ),
+        (PLAIN + NINE, "the length of PARAMETERS of '.*' is 9, but it must be a whole number from 0 to 8"),
         pytest.param(
             KERNELS.replace("@lean_kernel\ndef hit", "def hit"),
             "hit of '.*' must be decorated with",

@@ -103,11 +103,7 @@ MUTANTS = {
         "self.log.append(Record(log.END_CHECKPOINT))",
     ),
     "the log is truncated before the boot page is written": (LOGGED, "            yield written\n        else:", "        else:"),
-    "the log is truncated at the checkpoint": (
-        LOGGED,
-        "self.writes.truncate(boot.truncation)",
-        "self.writes.truncate(boot.begin)",
-    ),
+    "the log is truncated at the checkpoint": (LOGGED, "self.writes.truncate(boot.truncation)", "self.writes.truncate(boot.begin)"),
     "a frame is free one record too early": (
         LOGGED,
         "self.table.invalidate(page, len(self.log.records) + 1)",

@@ -15,9 +15,7 @@ from flashsim.studies.crashing.histories import CrashHistory
 def test_formula_and_simulation_agree(restart: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stations = CrashHistory.stations
     monkeypatch.setattr(
-        CrashHistory,
-        "stations",
-        lambda history: {purpose: replace(each, exponential=False) for purpose, each in stations(history).items()},
+        CrashHistory, "stations", lambda history: {purpose: replace(each, exponential=False) for purpose, each in stations(history).items()}
     )
     totals = [0, 0.0]
     for seed in range(6):

@@ -111,12 +111,7 @@ def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: D
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("join", JOINS)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    r=st.integers(10_000, 200_000),
-    times=st.floats(1, 20),
-    share=st.floats(0.1, 1.2),
-    drive=drives,
-)
+@given(r=st.integers(10_000, 200_000), times=st.floats(1, 20), share=st.floats(0.1, 1.2), drive=drives)
 def test_the_closed_form_is_within_one_percent_at_other_sizes(join: str, r: int, times: float, share: float, drive: Drive) -> None:
     given = problem(join, r, int(r * times), int(share * r), drive)
     assert closed_form(given).seconds <= 1.01 * numeric(given).seconds

@@ -168,8 +168,7 @@ def test_lirs_misses_as_its_authors_program(test_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "trace, published",
-    [("2_pools", {500: 48_078, 1_000: 45_665, 2_000: 40_856}), ("sprite", {500: 31_061, 1_000: 15_534, 2_000: 10_384})],
+    "trace, published", [("2_pools", {500: 48_078, 1_000: 45_665, 2_000: 40_856}), ("sprite", {500: 31_061, 1_000: 15_534, 2_000: 10_384})]
 )
 def test_clock_pro_misses_as_its_authors_program(test_data: Path, trace: str, published: dict[int, int]) -> None:
     """The program of 2005 of Jiang, whose page faults Caffeine's simulator has for a test (ClockProReferenceTest, 2026)."""

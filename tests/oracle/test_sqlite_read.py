@@ -238,11 +238,7 @@ def test_what_is_no_plain_table_is_read_as_select_does(create: str, tmp_path: Pa
     ("create", "error", "message"),
     [
         ("CREATE VIEW t AS SELECT * FROM absent", SchemaError, "t cannot be read: no such table: main.absent"),
-        (
-            "CREATE VIEW t AS SELECT load_extension('x')",
-            SchemaError,
-            "t cannot be read: unsafe use of load_extension",
-        ),
+        ("CREATE VIEW t AS SELECT load_extension('x')", SchemaError, "t cannot be read: unsafe use of load_extension"),
         ("CREATE VIRTUAL TABLE t USING fts5(a)", SchemaError, "t is a virtual table"),
         ("CREATE TABLE Tea (a)", UnknownNameError, "'t' is unknown"),
     ],

@@ -138,15 +138,7 @@ def test_grace(megabytes: int, buckets: int, output: int, phase1: int, phase2: i
     ],
 )
 def test_hybrid(
-    megabytes: int,
-    buffer: int,
-    buckets: int,
-    seconds: float,
-    loss: float,
-    other: int,
-    other_loss: float,
-    best: int,
-    best_seconds: float,
+    megabytes: int, buffer: int, buckets: int, seconds: float, loss: float, other: int, other_loss: float, best: int, best_seconds: float
 ) -> None:
     memory, y = megabytes * 128, DISK.latency_ratio
     optimum = discrete("hybrid-hash", R, S, memory, DISK, second="haas")

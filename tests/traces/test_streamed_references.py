@@ -53,11 +53,7 @@ def measured(pages: int, references: int, path: str) -> tuple[int, int, int, int
 @pytest.mark.skipif(not compiled(), reason="millions of references take the compiled form")
 @pytest.mark.parametrize(
     ("few", "many", "kind"),
-    [
-        (5 * 10**6, 10**7, "file"),
-        pytest.param(10**7, 10**8, "file", marks=_LONG),
-        pytest.param(10**7, 10**8, "generated", marks=_LONG),
-    ],
+    [(5 * 10**6, 10**7, "file"), pytest.param(10**7, 10**8, "file", marks=_LONG), pytest.param(10**7, 10**8, "generated", marks=_LONG)],
 )
 def test_memory_does_not_grow_with_references(few: int, many: int, kind: str, tmp_path: Path) -> None:
     """Beyond 64 bytes for each page that is seen only in the longer run, and what allocators keep; the references take 40 MB and more."""

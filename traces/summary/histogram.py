@@ -81,18 +81,7 @@ def _middle(bucket: Integers | np.intp) -> Integers:
 #: Times in shorter steps are as exact as a replay needs them.
 _COARSE = MILLISECONDS
 #: Steps that clocks have, ns; the longest that divides all times is taken.
-_CLOCKS = (
-    SECONDS,
-    100 * MILLISECONDS,
-    10 * MILLISECONDS,
-    MILLISECONDS,
-    100 * MICROSECONDS,
-    10 * MICROSECONDS,
-    MICROSECONDS,
-    100,
-    10,
-    1,
-)
+_CLOCKS = (SECONDS, 100 * MILLISECONDS, 10 * MILLISECONDS, MILLISECONDS, 100 * MICROSECONDS, 10 * MICROSECONDS, MICROSECONDS, 100, 10, 1)
 
 
 class Clock:

@@ -39,9 +39,7 @@ _PROGRAMS = {
 
 
 @operation
-def doctor(
-    compile: Annotated[bool, Flag("Compile all engines now, rather than when they are first used.")] = False,
-) -> Listing:
+def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than when they are first used.")] = False) -> Listing:
     """Show versions, what is compiled, how large the cache is, and which other programs are there to judge.
 
     Examples::

@@ -53,10 +53,7 @@ def _limit(value: Any, parameter: str) -> int:
 
 Trace = Annotated[Any, Field(_TRACE, "TRACE", completes=("references",), argument=True, reads=True, python=_TRACES)]
 Policies = Annotated[Any, Names(_POLICIES, "NAME[:PARAMETER=NUMBER,...]", completes=("policies",))]
-Sizes = Annotated[
-    Any,
-    Field(_SIZES, "SIZE", fields.each(size_text), several=True, python="A whole number is pages."),
-]
+Sizes = Annotated[Any, Field(_SIZES, "SIZE", fields.each(size_text), several=True, python="A whole number is pages.")]
 Limit = Annotated[Any, Field("Only the first references of the trace, such as 100000 or 1e6.", "N", _limit)]
 Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"), option=fields.FORMAT)]
 Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...")]

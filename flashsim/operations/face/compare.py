@@ -92,8 +92,7 @@ def compare(
     on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key, option="--key")] = "c_custkey=o_custkey",
     *,
     path: Annotated[
-        str | PathLike[str],
-        Name("A real file, made if there is none, or a block device.", "PATH", option="--on --path", reads=True),
+        str | PathLike[str], Name("A real file, made if there is none, or a block device.", "PATH", option="--on --path", reads=True)
     ],
     device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
     algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,

@@ -111,8 +111,7 @@ def crash(
     *,
     restart: Annotated[str, Name("The restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = _RESTART,
     design: Annotated[
-        str | None,
-        Field(f"The pool's extension: {', '.join(EXTENSIONS)}; by turns unless said.", "DESIGN", fields.choice(*EXTENSIONS)),
+        str | None, Field(f"The pool's extension: {', '.join(EXTENSIONS)}; by turns unless said.", "DESIGN", fields.choice(*EXTENSIONS))
     ] = None,
     checkpoints: Annotated[
         str | None, Field(f"Of {', '.join(CHECKPOINTS)}; by turns unless said.", "KIND", fields.choice(*CHECKPOINTS))

@@ -116,9 +116,7 @@ def list_presets() -> Listing:
 
 
 @operation
-def show(
-    preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
-) -> Listing:
+def show(preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)]) -> Listing:
     """Show a preset's values and the figures it is meant to show, what they mean and where they come from.
 
     Examples::
@@ -146,8 +144,7 @@ def _diskspecs_files(values: Mapping[str, Any]) -> Iterable[Path]:
 @operation
 def import_diskspecs(
     file: Annotated[
-        str,
-        Name("A parameter file of DiskSim; what it names and sources is read too.", "FILE.parv", argument=True, reads=_diskspecs_files),
+        str, Name("A parameter file of DiskSim; what it names and sources is read too.", "FILE.parv", argument=True, reads=_diskspecs_files)
     ],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],

@@ -51,8 +51,7 @@ def fleet(
     device: Annotated[str, Name("The preset of all drives, or its file.", "DEVICE", completes=("presets",))],
     drives: Annotated[int, Count("Number of drives.")] = 100,
     state: Annotated[
-        str,
-        Name("Of flash drives before the trace, as --precondition of trace replay; drawn for each.", "STATE", parse=states.state),
+        str, Name("Of flash drives before the trace, as --precondition of trace replay; drawn for each.", "STATE", parse=states.state)
     ] = "random",
     repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 1,
     years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,

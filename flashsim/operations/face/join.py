@@ -225,8 +225,7 @@ def join(
     placement: Annotated[str, Name("One of {placements}; or a Python file.", "PLACEMENT", completes=("placements",))] = "packed",
     cpu: fields.Cpu = joining.CPU,
     buffers_for: Annotated[
-        str | None,
-        Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",)),
+        str | None, Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",))
     ] = None,
     allocation: Annotated[str, Name(_RULES, "RULE")] = drives.HAAS,
     cores: Annotated[

@@ -98,16 +98,10 @@ class PoolOutcome(Outcome):
 
 @operation
 def pool(
-    workload: Annotated[
-        str,
-        Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), argument=True, reads=True),
-    ],
+    workload: Annotated[str, Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), argument=True, reads=True)],
     *,
     memory: Annotated[Any, Size("The memory pool.")],
-    design: Annotated[
-        Any,
-        Names(_DESIGNS, "DESIGN", completes=("designs",)),
-    ] = "all",
+    design: Annotated[Any, Names(_DESIGNS, "DESIGN", completes=("designs",))] = "all",
     ssd: Annotated[Any, Size("The SSD's frames.")] = "0B",
     time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
     disk: Annotated[Any, _devices("The disks:")] = "rates",
@@ -117,8 +111,7 @@ def pool(
     log_bytes: Annotated[Any, Size("Log of each reference that writes.")] = "200B",
     policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
     dirty_limit: Annotated[
-        str | float,
-        Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit"),
+        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit")
     ] = "50%",
     filling: Annotated[
         str | float,
@@ -127,8 +120,7 @@ def pool(
         ),
     ] = "95%",
     throttle: Annotated[
-        int,
-        Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0), switch="throttle"),
+        int, Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0), switch="throttle")
     ] = 100,
     group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.", switch="group")] = 32,
     partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.", switch="partitions")] = 16,

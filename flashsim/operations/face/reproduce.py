@@ -213,10 +213,7 @@ def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None
     runs, judged = one.results.runs.values(), len(one.judgements)
     recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
     for head, text in (
-        (
-            "What ran",
-            f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims",
-        ),
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims"),
         ("What holds", judged and f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
         ("What does not", judged and reproduction.share(one, scale, holding=False)),
         ("In a sentence", judged and reproduction.sentence(one, scale)),

@@ -58,14 +58,10 @@ class WorthOutcome(Outcome):
 
 @operation
 def worth(
-    workload: Annotated[
-        str,
-        Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), python="Formulas know no scans.", argument=True),
-    ],
+    workload: Annotated[str, Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), python="Formulas know no scans.", argument=True)],
     *,
     budget: Annotated[
-        Any,
-        Field("What memory, SSD and disks may cost. Several may be given.", "DOLLARS", fields.each(_DOLLARS), kind=float, several=True),
+        Any, Field("What memory, SSD and disks may cost. Several may be given.", "DOLLARS", fields.each(_DOLLARS), kind=float, several=True)
     ],
     prices: Annotated[str, Name(f"Of {', '.join(budgets.PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
     design: Annotated[Any, Names(f"Of {', '.join(DESIGNS)}.", "DESIGN")] = DESIGNS,
@@ -76,8 +72,7 @@ def worth(
     work: Annotated[Any, Duration("Of the processor, for each transaction.")] = "500us",
     verify: Annotated[int, Count("Of each budget so many of the best designs are simulated.", parse=fields.least(0))] = 1,
     scale: Annotated[
-        float,
-        Number("Of pages and sizes; 0: one by which the database has 32,768 pages.", "F", parse=fields.number("a share is needed")),
+        float, Number("Of pages and sizes; 0: one by which the database has 32,768 pages.", "F", parse=fields.number("a share is needed"))
     ] = 0.0,
     page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
     seed: fields.Seed = 0,

@@ -67,11 +67,7 @@ class NumberedTrace:
             raise
 
     def _read_all(
-        self,
-        batches: Iterator[References],
-        limit: int | None,
-        keep: Callable[[Integers], np.ndarray] | None,
-        progress: Progress | None,
+        self, batches: Iterator[References], limit: int | None, keep: Callable[[Integers], np.ndarray] | None, progress: Progress | None
     ) -> None:
         numbers = PageNumbers()
         for batch in batches:

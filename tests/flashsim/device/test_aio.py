@@ -57,12 +57,7 @@ EXTENTS = st.lists(st.tuples(st.integers(0, SIZE // BLOCK - 4), st.integers(1, 4
 @settings(max_examples=25)
 @given(blocks=st.permutations(range(SIZE // BLOCK)), cuts=st.sets(st.integers(1, 60)), depth=st.integers(1, 12), read=EXTENTS)
 def test_what_is_written_is_what_pread_reads_and_reads_equal_pread(
-    opened: Queue,
-    tmp_path_factory: pytest.TempPathFactory,
-    blocks: list[int],
-    cuts: set[int],
-    depth: int,
-    read: list[tuple[int, int]],
+    opened: Queue, tmp_path_factory: pytest.TempPathFactory, blocks: list[int], cuts: set[int], depth: int, read: list[tuple[int, int]]
 ) -> None:
     """Extents that do not overlap are written all over the file in any order, then any extents are read."""
     path = tmp_path_factory.getbasetemp() / "extents"

@@ -57,7 +57,7 @@ def crash(flashsim: Any, here: Path, tmp_path_factory: pytest.TempPathFactory) -
     def run(program: str, check: str, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
         for name, text in (("program.py", program), ("check.py", check)):
             (outside / name).write_text(text)
-        line = ["crash", "--check", f"{sys.executable} {outside / 'check.py'}", "--json", str(outside / "cuts.json"), "--force"]
+        line = ["crash", "--check", f"{sys.executable} -S {outside / 'check.py'}", "--json", str(outside / "cuts.json"), "--force"]
         result = flashsim([*line, *options, "--", sys.executable, "-B", str(outside / "program.py"), *arguments])
         assert result.exit_code in (0, 1), result.output
         return result.exit_code, json.loads((outside / "cuts.json").read_text())
@@ -111,8 +111,7 @@ def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "name", "code"),
-    [("", "shop", 1), ("os.fsync(file)", "shop", 0), ("os.fsync(file); os.rename('shop', 'sold')", "sold", 1)],
+    ("then", "name", "code"), [("", "shop", 1), ("os.fsync(file)", "shop", 0), ("os.fsync(file); os.rename('shop', 'sold')", "sold", 1)]
 )
 def test_the_power_is_cut_after_the_last_print(crash: Any, then: str, name: str, code: int) -> None:
     program = f"import os\nfile = os.open('shop', os.O_RDWR | os.O_CREAT)\nos.write(file, b'apples')\n{then}\nprint('committed')\n"

@@ -19,6 +19,9 @@ from tests.flashsim.operations.test_advise import requests, small
 
 __all__ = ["small"]
 
+#: Enough that some are still to be made when a worker is killed.
+DRIVES = 16
+
 
 def workers() -> list[int]:
     """Processes that this one started for runs."""
@@ -58,12 +61,12 @@ def test_a_worker_that_is_killed_changes_no_number(small: str, here: Path) -> No
     trace, kills = requests(1500, 150 * MICROSECONDS), list[int]()
     thread = kill_in_the_middle(here / "cache" / "results", workers, kills)
     with pytest.raises(FlashsimError, match="a worker process was killed"):
-        fs.fleet(trace, device=small, drives=40, jobs=2)
+        fs.fleet(trace, device=small, drives=DRIVES, jobs=2)
     thread.join()
     assert len(kills) == 1
-    again = fs.fleet(trace, device=small, drives=40, jobs=2)
-    assert 3 <= again.result.recalled < 40
-    assert again.summary().to_csv() == alone(trace, small, 40).to_csv()
+    again = fs.fleet(trace, device=small, drives=DRIVES, jobs=2)
+    assert 3 <= again.result.recalled < DRIVES
+    assert again.summary().to_csv() == alone(trace, small, DRIVES).to_csv()
 
 
 @pytest.mark.slow
@@ -75,8 +78,8 @@ def test_a_cluster_makes_the_same_drives_whether_a_worker_is_killed_or_not(kille
         if killed:
             pids = [each.pid for each in cluster.workers.values()]
             thread = kill_in_the_middle(here / "cache" / "results", lambda: pids, kills)
-        there = fs.fleet(trace, device=small, drives=40, cluster=cluster.scheduler_address)
+        there = fs.fleet(trace, device=small, drives=DRIVES, cluster=cluster.scheduler_address)
     if killed:
         thread.join()
     assert len(kills) == killed
-    assert there.summary().to_csv() == alone(trace, small, 40).to_csv()
+    assert there.summary().to_csv() == alone(trace, small, DRIVES).to_csv()

@@ -6,18 +6,7 @@ import pytest
 
 from flashsim.device import presets
 from flashsim.literature.base import Settings, load
-from flashsim.literature.do2012.scans import (
-    DISK,
-    DISK_POWER,
-    PAGE,
-    ROWS,
-    ROWS_A_PAGE,
-    SMART,
-    SSD,
-    bandwidth,
-    inside,
-    on_host,
-)
+from flashsim.literature.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS_A_PAGE, SMART, SSD, bandwidth, inside, on_host
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import make
 from flashsim.studies.smart.energy import HOST_BYTE, IDLE

@@ -181,13 +181,6 @@ def test_names_that_postgresql_refuses_are_refused(name: str, tmp_path: Path) ->
 
 def test_dates_and_decimals_take_the_bytes_that_their_types_say() -> None:
     """A header of 24; then by type: 4, 1 + 2 + digits, 8 from a multiple of 8 on, 1 + text."""
-    table = pa.table(
-        {
-            "day": [date(2024, 2, 29)],
-            "money": [Decimal("12345.60")],
-            "time": [datetime(2024, 2, 29)],
-            "text": ["x" * 20],
-        }
-    )
+    table = pa.table({"day": [date(2024, 2, 29)], "money": [Decimal("12345.60")], "time": [datetime(2024, 2, 29)], "text": ["x" * 20]})
     file = heap_file(relation_of(table), 8192, page_format="postgresql")
     assert file.layout.cell_sizes(file.run(0, 1)).tolist() == [4 + 24 + 4 + (1 + 2 + 6) + 3 + 8 + (1 + 20) + 3]

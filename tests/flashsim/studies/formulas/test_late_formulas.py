@@ -111,10 +111,7 @@ def both(join: str, files: tuple[HeapFile, HeapFile], memory: int, phase: str) -
     (ran,) = (each for each in run.phases if each.name == phase)
     (counted,) = ((each.reads, each.writes) for each in told.phases if each.name == phase)
     reads, writes = counted
-    return [
-        (ran.reads, ran.writes, ran.pages_read, ran.pages_written),
-        (reads.requests, writes.requests, reads.pages, writes.pages),
-    ]
+    return [(ran.reads, ran.writes, ran.pages_read, ran.pages_written), (reads.requests, writes.requests, reads.pages, writes.pages)]
 
 
 def test_rare_in_four_pages_counted_by_hand() -> None:

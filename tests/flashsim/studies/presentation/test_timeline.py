@@ -163,14 +163,7 @@ def test_bad_timelines_are_refused_and_leave_nothing(options: str, says: str, fl
 
 @pytest.mark.parametrize(
     ("phase", "change"),
-    [
-        ("X", {"dur": 0.0005}),
-        ("X", {"tid": 99}),
-        ("f", {"bp": "x"}),
-        ("s", {"ts": 0.001}),
-        ("t", {"id": 12345}),
-        ("b", {"id": "0x0"}),
-    ],
+    [("X", {"dur": 0.0005}), ("X", {"tid": 99}), ("f", {"bp": "x"}), ("s", {"ts": 0.001}), ("t", {"id": 12345}), ("b", {"id": "0x0"})],
 )
 def test_the_rules_find_what_is_wrong(phase: str, change: dict[str, Any], tmp_path: Path) -> None:
     requests, completions, spans = made_up(50, 6)
