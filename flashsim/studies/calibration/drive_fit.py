@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.calibration.cells import Floats
 from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, estimates, solve
+from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, cost, estimates, solve
 
 #: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
 PARAMETERS = {
@@ -37,19 +37,19 @@ _WRITES = ("write overhead", "write die time", "link write rate")
 _STEADY = ("erase", "spare share", "block pages")
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
 _LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3}
-#: Numbers of channels that are tried, and then multiples of the best one.
-_CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.5, 1.75)
-#: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on. So many of them show
-#: reads in longer runs.
-_AS_WELL, _EXACT, _TRIED, _REPEATED = 2.5, 1e-4, 3, 6
-#: Shares of the best rate's time that a link, a controller, and channels or dies are taken to be busy.
-_SHARES = (1.0, 0.5, 0.15)
+#: Numbers of channels that are tried, and multiples of the base's dies of a package; so many of them are fitted, and in longer runs.
+_CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), 14, 6
+#: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
+_AS_WELL, _EXACT, _TRIED = 2.5, 1e-4, 3
+#: Shares of the best rate's time that a controller is taken to be busy, and a link, and channels or dies.
+_CONTROLLERS, _SHARES = (1.0, 0.4, 0.1), (1.0, 0.4)
 #: Shares of spare flash to start from, with blocks so many times as long, whose erases take as many times longer.
 _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
 _STEADY_WEIGHT = 0.1
-#: Requests of a load and steps of the fit: of the structure, and of all parameters together.
-_COARSE, _FINE = (3000, 5), (20_000, 7)
+#: Requests of a load to compare starts; and with the steps of a fit, to compare structures, to fit what is even, to compare the few that are
+#: left, and to end with.
+_STARTS, _COARSE, _FINE, _FEW, _LAST = 1000, (3000, 5), (20_000, 7), (20_000, 3), (20_000, 4)
 #: Weights of logarithms beside that of a rate, before runs tell how even figures are: of latencies and of write amplification; and of a
 #: parameter beside that of the base, so that what no figure tells stays near it.
 _LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.2, 2.0, 0.01
@@ -148,16 +148,18 @@ class DriveFit:
         structure = DriveStructure(self.flash.channels, self.flash.dies_per_package, self.flash.write_buffer)
         candidates = [Candidate(structure, values_of(self.flash), 0.0)]
         for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
-            candidates = _spread(step(candidates)) if figures else candidates
-        names = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
-        if names:
-            self._tell("longer runs of writes")
-            self._weigh(min(candidates, key=lambda one: one.cost), self.figures)
-            others = [*self.writes, *self.steady]
-            candidates = _spread([each for one in candidates for each in self._solved(one, names, others, [[one.values]], _FINE)])
+            candidates = _few(step(candidates)) if figures else candidates
+        others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
+        names = [*(_READS if self.reads else ()), *others]
         best = min(candidates, key=lambda one: one.cost)
+        if others:
+            self._tell("longer runs")
+            self._weigh(best, self.figures)
+            candidates = [each for one in candidates for each in self._solved_anew(one, others, _FEW)]
+            best = min(candidates, key=lambda one: one.cost)
+            (best,) = self._solved_anew(best, others, _LAST)
+            candidates = _few([*candidates, best])
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
-        names = [*(_READS if self.reads else ()), *names]
         point, steps = np.array([best.values[name] for name in names]), _steps(names)
         self._tell("intervals")
         model = self._model(best, names, self.figures, _FINE[0], self.seed)
@@ -167,6 +169,12 @@ class DriveFit:
             _widened(one, [each.values[one.name] for each in candidates])
             for one in estimates(names, model, solution, targets, self._repeated(best, self.figures).T, steps, _KNOWN)
         ]
+
+    def _solved_anew(
+        self, one: Candidate, names: Sequence[str], effort: tuple[int, int], figures: Sequence[DriveFigure] = ()
+    ) -> list[Candidate]:
+        """The candidate fitted on from where it is, to all figures or some, which alone are its cost."""
+        return self._solved(replace(one, cost=0.0), names, figures or self.figures, [[one.values]], effort)
 
     def _repeated(self, one: Candidate, figures: Sequence[DriveFigure]) -> Floats:
         """Logarithms of figures in runs with other seeds, off their mean, shape (runs, figures)."""
@@ -189,32 +197,23 @@ class DriveFit:
     def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Structures with what reads tell."""
         (first,) = candidates
-        every = dict[DriveStructure, Candidate]()
-
-        def attempt(channels: int, dies: int) -> None:
+        targets, few = self._targets(self.reads), list[Candidate]()
+        for channels, dies in product(_CHANNELS, sorted({max(1, round(factor * first.structure.dies)) for factor in _DIES})):
             structure = replace(first.structure, channels=channels, dies=dies)
-            if structure not in every and min(channels, dies) >= 1:
-                self._tell(f"{channels} channels of {dies} dies")
-                one = replace(first, structure=structure)
-                starts = [start for group in self._starts("read", self.reads, one) for start in group]
-                (every[structure],) = self._solved(one, _READS, self.reads, [starts])
-
-        def top() -> DriveStructure:
-            return min(every.values(), key=lambda one: one.cost).structure
-
-        for channels in _CHANNELS:
-            attempt(channels, first.structure.dies)
-        best = top()
-        for factor in _NEIGHBOURS:
-            attempt(round(best.channels * factor), best.dies)
-        best = top()
-        for dies, factors in ((best.dies // 2, (1, 2)), (2 * best.dies, (0.5, 1))):
-            for factor in factors:
-                attempt(round(best.channels * factor), dies)
-        best_few = sorted(every.values(), key=lambda one: one.cost)[:_REPEATED]
-        self._tell("longer runs of reads")
-        self._weigh(best_few[0], self.reads)
-        return [each for one in best_few for each in self._solved(replace(one, cost=0.0), _READS, self.reads, [[one.values]], _FINE)]
+            self._tell(f"{channels} channels of {dies} dies")
+            model = self._model(replace(first, structure=structure), _READS, self.reads, _STARTS, self.seed)
+            for values in chain.from_iterable(self._starts("read", self.reads, replace(first, structure=structure))):
+                shown_here = model(np.array([values[name] for name in _READS]))
+                few.append(Candidate(structure, values, cost(np.log(shown_here / targets))))
+        for effort, most in ((_COARSE, _FITTED), (_FINE, _REPEATED)):
+            best = dict[DriveStructure, Candidate]()
+            for one in sorted(few, key=lambda one: one.cost):
+                best.setdefault(one.structure, one)
+            few = list(best.values())[:most]
+            self._tell(f"reads of {len(few)} structures")
+            few = [each for one in few for each in self._solved_anew(one, _READS, effort, self.reads)]
+            self._weigh(min(few, key=lambda one: one.cost), self.reads)
+        return few
 
     def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates, with the buffer that fits the best of them and what writes tell: one with a slow link, and one with slow dies."""
@@ -239,14 +238,13 @@ class DriveFit:
             self._tell(f"steady state with {one.structure.channels} channels")
             erase, pages = one.values["erase"], one.values["block pages"]
             starts = [
-                [
-                    {**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase}
-                    for share in _SPARE
-                    for factor in _BLOCKS
-                ]
+                [{**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase} for share in _SPARE]
+                for factor in _BLOCKS
             ]
-            (solved,) = self._solved(replace(one, cost=0.0), names, self.steady, starts)
-            every.append(replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost))
+            every += [
+                replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost)
+                for solved in self._solved(replace(one, cost=0.0), names, self.steady, starts)
+            ]
         return every
 
     def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate) -> list[list[Values]]:
@@ -263,7 +261,7 @@ class DriveFit:
         groups = list[list[Values]]()
         for link in _SHARES:
             wire, group = flash.unit_size * link * SECONDS / best, list[Values]()
-            for over, inner in product(_SHARES, repeat=2):
+            for over, inner in product(_CONTROLLERS, _SHARES):
                 told = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
                 told |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
                 die = busy if kind == "read" else inner * busy
@@ -323,13 +321,13 @@ def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
     return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))
 
 
-def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidate, and some of those that cost little more, from a slow link for writes to a fast one, and from few dies to many."""
-    best = min(candidates, key=lambda one: one.cost)
-    near = [one for one in candidates if one.cost <= _AS_WELL * best.cost + _EXACT]
-    near.sort(key=lambda one: (one.values["link write rate"], one.structure.channels * one.structure.dies))
-    places = np.linspace(0, len(near) - 1, min(_TRIED, len(near))).round().astype(int)
-    return list({id(one): one for one in (best, *(near[place] for place in places))}.values())
+def _few(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidate, and some that cost little more, no two with one structure and about as fast a link for writes."""
+    best = dict[tuple[DriveStructure, int], Candidate]()
+    for one in sorted(candidates, key=lambda one: one.cost):
+        best.setdefault((one.structure, round(np.log2(one.values["link write rate"]))), one)
+    most = _AS_WELL * min(one.cost for one in candidates) + _EXACT
+    return [one for one in best.values() if one.cost <= most][:_TRIED]
 
 
 def _bounds(names: Sequence[str]) -> tuple[Floats, Floats]:
