@@ -36,7 +36,13 @@ _READS = ("read overhead", "read die time", "link read rate", "channel rate")
 _WRITES = ("write overhead", "write die time", "link write rate")
 _STEADY = ("erase", "spare share", "block pages")
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
-_LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3}
+_LONG_STEPS = {
+    "spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3,
+    "write overhead": 0.1, "write die time": 0.05, "link write rate": 0.1,
+}  # fmt: skip
+#: Steps both ways of the intervals at least: what limits a load changes within them, and so what its figure tells. Differences of two runs
+#: up to so many of a figure's standard deviations are no effect of a step.
+_WIDE_STEP, _UNEVEN = 0.2, 2.8
 #: Numbers of channels that are tried, and multiples of the base's dies of a package; so many of them are fitted, and in longer runs.
 _CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), 14, 6
 #: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
@@ -47,8 +53,8 @@ _CONTROLLERS, _SHARES = (1.0, 0.4, 0.1), (1.0, 0.4)
 _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
 _STEADY_WEIGHT = 0.1
-#: Requests of a load to compare starts; and with the steps of a fit, to compare structures, to fit what is even, to compare the few that are
-#: left, and to end with.
+#: Requests of a load to compare starts; and with the steps of a fit, to compare structures, to fit what is even, to compare the few that
+#: are left, and to end with.
 _STARTS, _COARSE, _FINE, _FEW, _LAST = 1000, (3000, 5), (20_000, 7), (20_000, 3), (20_000, 4)
 #: Weights of logarithms beside that of a rate, before runs tell how even figures are: of latencies and of write amplification; and of a
 #: parameter beside that of the base, so that what no figure tells stays near it.
@@ -160,14 +166,14 @@ class DriveFit:
             (best,) = self._solved_anew(best, others, _LAST)
             candidates = _few([*candidates, best])
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
-        point, steps = np.array([best.values[name] for name in names]), _steps(names)
+        point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
         self._tell("intervals")
-        model = self._model(best, names, self.figures, _FINE[0], self.seed)
+        model, draws = self._model(best, names, self.figures, _FINE[0], self.seed), self._repeated(best, self.figures).T
         targets, shown_here = self._targets(self.figures), model(point)
-        solution = Solution(point, np.log(shown_here / targets))
+        solution, uneven = Solution(point, np.log(shown_here / targets)), _UNEVEN * draws.std(axis=1, ddof=1)
         return best, [
             _widened(one, [each.values[one.name] for each in candidates])
-            for one in estimates(names, model, solution, targets, self._repeated(best, self.figures).T, steps, _KNOWN)
+            for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
         ]
 
     def _solved_anew(
