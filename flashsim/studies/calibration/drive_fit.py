@@ -130,7 +130,7 @@ class Candidate:
 
 
 class DriveFit:
-    """Parameters by figures: those of reads first, then writes, then the steady state, then all together.
+    """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ FOUND = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 18, 19)
 #: Drives that are not identified so well, each with its largest errors and what is behind them.
 MISSES = {
     13: "write amplification is 8.3 % off, steady writes 8.9 %: the number of channels and dies is found, the flash besides is not",
-    15: "steady writes at depth 64 are 5.8 % off: with 8 % spare flash the drive itself shows 3,323 to 4,499 a second in runs of five fills",
+    15: "steady writes at depth 64 are 5.8 % off: with 8 % spare flash the drive itself shows 3,323 to 4,499 a second over five fills",
     16: "steady writes are 6.9 % off, their 99th percentile 24 %: blocks of 70 pages are taken for 55",
     17: "steady writes are 8.3 % off: eight channels of one die are taken for four of two, blocks of 165 pages for 57",
 }
