@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
-from flashsim.core.units import GB, KIB, MB, MIB, SECONDS
+from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.calibration.cells import Floats
 from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, estimates, solve
+from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, cost, estimates, solve
 
 #: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
 PARAMETERS = {
@@ -35,25 +36,33 @@ _READS = ("read overhead", "read die time", "link read rate", "channel rate")
 _WRITES = ("write overhead", "write die time", "link write rate")
 _STEADY = ("erase", "spare share", "block pages")
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
-_LONG_STEPS = {"spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3}
-#: Numbers of channels that are tried, and then multiples of the best one.
-_CHANNELS, _NEIGHBOURS = (1, 2, 4, 8, 16, 32), (0.63, 0.75, 0.88, 1.13, 1.25, 1.5, 1.75)
-#: Structures that cost more than this multiple of the best, and this, are left out; about so many of the others go on. So many of them show
-#: reads in longer runs.
-_AS_WELL, _EXACT, _TRIED, _REPEATED = 2.5, 1e-4, 3, 3
+_LONG_STEPS = {
+    "spare share": 0.2, "erase": 0.3, "channel rate": 0.1, "block pages": 0.3,
+    "write overhead": 0.1, "write die time": 0.05, "link write rate": 0.1,
+}  # fmt: skip
+#: Steps both ways of the intervals at least: what limits a load changes within them, and so what its figure tells. Differences of two runs
+#: up to so many of a figure's standard deviations are no effect of a step.
+_WIDE_STEP, _UNEVEN = 0.2, 2.8
+#: Numbers of channels that are tried, and multiples of the base's dies of a package; so many of them are fitted, and in longer runs.
+_CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), 14, 6
+#: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
+_AS_WELL, _EXACT, _TRIED = 2.5, 1e-4, 3
+#: Shares of the best rate's time that a controller is taken to be busy, and a link, and channels or dies.
+_CONTROLLERS, _SHARES = (1.0, 0.4, 0.1), (1.0, 0.4)
 #: Shares of spare flash to start from, with blocks so many times as long, whose erases take as many times longer.
 _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
 _STEADY_WEIGHT = 0.1
-#: Requests of a load and steps of the fit: of the structure, and of all parameters together.
-_COARSE, _FINE = (3000, 5), (3000, 7)
-#: Weights of logarithms beside that of a rate: tails are less even, write amplification is more so; and of a parameter beside that of the
-#: base, so that what no figure tells stays near it.
-_LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.5, 2.0, 0.01
+#: Requests of a load to compare starts; and with the steps of a fit, to compare structures, to fit what is even, to compare the few that
+#: are left, and to end with.
+_STARTS, _COARSE, _FINE, _FEW, _LAST = 1000, (3000, 5), (20_000, 7), (20_000, 3), (20_000, 4)
+#: Weights of logarithms beside that of a rate, before runs tell how even figures are: of latencies and of write amplification; and of a
+#: parameter beside that of the base, so that what no figure tells stays near it.
+_LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.2, 2.0, 0.01
 #: Share to which a figure is known at best: those that are published have two or three digits.
 _KNOWN = 0.01
 #: Runs with other seeds that tell how uneven figures are.
-_REPETITIONS = 3
+_REPETITIONS = 4
 Values = Mapping[str, float]
 
 
@@ -121,7 +130,7 @@ class Candidate:
 
 
 class DriveFit:
-    """Parameters by figures: those of reads first, then writes, then the steady state, then all together.
+    """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs.
 
     Attributes
     ----------
@@ -135,6 +144,8 @@ class DriveFit:
         self.steady = [each for each in figures if each.load.state == "steady"]
         self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
         self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
+        self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
         self.structures: list[tuple[int, int]] = []
         self.steps = 0
 
@@ -143,25 +154,46 @@ class DriveFit:
         structure = DriveStructure(self.flash.channels, self.flash.dies_per_package, self.flash.write_buffer)
         candidates = [Candidate(structure, values_of(self.flash), 0.0)]
         for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
-            candidates = _spread(step(candidates)) if figures else candidates
-        self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
-        best = min(candidates, key=lambda one: one.cost)
+            candidates = _few(step(candidates)) if figures else candidates
         others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
-        if others:
-            self._tell("longer runs of writes")
-            (best,) = self._solved(replace(best, cost=0.0), others, [*self.writes, *self.steady], [[best.values]], _FINE)
         names = [*(_READS if self.reads else ()), *others]
-        point, steps = np.array([best.values[name] for name in names]), _steps(names)
-        targets = _targets(self.figures)
+        best = min(candidates, key=lambda one: one.cost)
+        if others:
+            self._tell("longer runs")
+            self._weigh(best, self.figures)
+            candidates = [each for one in candidates for each in self._solved_anew(one, others, _FEW)]
+            best = min(candidates, key=lambda one: one.cost)
+            (best,) = self._solved_anew(best, others, _LAST)
+            candidates = _few([*candidates, best])
+        self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
+        point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
         self._tell("intervals")
-        model, *again = (self._model(best, names, self.figures, _FINE[0], self.seed + more) for more in range(1 + _REPETITIONS))
-        shown_here = model(point)
-        draws = np.log(np.stack([other(point) for other in again], axis=1) / shown_here[:, None])
-        solution = Solution(point, np.log(shown_here / targets))
+        model, draws = self._model(best, names, self.figures, _FINE[0], self.seed), self._repeated(best, self.figures).T
+        targets, shown_here = self._targets(self.figures), model(point)
+        solution, uneven = Solution(point, np.log(shown_here / targets)), _UNEVEN * draws.std(axis=1, ddof=1)
         return best, [
             _widened(one, [each.values[one.name] for each in candidates])
-            for one in estimates(names, model, solution, targets, draws, steps, _KNOWN)
+            for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
         ]
+
+    def _solved_anew(
+        self, one: Candidate, names: Sequence[str], effort: tuple[int, int], figures: Sequence[DriveFigure] = ()
+    ) -> list[Candidate]:
+        """The candidate fitted on from where it is, to all figures or some, which alone are its cost."""
+        return self._solved(replace(one, cost=0.0), names, figures or self.figures, [[one.values]], effort)
+
+    def _repeated(self, one: Candidate, figures: Sequence[DriveFigure]) -> Floats:
+        """Logarithms of figures in runs with other seeds, off their mean, shape (runs, figures)."""
+        seeds = range(self.seed + 1, self.seed + 1 + _REPETITIONS)
+        runs = np.log([self._model(one, (), figures, _FINE[0], seed)(np.array([])) for seed in seeds])
+        result: Floats = runs - runs.mean(axis=0)
+        return result
+
+    def _weigh(self, one: Candidate, figures: Sequence[DriveFigure]) -> None:
+        """Let each figure count by how evenly a drive shows it."""
+        self.weights |= dict.fromkeys(figures, 1.0)
+        spread = np.sqrt(2) * self._repeated(one, figures).std(axis=0, ddof=1)  # of the figure, and of the run beside it
+        self.weights |= dict(zip(figures, (_KNOWN / np.hypot(_KNOWN, spread)).tolist(), strict=True))
 
     def _tell(self, message: str) -> None:
         self.steps += 1
@@ -171,31 +203,23 @@ class DriveFit:
     def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Structures with what reads tell."""
         (first,) = candidates
-        every = dict[DriveStructure, Candidate]()
-
-        def attempt(channels: int, dies: int, near: Candidate | None = None) -> None:
+        targets, few = self._targets(self.reads), list[Candidate]()
+        for channels, dies in product(_CHANNELS, sorted({max(1, round(factor * first.structure.dies)) for factor in _DIES})):
             structure = replace(first.structure, channels=channels, dies=dies)
-            if structure not in every and min(channels, dies) >= 1:
-                self._tell(f"{channels} channels of {dies} dies")
-                one = replace(near or first, structure=structure, cost=0.0)
-                starts = [[near.values]] if near else self._starts("read", self.reads, one)
-                every[structure] = min(self._solved(one, _READS, self.reads, starts), key=lambda each: each.cost)
-
-        def top() -> Candidate:
-            return min(every.values(), key=lambda one: one.cost)
-
-        for channels in _CHANNELS:
-            attempt(channels, first.structure.dies)
-        best = top()
-        for factor in _NEIGHBOURS:
-            attempt(round(best.structure.channels * factor), best.structure.dies, best)
-        best = top()
-        for dies, factors in ((best.structure.dies // 2, (1, 2)), (2 * best.structure.dies, (0.5, 1))):
-            for factor in factors:
-                attempt(round(best.structure.channels * factor), dies, best)
-        best_few = sorted(every.values(), key=lambda one: one.cost)[:_REPEATED]
-        self._tell("longer runs of reads")
-        return [each for one in best_few for each in self._solved(replace(one, cost=0.0), _READS, self.reads, [[one.values]], _FINE)]
+            self._tell(f"{channels} channels of {dies} dies")
+            model = self._model(replace(first, structure=structure), _READS, self.reads, _STARTS, self.seed)
+            for values in chain.from_iterable(self._starts("read", self.reads, replace(first, structure=structure))):
+                shown_here = model(np.array([values[name] for name in _READS]))
+                few.append(Candidate(structure, values, cost(np.log(shown_here / targets))))
+        for effort, most in ((_COARSE, _FITTED), (_FINE, _REPEATED)):
+            best = dict[DriveStructure, Candidate]()
+            for one in sorted(few, key=lambda one: one.cost):
+                best.setdefault(one.structure, one)
+            few = list(best.values())[:most]
+            self._tell(f"reads of {len(few)} structures")
+            few = [each for one in few for each in self._solved_anew(one, _READS, effort, self.reads)]
+            self._weigh(min(few, key=lambda one: one.cost), self.reads)
+        return few
 
     def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates, with the buffer that fits the best of them and what writes tell: one with a slow link, and one with slow dies."""
@@ -204,7 +228,7 @@ class DriveFit:
         def attempts(one: Candidate, buffer: int) -> list[Candidate]:
             self._tell(f"writes with {one.structure.channels} channels")
             one = replace(one, structure=replace(one.structure, buffer=buffer))
-            return self._solved(one, _WRITES, self.writes, self._starts("write", self.writes, one))
+            return self._solved(one, _WRITES, self.writes, self._starts("write", self.writes, one), _FINE)
 
         every = [
             each for buffer in {self.flash.write_buffer} | ({0, MIB} if self.flash.group == 1 else set()) for each in attempts(best, buffer)
@@ -220,18 +244,17 @@ class DriveFit:
             self._tell(f"steady state with {one.structure.channels} channels")
             erase, pages = one.values["erase"], one.values["block pages"]
             starts = [
-                [
-                    {**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase}
-                    for share in _SPARE
-                    for factor in _BLOCKS
-                ]
+                [{**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase} for share in _SPARE]
+                for factor in _BLOCKS
             ]
-            (solved,) = self._solved(replace(one, cost=0.0), names, self.steady, starts)
-            every.append(replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost))
+            every += [
+                replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost)
+                for solved in self._solved(replace(one, cost=0.0), names, self.steady, starts)
+            ]
         return every
 
     def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate) -> list[list[Values]]:
-        """Starting points: as if the link had the best bandwidth, or the controller as well, or the dies together, and the link more."""
+        """Starting points, of each share of the link: controller and channels or dies limit the best rate, too, or less."""
         counts = [(each.value / (each.load.size if each.name == "bandwidth" else 1), each.load) for each in figures if each.name in RATES]
         if not counts:
             return [[one.values]]
@@ -241,17 +264,18 @@ class DriveFit:
         planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
         at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
         busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best
-        alone = max(single - shortest - 4 * KIB * SECONDS / best, single / 10)
-        die = min(0.95 * single, busy)
-        names = (f"{kind} overhead", f"{kind} die time", f"link {kind} rate")
-        if kind == "write" and structure.buffer:  # what is programmed limits writes, and hides all else
-            return [[{**one.values, names[1]: busy}]]
-        groups = (
-            [(shortest, alone, best)],  # apart: a search from here stays here, between a limit by the controller and one by the link
-            [(over, alone, best) for over in (shortest / 2, single / 50)],
-            [(over, die, 2 * best) for over in (shortest, shortest / 2, max(50.0, single - die))],
-        )
-        return [[{**one.values, **dict(zip(names, point, strict=True))} for point in group] for group in groups]
+        groups = list[list[Values]]()
+        for link in _SHARES:
+            wire, group = flash.unit_size * link * SECONDS / best, list[Values]()
+            for over, inner in product(_CONTROLLERS, _SHARES):
+                told = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
+                told |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
+                die = busy if kind == "read" else inner * busy
+                if not (kind == "write" and structure.buffer):  # which hides how long a program takes
+                    die = min(die, max(single - over * shortest - wire, single / 10))
+                group.append({**one.values, **told, f"{kind} die time": die})
+            groups.append(group)
+        return groups
 
     def _solved(
         self,
@@ -263,7 +287,7 @@ class DriveFit:
     ) -> list[Candidate]:
         """The candidate with some of its values fitted to figures, from the best of each group of starts."""
         model, every, bases = self._model(one, names, figures, effort[0], self.seed), list[Candidate](), values_of(self.flash)
-        targets = np.concatenate([_targets(figures), np.array([bases[name] for name in names]) ** _BASE_WEIGHT])
+        targets = np.concatenate([self._targets(figures), np.array([bases[name] for name in names]) ** _BASE_WEIGHT])
         for group in starts:
             points = [np.array([point[name] for name in names]) for point in group]
             solution = solve(
@@ -280,7 +304,7 @@ class DriveFit:
 
     def _model(self, one: Candidate, names: Sequence[str], figures: Sequence[DriveFigure], requests: int, seed: int) -> Model:
         """The figures as a drive shows them over some of its values, each to the power of its weight."""
-        weights = _weights(figures)
+        weights = self._weights(figures)
 
         def model(point: Floats) -> Floats:
             drive = drive_with(self.flash, one.structure, {**one.values, **dict(zip(names, point.tolist(), strict=True))})
@@ -289,10 +313,12 @@ class DriveFit:
 
         return model
 
+    def _targets(self, figures: Sequence[DriveFigure]) -> Floats:
+        result: Floats = np.array([each.value for each in figures]) ** self._weights(figures)
+        return result
 
-def _targets(figures: Sequence[DriveFigure]) -> Floats:
-    result: Floats = np.array([each.value for each in figures]) ** _weights(figures)
-    return result
+    def _weights(self, figures: Sequence[DriveFigure]) -> Floats:
+        return np.array([self.weights[each] for each in figures])
 
 
 def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
@@ -301,18 +327,13 @@ def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
     return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))
 
 
-def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidate, and some of those that cost little more, from a slow link for writes to a fast one, and from few dies to many."""
-    best = min(candidates, key=lambda one: one.cost)
-    near = [one for one in candidates if one.cost <= _AS_WELL * best.cost + _EXACT]
-    near.sort(key=lambda one: (one.values["link write rate"], one.structure.channels * one.structure.dies))
-    places = np.linspace(0, len(near) - 1, min(_TRIED, len(near))).round().astype(int)
-    return list({id(one): one for one in (best, *(near[place] for place in places))}.values())
-
-
-def _weights(figures: Sequence[DriveFigure]) -> Floats:
-    weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
-    return np.array([weights.get(each.name, _LATENCY_WEIGHT) for each in figures])
+def _few(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidate, and some that cost little more, no two with one structure and about as fast a link for writes."""
+    best = dict[tuple[DriveStructure, int], Candidate]()
+    for one in sorted(candidates, key=lambda one: one.cost):
+        best.setdefault((one.structure, round(np.log2(one.values["link write rate"]))), one)
+    most = _AS_WELL * min(one.cost for one in candidates) + _EXACT
+    return [one for one in best.values() if one.cost <= most][:_TRIED]
 
 
 def _bounds(names: Sequence[str]) -> tuple[Floats, Floats]:

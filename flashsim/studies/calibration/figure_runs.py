@@ -25,6 +25,8 @@ _WHOLE, _SLICE = 1 << 17, 300_000
 _AREA, _BYTES = 1 << 28, 1 << 28
 #: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
 _LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
+#: Writes of a steady state are so many times as many, and all pages' at least: a drive's blocks fill unevenly, and it wanders.
+_STEADY = 6
 
 
 def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
@@ -77,7 +79,7 @@ def _results(
 ) -> dict[str, float]:
     count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if load.operation == WRITE and load.state == "steady":
-        count = max(count, flash.usable_pages * requests // 3000)
+        count = max(count, flash.usable_pages, _STEADY * requests)
     elif load.operation == WRITE:
         free = flash.usable_pages - (flash.logical_pages if load.state == "sequential" else 0)
         buffered = 8 * flash.whole_page_buffer // load.size

@@ -121,7 +121,15 @@ def solve(
 
 
 def estimates(
-    names: Sequence[str], model: Model, solution: Solution, times: Floats, draws: Floats, step: Floats | float = STEP, known: float = 0.0
+    names: Sequence[str],
+    model: Model,
+    solution: Solution,
+    times: Floats,
+    draws: Floats,
+    step: Floats | float = STEP,
+    known: float = 0.0,
+    ways: Sequence[int] = (1,),
+    uneven: Floats | float = 0.0,
 ) -> list[Estimate]:
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
@@ -134,10 +142,21 @@ def estimates(
         What was measured, shape (n,), and logarithms of how far it is off when drawn anew, shape (n, draws).
     known
         Share to which what was measured is known at best: without it, fewer figures than parameters seem to tell all of them.
+    ways
+        Signs of the steps of the derivatives, of which the one counts that changes a figure less.
+    uneven
+        Changes of each figure, as logarithms, that tell nothing: other draws change it as much.
     """
     steps = np.broadcast_to(step, len(names))
-    points = solution.values * np.exp(np.diag(steps))  # one parameter a row
-    jacobian = np.stack([np.log(model(values) / times) - solution.residuals for values in points], axis=1) / steps
+
+    def slopes(signed: Floats) -> Floats:
+        points = solution.values * np.exp(np.diag(signed))  # one parameter a row
+        changes = np.stack([np.log(model(values) / times) - solution.residuals for values in points], axis=1)
+        result: Floats = np.where(np.abs(changes) < np.reshape(uneven, (-1, 1)), 0.0, changes) / signed
+        return result
+
+    either = np.stack([slopes(way * steps) for way in ways])
+    jacobian = np.take_along_axis(either, np.abs(either).argmin(axis=0)[None], axis=0)[0]
     sensitivity = np.linalg.norm(jacobian, axis=0)
     inverse = np.linalg.pinv(jacobian, rcond=1e-3)
     noise = (inverse @ draws).var(axis=1)

@@ -90,6 +90,7 @@ BAD = {
     HEAD: "has none",
     f"{HEAD}read,1,iops,9000\n": "figures: 1, but a third is kept back, and at least 6 are needed",
     f"{HEAD}read,1,p99,9000\n": "figure 1: value: '9000', but a number with a unit is needed",
+    "operation,size,figure,value\nread,4096,iops,9000\n": "figure 1: size: '4096', but a number with a unit is needed",
     f"{HEAD}read,1,bandwidth,20MB\n": "'20MB', but bytes a second are needed",
     f"{HEAD}read,1,iops,many\n": "'many', but a number is needed",
     f"{HEAD}read,0,iops,9000\n": "depth: 0.0, but a whole number from 1 to 4096",
