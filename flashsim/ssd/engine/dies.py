@@ -33,12 +33,6 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def program_time(control: RecordArray, times: Timings, place: int) -> int:
-    """Time of a program outside the SLC cache."""
-    return times.cells[1, tables.level_of(control, times.timing, place)] if times.timing.program_levels else times.timing.program
-
-
-@inlined_kernel
 def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
 
@@ -53,7 +47,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     if is_certain and flow.queues[server].head < 0 and flow.engine.recording == 0:
         flow.servers[server].busy, flow.servers[server].until = row + 1, now + duration
         operation.phase = IN_PROGRAM
-        operation.due = now + duration + program_time(control, times, operation.place)
+        operation.due = now + duration + tables.program_time(control, times, operation.place)
         agenda.put(flow.agenda, agenda.UNBROKEN, operation.due, (operation.id << tables.ROW_BITS) | row)
         return
     if times.timing.code_word != 0 and kind == READ_PAGE:

@@ -128,7 +128,7 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     while row >= 0:
         flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
         row = flow.operations[row].next[IN_DIE]
-    duration = dies.program_time(flash.control, times, flow.operations[first].place)
+    duration = tables.program_time(flash.control, times, flow.operations[first].place)
     if flow.operations[first].source <= IN_SLC:
         duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
     dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)

@@ -248,6 +248,12 @@ def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
 
 
 @inlined_kernel
+def program_time(control: RecordArray, times: Timings, place: int) -> int:
+    """Time of a program outside the SLC cache."""
+    return times.cells[1, level_of(control, times.timing, place)] if times.timing.program_levels else times.timing.program
+
+
+@inlined_kernel
 def level_of_work(flash: Flash, timing: RecordArray, operation: RecordArray) -> int:
     """The level of `flashsim.core.spans` of the cells that an operation reads or programs."""
     if timing.levels == 1 or operation.kind == ERASE_BLOCK:
