@@ -66,9 +66,9 @@ def busy_drive() -> presets.Preset:
     """A drive none of whose 32 dies is idle while the host writes at its link's rate: two pages of a die come 0.312 ms apart."""
     preset = presets.load("ocz-vertex-3")
     assert preset.flash
-    values = {"planes_per_die": 2, "packages_per_channel": 2, "blocks_per_plane": 2048, "allocation_order": "CWDP"}
+    values = {"page_size": 4096, "mapping_unit": 0, "pages_per_block": 256, "packages_per_channel": 2, "blocks_per_plane": 2048}
     times = {"program": 550_000, "write_latency": 590_000, "read_submission": 0, "write_submission": 0, "link_write_rate": 420 * MB}
-    return replace(preset, parameters=replace(preset.flash, **values, **times, write_buffer_threshold=0.5))
+    return replace(preset, parameters=replace(preset.flash, **values, **times, allocation_order="CWDP", write_buffer_threshold=0.5))
 
 
 def read_milliseconds(preset: presets.Preset, turn: list[tuple[int, int]]) -> float:
