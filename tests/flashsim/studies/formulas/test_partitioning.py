@@ -23,8 +23,8 @@ from models.partition_buffers import published
 from models.partition_costs import Input, cost, pattern
 
 FLASH = [name for name in presets.names() if presets.load(name).flash]
-#: The closed form knows neither an SLC cache nor mapping units below the flash page.
-BEYOND = [name for name in FLASH if (flash := presets.load(name).flash) and (flash.slc_cache or flash.units > 1)]
+#: The closed form does not know that the pages of a word line that are programmed at once lie on one die.
+BEYOND = [name for name in FLASH if (flash := presets.load(name).flash) and flash.one_shot]
 SETTING = JoinSetting("grace-hash", 48, cpu=None, partition="n-hash")
 
 
