@@ -51,7 +51,7 @@ def test_figures_are_what_the_parameters_say() -> None:
     ],
 )
 def test_rates_of_writes_are_those_of_flash_not_of_the_buffer(name: str, figure: str, rate: float) -> None:
-    """Cells with all their bits take what is written however much the drive can acknowledge before: 30 MB/s a QLC chip, and a maker's TLC."""
+    """Without an SLC cache 30 MB/s a QLC chip, and what a TLC drive's maker cites, however much the drive can acknowledge before."""
     preset = presets.load(name)
     assert preset.flash
     drive, rates = replace(preset.flash, slc_cache=0, slc_program=0), []

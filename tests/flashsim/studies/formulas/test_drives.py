@@ -47,8 +47,8 @@ def test_where_a_command_takes_all_dies_the_next_one_waits_for_them(commands: in
     """A twentieth of a request or less is missed, where the link's figures alone miss a tenth."""
     preset, pages = presets.load("nvme-tlc-1tb"), 16 * commands
     assert preset.flash
-    small = {"page_size": 4096, "pages_per_block": 3072, "mapping_unit": 0, "cell": "none", "read_pages": (), "slc_cache": 0, "slc_program": 0}
-    changed = replace(preset, parameters=replace(preset.flash, **small))
+    alike = {"cell": "none", "read_pages": (), "slc_cache": 0, "slc_program": 0}
+    changed = replace(preset, parameters=replace(preset.flash, page_size=4096, pages_per_block=3072, mapping_unit=0, **alike))
     read, taken = drive_of(changed, PAGE).read, milliseconds(changed, READ, pages * PAGE, 64)
     assert Load.alike(1, commands, pages).milliseconds(read) == pytest.approx(taken, rel=0.05)
     assert read.several_ms > 0 == drive_of(preset, PAGE).read.several_ms  # eight pages a command, for 32 dies
