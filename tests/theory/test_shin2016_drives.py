@@ -148,7 +148,7 @@ def test_writes_at_once_take_a_call_and_each_its_command_and_bytes(name: str) ->
     timing = timing_of(flash)
     for length, requests in product((4 * KIB, 8 * KIB, 64 * KIB, MIB), (1, 16, 64)):
         number = requests * commands(length)
-        sent = requests * -(-length // flash.page_size) * timing.link_write[min(length, flash.page_size) // 512]
+        sent = requests * -(-length // flash.unit_size) * timing.link_write[min(length, flash.unit_size) // 512]
         alone, each = flash.write_submission + timing.write_overhead, max(timing.write_overhead, sent / number)
         adding = alone + number * flash.link_write_command + sent
         overlapping = alone + (number - 1) * each + sent / number

@@ -112,9 +112,8 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
             rates, _latencies(drive), serial, on_link_times, submissions, limits, strict=True
         )
     )
-    chips = (
-        (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.whole_page_buffer else (0.0, 0.0, 0.0)
-    )
+    program = timing.slc_program if drive.slc_cache else drive.program
+    chips = (program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.whole_page_buffer else (0.0, 0.0, 0.0)
     return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.whole_page_buffer, *chips)
 
 

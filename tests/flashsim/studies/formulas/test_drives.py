@@ -23,9 +23,9 @@ PAGE = 8192
 FLASH = [name for name in presets.names() if presets.load(name).kind == "ssd"]
 
 
-def milliseconds(name: str, operation: int, length: int, count: int) -> float:
+def milliseconds(preset: presets.Preset, operation: int, length: int, count: int) -> float:
     """Of requests that follow one another in order, the first left out."""
-    device = Device(presets.load(name))
+    device = Device(preset)
     device.load(0, 64 * MIB)
     requests = make_requests(operation, np.arange(count, dtype=np.int64) * length, length, serial=True)
     completed = np.sort(device.serve(requests)["completed"])
@@ -36,18 +36,22 @@ def milliseconds(name: str, operation: int, length: int, count: int) -> float:
 @pytest.mark.parametrize("length", [128 * 1024, MIB, 4 * MIB])
 def test_a_read_takes_as_long_as_on_the_simulated_drive(name: str, length: int) -> None:
     """Within a tenth: the figures do not tell how chips and channels come into step at the beginning of each request."""
-    drive = drive_of(presets.load(name), PAGE)
+    preset = presets.load(name)
+    drive, count = drive_of(preset, PAGE), 64 * MIB // length  # pages of all levels
     told = Load.alike(1, drive.commands(length // PAGE), length // PAGE).milliseconds(drive.read)
-    assert told == pytest.approx(milliseconds(name, READ, length, 8), rel=0.1)
+    assert told == pytest.approx(milliseconds(preset, READ, length, count), rel=0.1)
 
 
 @pytest.mark.parametrize("commands", [1, 2, 3, 6, 8, 16])
 def test_where_a_command_takes_all_dies_the_next_one_waits_for_them(commands: int) -> None:
     """A twentieth of a request or less is missed, where the link's figures alone miss a tenth."""
-    name, pages = "nvme-tlc-1tb", 16 * commands
-    read, taken = drive_of(presets.load(name), PAGE).read, milliseconds(name, READ, pages * PAGE, 64)
+    preset, pages = presets.load("nvme-tlc-1tb"), 16 * commands
+    assert preset.flash
+    alike = {"cell": "none", "read_pages": (), "slc_cache": 0, "slc_program": 0}
+    changed = replace(preset, parameters=replace(preset.flash, page_size=4096, pages_per_block=3072, mapping_unit=0, **alike))
+    read, taken = drive_of(changed, PAGE).read, milliseconds(changed, READ, pages * PAGE, 64)
     assert Load.alike(1, commands, pages).milliseconds(read) == pytest.approx(taken, rel=0.05)
-    assert read.several_ms > 0 == drive_of(presets.load("nvme-qlc-2tb"), PAGE).read.several_ms  # eight pages a command, for 32 dies
+    assert read.several_ms > 0 == drive_of(preset, PAGE).read.several_ms  # eight pages a command, for 32 dies
 
 
 @pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "memoright-gt-32gb", "toshiba-5400-320gb", "hp-97560", "hp-c2200a"])
@@ -55,16 +59,16 @@ def test_where_a_command_takes_all_dies_the_next_one_waits_for_them(commands: in
 def test_a_write_takes_as_long_as_on_the_simulated_drive(name: str, pages: int) -> None:
     drive = drive_of(presets.load(name), PAGE)
     told = Load.alike(1, drive.commands(pages), pages).milliseconds(drive.write) + drive.rounds_ms(pages)
-    assert told == pytest.approx(milliseconds(name, WRITE, pages * PAGE, 24), rel=0.05)
+    assert told == pytest.approx(milliseconds(presets.load(name), WRITE, pages * PAGE, 24), rel=0.05)
 
 
 def busy_drive() -> presets.Preset:
     """A drive none of whose 32 dies is idle while the host writes at its link's rate: two pages of a die come 0.312 ms apart."""
     preset = presets.load("ocz-vertex-3")
     assert preset.flash
-    values = {"planes_per_die": 2, "packages_per_channel": 2, "blocks_per_plane": 2048, "allocation_order": "CWDP"}
+    values = {"page_size": 4096, "mapping_unit": 0, "pages_per_block": 256, "packages_per_channel": 2, "blocks_per_plane": 2048}
     times = {"program": 550_000, "write_latency": 590_000, "read_submission": 0, "write_submission": 0, "link_write_rate": 420 * MB}
-    return replace(preset, parameters=replace(preset.flash, **values, **times, write_buffer_threshold=0.5))
+    return replace(preset, parameters=replace(preset.flash, **values, **times, allocation_order="CWDP", write_buffer_threshold=0.5))
 
 
 def read_milliseconds(preset: presets.Preset, turn: list[tuple[int, int]]) -> float:
