@@ -104,3 +104,32 @@ def test_another_thread_that_runs_a_program_becomes_the_process() -> None:
         wrote(3, "a", 2),
     )
     assert places(found) == [("write", 0, 0, 1), ("write", 0, 1, 2)]
+
+
+def test_calls_of_32_bits_and_files_by_descriptors_are_the_same_calls() -> None:
+    there, took = named(3, "/d/a"), "<0.000000001>"
+    seek = f"1 _llseek({there}, 2, [2], SEEK_SET) = 0 {took}"
+    sizes = f"1 ftruncate64({there}, 9) = 0 {took}", f'1 truncate("{coded("/proc/self/fd/3")}", 8) = 0 {took}'
+    found = rows(opened(3, "a"), seek, wrote(3, "a", 5), *sizes)
+    assert [(row["call"], row["file"], row.get("offset"), row["length"]) for row in found[1:]] == [
+        ("write", 0, 2, 5),
+        ("ftruncate", 0, None, 9),
+        ("truncate", 0, None, 8),
+    ]
+
+
+def test_what_cannot_be_followed_is_said() -> None:
+    took = "<0.000000001>"
+    found = rows(opened(3, "a"), wrote(3, "a", 5), _FORK.format(2), wrote(9, "a", 1, process=2), wrote(3, "a", 5))
+    assert [row["offset"] for row in found[1:]] == [0, None, None]  # a descriptor came by a socket, and moves with this one
+    block = f"{{aio_lio_opcode=IOCB_CMD_PWRITE, aio_fildes={named(3, '/d/a')}, aio_buf=0, aio_nbytes=10, aio_offset=0}}"
+    ended = f"1 io_getevents(0x7f, 1, 1, [{{data=0, obj=0x5, res=RES, res2=0}}], NULL) = 1 {took}"
+    submit = opened(3, "a"), f"1 io_submit(0x7f, 1, [{block}]) = 1 {took}"
+    assert [bool(_missed(*submit, ended.replace("RES", result))) for result in ("10", "4", "-27")] == [False, True, True]
+    assert _missed(f'1 chroot("{coded("/d")}") = 0 {took}') and _missed(f"1 clone(flags=CLONE_UNTRACED) = 2 {took}")
+
+
+def test_standard_output_that_is_opened_again_is_printed_to() -> None:
+    reader = Reader(output="pipe:[7]")
+    lines = (f'1 0.000000001 write({named(5, where)}, "", 3) = 3 <0.000000001>' for where in ("pipe:[7]", "pipe:[8]"))
+    assert [bool(row["flags"] & schema.PRINTED) for row in reader.rows(lines)] == [True, False]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -46,6 +48,8 @@ class Process:
         Descriptors that are closed when the process runs another program.
     mapped
         Memory that stands for a file, and may come to be written: begin, end, and the file's path.
+    submitted
+        Requests of libaio that have not ended, by the bytes that they ask for.
     """
 
     number: int
@@ -53,6 +57,12 @@ class Process:
     descriptors: dict[int, OpenFile] = field(default_factory=dict)
     closing: set[int] = field(default_factory=set)
     mapped: list[tuple[int, int, str]] = field(default_factory=list)
+    submitted: Counter[int] = field(default_factory=Counter)
+
+    def at(self, path: str) -> OpenFile | None:
+        """The open file of a path that says a descriptor, as ``/proc/self/fd/3`` does."""
+        match = re.fullmatch(r"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)", path)
+        return self.descriptors.get(int(match[1])) if match else None
 
     def child(self, number: int, is_sharing: bool) -> Process:
         """A process that this one makes; it shares the descriptors, or has a copy of them."""
@@ -183,3 +193,6 @@ class Observed(Protocol):
 
     def miss(self, what: str, where: str) -> None:
         """The recording misses something."""
+
+    def is_output(self, opened: OpenFile, row: dict[str, Any]) -> bool:
+        """Whether an open file is standard output of the first process."""

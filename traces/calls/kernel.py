@@ -45,7 +45,17 @@ def submit(reader: Observed, process: Process, arguments: list[str], base: dict[
                 row["content"] = b"".join(unhex(each) for each, _ in STRING.findall(block))
                 if len(row["content"]) < length:
                     reader.miss("all bytes that were written", row["path"])
+            process.submitted[0 if call == "io_fsync" else length] += 1
             yield row | {"call": call, "offset": place, "length": length, "result": length}
+
+
+def complete(reader: Observed, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Requests of libaio have ended; which one an event is of is not known, but whether all did what they were asked for."""
+    for text in re.findall(r"\bres=(-?\d+)", " ".join(arguments)):
+        if process.submitted[int(text)] <= 0:
+            reader.miss("which requests of libaio failed, or moved less than they were asked for", f"process {process.number}")
+        process.submitted[int(text)] -= 1
+    yield from ()
 
 
 def transfer(reader: Observed, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -63,7 +73,9 @@ def transfer(reader: Observed, process: Process, arguments: list[str], base: dic
             opened.position += count
         if name == "write" and opened.file >= 0 and place is not None:
             reader.names.grown(opened.file, place + count)
-        if name == "write" and reader.contents and row["kind"] == "file" and count:
+        if name == "write" and reader.is_output(opened, row) and count:
+            reader.miss("what was printed by the kernel (sendfile, splice)", row["path"])
+        elif name == "write" and reader.contents and row["kind"] == "file" and count:
             reader.miss(schema.COPIED, row["path"])
         other = descriptor_of(arguments[second if name == "read" else first]).path
         yield row | {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}

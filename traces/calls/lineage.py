@@ -77,6 +77,13 @@ class Lineage:
             self._processes[child] = birth.process(child)
         return birth.child is None
 
+    def forget_places(self, file: int) -> None:
+        """Where reads and writes of an open file begin is not known any more."""
+        for process in self._processes.values():
+            for opened in process.descriptors.values():
+                if opened.file == file:
+                    opened.position = None
+
     def exit(self, thread: int) -> None:
         """A thread ends."""
         self._processes.pop(thread, None)

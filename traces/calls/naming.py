@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +39,13 @@ def name(reader: Observed, process: Process, arguments: list[str], base: dict[st
     yield row
 
 
+def move_root(reader: Observed, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Paths of a process begin elsewhere."""
+    if base["error"] is None:
+        reader.miss("names that a process gave below another root (chroot)", f"process {process.number}")
+    yield from ()
+
+
 def _entry(reader: Observed, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
     """The absolute path of a name that a call makes, renames or removes, of which a symbolic link in its folder's path is followed."""
     return reader.names.real(reader.named(process, arguments, relative, at), False)
@@ -47,8 +53,8 @@ def _entry(reader: Observed, process: Process, arguments: list[str], relative: b
 
 def _source(reader: Observed, process: Process, arguments: list[str], path: str) -> tuple[OpenFile | None, str]:
     """The open file that a call links by its descriptor, if by one, and a path; a symbolic link in the path may be followed."""
-    match = re.fullmatch(r"/proc/(?:self|thread-self|\d+)/fd/(\d+)", path)
-    number = int(match[1]) if match else descriptor_of(arguments[0]).number
-    opened = process.descriptors.get(number) if match or "AT_EMPTY_PATH" in arguments[-1] else None
+    opened = process.at(path)
+    if opened is None and "AT_EMPTY_PATH" in arguments[-1]:
+        opened = process.descriptors.get(descriptor_of(arguments[0]).number)
     path = (reader.names.path_of(opened.file) if opened else None) or path
     return opened, reader.names.real(path, "AT_SYMLINK_FOLLOW" in arguments[-1])

@@ -41,6 +41,9 @@ _RESULT = re.compile(r"(0x[0-9a-f]+|-?\d+|\?)(?:<([^>]*)>)?(?:\(deleted\))?(?: (
 _TAKES = re.compile(r" <(\d+)\.(\d{9})>$")
 #: Flags of a call itself, and those that stay with an open file.
 _OF_A_CALL = {"RWF_DSYNC": schema.DSYNC, "RWF_SYNC": schema.SYNC, "RWF_APPEND": schema.APPEND}
+#: Names of calls of programs of 32 bits, and those that do the same.
+_OF_32_BITS = {"mmap2": "mmap", "ftruncate64": "ftruncate", "truncate64": "truncate", "fcntl64": "fcntl", "fstat64": "fstat"}
+_OF_32_BITS |= {"fstatat64": "newfstatat", "sendfile64": "sendfile", "_llseek": "lseek"}
 _LASTING = schema.DIRECT | schema.SYNC | schema.DSYNC | schema.APPEND
 
 
@@ -67,12 +70,15 @@ class Reader:
         Its threads at that time, where it ran before.
     is_exact
         The path of a descriptor is that at the time of the call.
+    output
+        Where standard output of the first process goes, as strace tells it; empty if that is not known.
     """
 
     contents: bool = False
     first: Process = field(default_factory=lambda: Process(0, "/"))
     threads: Sequence[int] = ()
     is_exact: bool = True
+    output: str = ""
     names: Namespace = field(default_factory=Namespace)
     calls: int = 0
     now: int = 0
@@ -138,6 +144,8 @@ class Reader:
         is_file = kind_of(descriptor.path) == "file"
         if opened is None or (self.is_exact and not self._is_still(opened, descriptor.path)):
             opened = process.descriptors[descriptor.number] = OpenFile(-2, None)
+            if is_file and self.is_exact:  # it may have come from another process, and moves with a descriptor there
+                self._lineage.forget_places(self.names.number(descriptor.path))
         if opened.file == -2:
             opened.file = self.names.number(descriptor.path) if is_file else -1
         return opened
@@ -156,7 +164,7 @@ class Reader:
         self.missed.setdefault(what, set()).add(where)
 
     def _call(self, thread: int, begun: _Open, result: str, took: int | None) -> Iterator[dict[str, Any]]:
-        process, name = self._lineage.process(thread), begun.name
+        process, name = self._lineage.process(thread), _OF_32_BITS.get(begun.name, begun.name)
         self.calls += 1
         match = _RESULT.match(result)
         value, error = (None, None) if match is None or match[1] == "?" else (int(match[1], 0), match[3])
@@ -164,7 +172,11 @@ class Reader:
         base |= {"call": name, "result": value, "error": error, "flags": 0, "file": -1, "kind": "other"}
         told = path_of(match[2]) if match and match[2] else None
         arguments = arguments_of(begun.text)
+        if begun.name == "_llseek" and value == 0:
+            base["result"] = integer_of(arguments.pop(2)[1:-1])
         if name in lineage.CALLS:
+            if "CLONE_UNTRACED" in begun.text:
+                self.miss("what a process did that may not be watched (CLONE_UNTRACED)", f"process {process.number}")
             if not self._lineage.end(thread, value):
                 self.miss("which process made another one, of two that did at the same time", f"process {process.number}")
             return
@@ -202,7 +214,7 @@ class Reader:
             opened.position = place if place is None else place + result
         if is_write and opened.file >= 0 and place is not None:
             self.names.grown(opened.file, place + result)
-        if is_write and opened is self._output:
+        if is_write and self.is_output(opened, row):
             row["flags"] |= schema.PRINTED
         if is_write and self.contents and (row["kind"] == "file" or row["flags"] & schema.PRINTED):
             strings = STRING.findall(arguments[1])
@@ -210,6 +222,10 @@ class Reader:
             if len(row["content"]) < result:
                 self.miss("all bytes that were written", row["path"])
         yield row | {"offset": place if opened.file >= 0 else None, "length": asked}
+
+    def is_output(self, opened: OpenFile, row: dict[str, Any]) -> bool:
+        """Whether an open file is standard output of the first process, or one like it that was opened by ``/dev/stdout``."""
+        return opened is self._output or row["path"] == self.output != ""
 
     def _in_order(self, opened: OpenFile, row: dict[str, Any], appends: bool) -> None:
         """Calls that go on where the one before ended are taken in the order of their ends; that of two at the same time is not known."""
@@ -329,8 +345,10 @@ class Reader:
     def resize(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A file has another size."""
         if base["call"] == "truncate":
-            path = self.names.real(self.named(process, arguments, False), True)
-            row = base | {"file": self.names.number(path), "path": path, "kind": kind_of(path)}
+            path = self.named(process, arguments, False)
+            opened = process.at(path)
+            path = (self.names.path_of(opened.file) if opened else None) or self.names.real(path, True)
+            row = base | {"file": opened.file if opened else self.names.number(path), "path": path, "kind": kind_of(path)}
         else:
             row = self.on(process, arguments[0], base)[1]
         if base["call"] == "fallocate":
@@ -366,8 +384,10 @@ _HANDLERS: dict[str, Any] = {
         ("execve execveat", Reader.execute),
         ("io_uring_setup", kernel.ring),
         ("io_submit", kernel.submit),
+        ("io_getevents io_pgetevents", kernel.complete),
+        ("chroot pivot_root", naming.move_root),
     )
     for call in calls.split()
 }
 #: System calls that are recorded, as strace takes them; one that a machine does not have is left out.
-EXPRESSION = "trace=" + ",".join(f"?{call}" for call in [*_HANDLERS, "io_getevents", "vmsplice", *lineage.CALLS])
+EXPRESSION = "trace=" + ",".join(f"?{call}" for call in [*_HANDLERS, "vmsplice", *lineage.CALLS, *_OF_32_BITS])

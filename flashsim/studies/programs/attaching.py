@@ -33,16 +33,17 @@ _MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .(.).s [0-9a-f]+ \S+ \d+ +(/.*)")
 
 @dataclass
 class State:
-    """A process when its recording begins, its threads, and what the recording misses of what it did before."""
+    """A process when its recording begins, its threads, what the recording misses of what it did before, and its standard output's path."""
 
     process: Process
     threads: Sequence[int] = ()
     missed: dict[str, set[str]] = field(default_factory=dict)
+    output: str = ""
 
 
 def state_of_own(folder: str) -> State:
     """The state that a program has which this process runs in a folder: standard input and output."""
-    return State(_process_of(os.getpid(), 0, folder, (0, 1, 2)))
+    return State(_process_of(os.getpid(), 0, folder, (0, 1, 2)), output=os.readlink("/proc/self/fd/1"))
 
 
 @contextmanager

@@ -345,7 +345,7 @@ def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears:
 def _frozen(files: VolatileFiles) -> VolatileFiles:
     """The files as they are now; what was durable is shared."""
     frozen = copy(files)
-    frozen.patches, frozen.changes = list(files.patches), list(files.changes)
+    frozen.patches, frozen.changes, frozen.latest = list(files.patches), list(files.changes), dict(files.latest)
     return frozen
 
 

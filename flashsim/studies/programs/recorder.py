@@ -70,7 +70,7 @@ def record(
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
-        reader = Reader(contents, state.process, state.threads, missed=state.missed)
+        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output)
         if before is not None:
             reader.names.sizes |= {reader.names.number(path): len(content) for path, content in before.items()}
             reader.names.whole = f"{place}/"

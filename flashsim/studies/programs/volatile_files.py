@@ -5,9 +5,10 @@ Rules, as ext4 has them with data that is written late:
 - What is written goes to pages of the page cache, which reach the drive at any time and in any order; a page that reaches it has all that
   was written to it until then, and a cut may tear it between sectors.
 - What happens to names and sizes (create, rename, unlink, truncate, mkdir) is journalled: it becomes durable in order, at any time.
-- ``fsync`` returns once the file's pages are durable, and all of the journal so far if the file has changed since the journal did last, or
-  its name; for ``fdatasync`` a write changes a file where it is longer than before.  ``sync`` does so for all files.  A drive that ignores
-  flushes, and whose cache loses its content, breaks that: then nothing is durable until it has left the cache.
+- ``fsync`` returns once the file's pages are durable, and all of the journal so far if the file has changed there: it was made, has another
+  size or another name, or lost one.  For ``fdatasync`` names of files do not count.  A write within a file changes its time alone, and
+  that not within a tick of the clock: it does not count either.  ``sync`` does so for all files.  A drive that ignores flushes, and
+  whose cache loses its content, breaks that: then nothing is durable until it has left the cache.
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
@@ -45,7 +46,7 @@ class Patch(NamedTuple):
 class Change(NamedTuple):
     """Effect of a call on names or sizes: create, symlink, rename, exchange, link, unlink, truncate, grow or zero.
 
-    Paths of folders end in a slash, and those of symbolic links in two.
+    Paths of folders end in a slash, and those of symbolic links in two; `replaced` is the file that had the other name before a rename.
     """
 
     call: int
@@ -55,6 +56,7 @@ class Change(NamedTuple):
     other: str = ""
     size: int = 0
     offset: int = 0
+    replaced: int = -1
 
 
 class Remains(NamedTuple):
@@ -98,6 +100,9 @@ class VolatileFiles:
     #: The last call that committed the journal.
     committed: int = -1
 
+    def __post_init__(self) -> None:
+        self.latest = dict(self.names)  # names for programs, durable or not
+
     def apply(self, call: int, row: Mapping[str, Any]) -> bool:
         """Take a call of the recording; True if it changed what a cut may leave."""
         name, file, path = row["call"], row["file"], row["path"]
@@ -117,7 +122,7 @@ class VolatileFiles:
             self.changes.append(Change(call, "truncate", file, path, size=row["length"]))
         elif name.startswith(("rename", "link")):
             kind = "exchange" if row["flags"] & schema.EXCHANGE else "rename" if name.startswith("rename") else "link"
-            self.changes.append(Change(call, kind, file, path, row["other"]))
+            self.changes.append(Change(call, kind, file, path, row["other"], replaced=self.latest.get(row["other"], -1)))
         elif name.startswith("symlink"):
             self.changes.append(Change(call, "symlink", -2 - call, path + LINK, row["other"]))
         elif name == "fallocate":
@@ -130,6 +135,9 @@ class VolatileFiles:
             is_all = name in ("sync", "syncfs")
             self._flush(call, None if is_all else file, is_all or self._commits(file, path, bool(row["flags"] & schema.DATA_ONLY)))
             return True
+        for change in self.changes[before[1] :]:
+            if change.kind not in _OF_SIZES:
+                _change(change, self.latest, {}, {})
         return before != (len(self.patches), len(self.changes))
 
     def _known(self) -> set[int]:
@@ -137,10 +145,14 @@ class VolatileFiles:
 
     def _commits(self, file: int, path: str, data_only: bool) -> bool:
         """True if a file, or a folder, has changed so that a sync of it commits the journal."""
-        names = (name for each in self.changes if each.kind not in _OF_SIZES for name in (each.path, each.other))
-        if any(each.file == file for each in self.changes) or path in map(os.path.dirname, (name.rstrip("/") for name in names)):
-            return True
-        size = len(self.contents.get(file, b"")) if data_only else -1
+        for each in self.changes:
+            of_size = each.kind in (*_OF_SIZES, "create")
+            if (each.file == file >= 0 and (of_size or not data_only)) or (each.replaced == file >= 0 and not data_only):
+                return True
+            folders = [os.path.dirname(name.rstrip("/")) for name in (each.path, each.other)] + [each.path[:-1]] * each.path.endswith("/")
+            if each.kind not in _OF_SIZES and path in folders:
+                return True
+        size = len(self.contents.get(file, b""))
         fresh = (each for each in self.patches if each.file == file and each.call > self.committed)
         return any(each.offset + len(each.content) > size for each in fresh)
 
