@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import NamedTuple
 
@@ -58,7 +57,7 @@ def unescaped(path: str) -> str:
 
     Examples
     --------
-    >>> os.fsencode(unescaped("/tmp/a" + escaped(os.fsdecode(b"\xff"))))
+    >>> unescaped(r"/tmp/a\udcff").encode(errors="surrogateescape")
     b'/tmp/a\xff'
     """
     return _BYTE.sub(lambda match: chr(int(match[1], 16)), path)

@@ -202,9 +202,9 @@ class PowerCuts:
         image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
         if unlike := difference(self.after, image):
             path, there, ours = unlike
-            missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed or ["a call on it that is not followed"]
+            missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed
             words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
-            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed)}")
+            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
         code, output = self._look(self._below(image), printed)
         if code:
             raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")

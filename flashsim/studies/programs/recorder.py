@@ -79,7 +79,7 @@ def record(
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
             reader.names.whole = escaped(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
-            # A call that was under way when strace left it has not returned.
+            # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
     cost = _cost_of_a_call(strace)
     facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
@@ -132,10 +132,9 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
 
 def _end(strace: int, number: int, is_of_program: bool) -> None:
     """Send a signal to strace, or to the program that it runs."""
-    children = Path(f"/proc/{strace}/task/{strace}/children")
-    for each in children.read_text().split() if is_of_program else [strace]:
-        with suppress(ProcessLookupError):
-            os.kill(int(each), number)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        children = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
+        os.kill(int(children[0]) if is_of_program and children else strace, number)
 
 
 def _cost_of_a_call(strace: str) -> float:
