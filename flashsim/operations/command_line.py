@@ -197,6 +197,7 @@ class OneLineErrors(Commands):
         more["standalone_mode"] = False
         if not standalone_mode:
             return super().main(*args, **more)
+        status, is_interrupted = None, False
         try:
             status = super().main(*args, **more)
             if sys.stdout:  # None if the shell closed it
@@ -206,21 +207,20 @@ class OneLineErrors(Commands):
                 raise
             _say(f"a Python file that the command runs ended it (SystemExit: {problem.code})")
             status = REFUSED
-        except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
+        except (KeyboardInterrupt, typer.Abort):
+            is_interrupted = True
+        except (FlashsimError, OSError, MemoryError, _ClickException) as problem:
             status = _report(problem)
         except Exception:
             if not interrupts.is_interrupted():
                 raise
-        if interrupts.is_interrupted():
+        if is_interrupted or interrupts.is_interrupted():
             status = INTERRUPTED
-        if status == INTERRUPTED:
             _say("interrupted; nothing was written")
         sys.exit(status or 0)
 
 
 def _report(problem: BaseException) -> int:
-    if isinstance(problem, (KeyboardInterrupt, typer.Abort)):
-        return INTERRUPTED
     if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

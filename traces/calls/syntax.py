@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from traces.calls import schema
 
+_BYTE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)(?:<((?:\\x[0-9a-f]{2})*)>)?(\(deleted\))?")
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 _MODES = {
@@ -43,7 +44,23 @@ def hexadecimal(text: str) -> str:
 
 def path_of(text: str) -> str:
     """The path that a string in hexadecimal says."""
-    return unhex(text).decode(errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
+    return escaped(unhex(text).decode(errors="surrogateescape"))
+
+
+def escaped(path: str) -> str:
+    r"""The system's path as a recording has it, in which a byte that is not UTF-8 is six letters, such as ``\udcff``."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def unescaped(path: str) -> str:
+    r"""The system's path that a recording has.
+
+    Examples
+    --------
+    >>> unescaped(r"/tmp/a\udcff").encode(errors="surrogateescape")
+    b'/tmp/a\xff'
+    """
+    return _BYTE.sub(lambda match: chr(int(match[1], 16)), path)
 
 
 def kind_of(path: str) -> str:

@@ -22,7 +22,7 @@ from traces.calls.descriptors import OpenFile, Process
 from traces.calls.kernel import RINGS
 from traces.calls.memory import MAPPED
 from traces.calls.schema import APPEND, DIRECT, DSYNC, SYNC
-from traces.calls.syntax import kind_of
+from traces.calls.syntax import escaped, kind_of
 
 #: Seconds that a process is given to stand still, and that strace is given to attach.
 _PATIENCE = 5.0
@@ -130,7 +130,7 @@ def _status_of(task: Path, name: str) -> str:
 
 def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None = None) -> Process:
     """A process with positions and flags of its descriptors; those that are copies of one another share an open file."""
-    process = Process(number, folder)
+    process = Process(number, escaped(folder))
     alike: dict[str, list[int]] = {}
     place = Path("/proc", str(pid), "fdinfo")
     for descriptor in sorted(int(each) for each in os.listdir(place)) if only is None else only:
@@ -163,7 +163,7 @@ def _look_at_memory(pid: int, state: State) -> None:
         match = _MAP.match(line)
         if match is None or kind_of(match[4]) != "file":
             continue
-        path = match[4].encode("utf-8", "backslashreplace").decode().removesuffix(" (deleted)")
+        path = escaped(match[4]).removesuffix(" (deleted)")
         if match[3] == "w":
             state.missed.setdefault(MAPPED, set()).add(path)
         else:

@@ -19,12 +19,13 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.studies.programs.images import LINK, ImageFolder, difference
+from flashsim.studies.programs.images import LINK, ImageFolder, difference, modes
 from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.studies.programs.recipes import TORN, Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import COPIED, Recording
+from traces.calls.syntax import escaped, unescaped
 
 #: Sectors of a page.
 _SECTORS = PAGE // 512
@@ -122,6 +123,8 @@ class PowerCuts:
         limit: float = 60.0,
     ) -> None:
         rows = recording.table.to_pylist()
+        for row in rows:
+            row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
         #: Numbers of the calls that matter in the recording, and the calls.
         self._moved = _moved_in(rows, f"{folder}/")
         is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
@@ -150,8 +153,9 @@ class PowerCuts:
         """
         searches = 0
         with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
+            permissions = modes(self.folder)
             for number in range(jobs):
-                self._folders.put(ImageFolder(Path(place), number))
+                self._folders.put(ImageFolder(Path(place), number, permissions))
             self._check_end()
             for cuts in _in_batches(chain(self._drive_cuts(_frozen(self.files)), self._cuts()), 4 * jobs):
                 fresh = []
@@ -198,12 +202,12 @@ class PowerCuts:
         image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
         if unlike := difference(self.after, image):
             path, there, ours = unlike
-            missed = [line for line in self.report.missed if path in line] or self.report.missed or ["a call on it that is not followed"]
+            missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed
             words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
-            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed)}")
+            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
         code, output = self._look(self._below(image), printed)
         if code:
-            raise RefusedError(f"check: it fails before any cut, on the files as the program left them (exit code {code}): {_line(output)}")
+            raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")
 
     def _cuts(self) -> Iterator[Cut]:
         printed, files = b"", self.files
@@ -305,7 +309,7 @@ class PowerCuts:
 
     def _short(self, path: str | None) -> str:
         """A path without the folder."""
-        return (path or "").removeprefix(f"{self.folder}/")
+        return escaped((path or "").removeprefix(f"{self.folder}/"))
 
     def _call(self, number: int) -> str:
         """A call in words."""

@@ -40,6 +40,12 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {f"{path}/": b"" for path in paths if path.is_dir()} | {str(path): path.read_bytes() for path in files} | links
 
 
+def modes(folder: Path) -> dict[str, int]:
+    """Permissions of the files below a folder, by path within it."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in paths}
+
+
 def difference(image: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[str, str, str] | None:
     """The first path, of two images, that is not the same thing in both, and what it is in each; None if there is none."""
     for path in sorted({*image, *other}, key=lambda each: each.rstrip("/")):
@@ -68,13 +74,16 @@ class ImageFolder:
     ----------
     place, number
         Where the folder is, beside others, and which of them it is.
+    modes
+        Permissions of files by path within the folder; others are new files.
     """
 
-    def __init__(self, place: Path, number: int) -> None:
+    def __init__(self, place: Path, number: int, modes: Mapping[str, int] | None = None) -> None:
         self.root = place / f"files-{number}"
         self._printed, self._output = place / f"printed-{number}", place / f"output-{number}"
         self.root.mkdir()
         self._written: dict[str, bytes] = {}
+        self._modes = modes or {}
 
     def look(self, image: Mapping[str, bytes], printed: bytes, check: str, limit: float) -> tuple[int, str]:
         """The exit code of a check on an image, and its output.
@@ -123,6 +132,7 @@ class ImageFolder:
                 os.symlink(os.fsdecode(image[path]), target)
             elif not path.endswith("/"):
                 target.write_bytes(image[path])
+                target.chmod(self._modes.get(path, target.stat().st_mode))
                 os.utime(target, ns=(_UNCHANGED, _UNCHANGED))
         self._written = dict(image)
 
@@ -140,7 +150,11 @@ class ImageFolder:
                 elif name in below:
                     if path not in folders:
                         shutil.rmtree(full)
-                elif path not in image:
-                    os.unlink(full)
-                elif self._written.get(path) == image[path] and os.lstat(full).st_mtime_ns == _UNCHANGED:
+                elif path in image and self._written.get(path) == image[path] and self._is_as_written(path, os.lstat(full)):
                     yield path
+                else:
+                    os.unlink(full)
+
+    def _is_as_written(self, path: str, now: os.stat_result) -> bool:
+        mode = now.st_mode & 0o777
+        return now.st_mtime_ns == _UNCHANGED and self._modes.get(path, mode) == mode

@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import IO
 
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from flashsim.studies.programs.attaching import State, standing, state_of_own, w
 from flashsim.studies.programs.extents import extents_of
 from traces.calls.schema import Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
+from traces.calls.syntax import escaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
@@ -61,21 +63,24 @@ def record(
         raise MissingFileError(f"record: no program {command[0]!r}")
     place = str(folder or os.getcwd())
     with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
-        lines = Path(own, "calls")
+        lines, errors = Path(own, "calls"), Path(own, "errors")
         watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
         watch += ["-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
         begin = time.monotonic()
-        code, state = _watch([*watch, *target], place, pid)
+        with errors.open("w") if pid else nullcontext() as file:
+            code, state = _watch([*watch, *target], place, pid, file)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
-            raise RefusedError(f"record: strace could not watch {f'process {pid}' if pid else command[0]}")
+            reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
+            raise RefusedError(f"record: strace could not watch {reason}")
         reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output)
         if before is not None:
-            reader.names.sizes |= {reader.names.number(path): len(content) for path, content in before.items()}
-            reader.names.whole = f"{place}/"
+            reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
+            reader.names.whole = escaped(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
-            table = table_in_time(reader.rows(text))
+            # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
+            table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
     cost = _cost_of_a_call(strace)
     facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
@@ -90,26 +95,46 @@ def _strace() -> str:
         raise RefusedError("record: strace is not installed; on Debian and Ubuntu: sudo apt-get install strace")
     trial = subprocess.run([strace, "-qq", *OPTIONS, "-e", "trace=none", "-o", os.devnull, "true"], capture_output=True, text=True)
     if trial.returncode:
-        reason = (trial.stderr.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
-        raise RefusedError(f"record: strace may not watch programs here, or is older than 5.11: {reason}")
+        raise RefusedError(f"record: strace may not watch programs here, or is older than 5.11: {_reason(trial.stderr, strace)}")
     return strace
 
 
-def _watch(command: Sequence[str], folder: str, pid: int | None) -> tuple[int, State]:
+def _reason(text: str, strace: str) -> str:
+    """The first line of what strace printed."""
+    return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
+
+
+def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None) -> tuple[int, State]:
     """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
 
-    An interruption is for the program, and the recording ends with it.
+    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets that of the terminal
+    by itself, and the recording ends with it; a request to terminate is handed on to it.
     """
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, signal.SIG_IGN) for each in ends]
     try:
         with standing(pid) if pid else nullcontext(state_of_own(folder)) as state:
-            process = subprocess.Popen(command, cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            process = subprocess.Popen(
+                command, cwd=folder, stderr=errors, preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in ends]
+            )
+            for each in ends if pid else ends[1:]:
+                signal.signal(each, lambda number, _: _end(process.pid, number, pid is None))
             if pid:
                 wait_attached(pid, process, state)
         code = process.wait()
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in zip(ends, before, strict=True):
+            signal.signal(each, handler)
+    if pid and -code in ends:
+        code = 0
     return code if code >= 0 else 128 - code, state
+
+
+def _end(strace: int, number: int, is_of_program: bool) -> None:
+    """Send a signal to strace, or to the program that it runs."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        children = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
+        os.kill(int(children[0]) if is_of_program and children else strace, number)
 
 
 def _cost_of_a_call(strace: str) -> float:

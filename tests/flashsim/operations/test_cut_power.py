@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -191,6 +192,28 @@ def test_files_from_outside_symbolic_links_and_copies_are_followed(crash: Any) -
             path.unlink()
     code, told = crash(FOLLOWED, "import os\n")
     assert code == 0 and not told["missed"]
+
+
+NAMED_IN_BYTES = r"""
+import os
+os.mkdir(b"\xff")
+old = os.open(b"old\xfe", os.O_WRONLY | os.O_APPEND)
+os.write(old, b"apples")
+os.symlink(b"../old\xfe", b"\xff/\xfd")
+script = os.open(b"\xff/run", os.O_WRONLY | os.O_CREAT, 0o755)
+os.write(script, b"#!/bin/sh\nexit 0\n")
+os.fsync(script)
+"""
+
+
+def test_names_that_are_not_utf_8_have_their_bytes_and_files_their_modes(crash: Any) -> None:
+    Path(os.fsdecode(b"old\xfe")).write_text("two ")
+    check = "import os\nif os.path.exists(b'\\xff/run') and os.path.getsize(b'\\xff/run'):\n"
+    check += "    assert os.path.exists(b'\\xff/\\xfd') and os.system(b'\\xff/run') == 0\n"
+    code, told = crash(NAMED_IN_BYTES, check + "    assert open(b'old\\xfe').read()[4:], 'no apples'\n")
+    assert code == 1 and not told["missed"]
+    assert all(each["output"].endswith("AssertionError: no apples") for each in told["failures"])
+    assert any("write(old\\udcfe" in line for each in told["failures"] for line in each["recipe"])
 
 
 MAPPED = """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from flashsim.studies.programs.extents import extents_of
 from flashsim.studies.programs.images import snapshot
 from flashsim.studies.programs.volatile_files import VolatileFiles
 from tests import postgresql_server
+from tests.flashsim.studies.runs.test_interrupts import start
 from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
@@ -164,6 +168,59 @@ def test_a_process_that_runs_is_attached_to(flashsim: Any, here: Path) -> None:
     calls = Recording.read(Path("run.parquet")).table.to_pandas()
     (write,) = calls[calls["path"] == f"{here}/log"].to_dict("records")
     assert (write["call"], write["offset"], write["result"]) == ("write", 5, 3)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def busy(here: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that writes to a file without an end."""
+    program = "import os, time\nfile = os.open('log', os.O_CREAT | os.O_WRONLY)\nwhile os.write(file, b'1'):\n    time.sleep(0.01)\n"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=here) as process:
+        yield process
+        assert process.poll() is None
+        process.kill()
+
+
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["as a terminal does", "to flashsim alone"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
+    busy: subprocess.Popen[bytes], here: Path, send: Callable[[int, int], None], how: signal.Signals
+) -> None:
+    process = start(f"record --out run.parquet --pid {busy.pid}", here)
+    wait_until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{busy.pid}/status").read_text())
+    size = (here / "log").stat().st_size
+    wait_until(lambda: (here / "log").stat().st_size > size + 5)
+    send(process.pid, how)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and "calls recorded" in output and "interrupted" not in errors
+    assert Recording.read(here / "run.parquet").table.num_rows >= 5
+
+
+def test_a_request_to_terminate_is_handed_on_to_the_program(here: Path) -> None:
+    (here / "program").write_text("trap 'echo over; exit 130' TERM; touch begun; while :; do sleep 0.1; done")
+    process = start("record --out run.parquet -- sh program", here)
+    wait_until((here / "begun").exists)
+    process.terminate()
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "over\n" in output and "interrupted" not in errors
+    assert Recording.read(here / "run.parquet").facts["exit_code"] == 130
+
+
+def test_a_process_that_another_strace_watches_is_refused_in_a_line(
+    flashsim: Any, busy: subprocess.Popen[bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with subprocess.Popen(["strace", "-q", "-o", os.devnull, "-p", str(busy.pid)]) as other:
+        wait_until(lambda: f"TracerPid:\t{other.pid}\n" in Path(f"/proc/{busy.pid}/status").read_text())
+        result = flashsim(["record", "--out", "run.parquet", "--pid", str(busy.pid)])
+        other.terminate()
+    assert result.exit_code == 2 and "not permitted" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

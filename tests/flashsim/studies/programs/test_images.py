@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from flashsim.studies.programs.images import ImageFolder, difference, snapshot
+from flashsim.studies.programs.images import ImageFolder, difference, modes, snapshot
 
 FIRST = {"now//": b"in/deep", "far//": b"nowhere", "a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
 CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; "
@@ -31,6 +31,14 @@ def test_only_what_differs_is_written(tmp_path: Path) -> None:
         folder.look(image, b"", "true", 9)
         numbers.append({path: (folder.root / path.rstrip("/")).lstat().st_ctime_ns for path in image})
     assert [path for path in FIRST if numbers[0][path] != numbers[1][path]] == ["in/b"]
+
+
+def test_files_have_their_modes_whatever_a_check_makes_of_them(tmp_path: Path) -> None:
+    folder = ImageFolder(tmp_path, 0, {"a": 0o755, "in/b": 0o400})
+    for image in (FIRST, FIRST | {"in/b": b"plums"}):
+        assert folder.look(image, b"", "chmod 600 a in/b; echo more >> in/b", 9) == (0, "")
+        folder.look(image, b"", "true", 9)
+        assert shown(folder) == image and {path: modes(folder.root)[path] for path in ("a", "in/b")} == {"a": 0o755, "in/b": 0o400}
 
 
 def test_the_first_difference_of_two_images_is_told_in_words() -> None:
