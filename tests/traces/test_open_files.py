@@ -133,3 +133,8 @@ def test_standard_output_that_is_opened_again_is_printed_to() -> None:
     reader = Reader(output="pipe:[7]")
     lines = (f'1 0.000000001 write({named(5, where)}, "", 3) = 3 <0.000000001>' for where in ("pipe:[7]", "pipe:[8]"))
     assert [bool(row["flags"] & schema.PRINTED) for row in reader.rows(lines)] == [True, False]
+
+
+def test_a_read_that_never_returned_is_there() -> None:
+    found = rows(opened(3, "a"), f"1 read({named(3, '/d/a')},  <unfinished ...>")
+    assert [(row["call"], row["result"]) for row in found[1:]] == [("read", None)]

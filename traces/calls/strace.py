@@ -195,12 +195,13 @@ class Reader:
     def data(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Bytes are read or written, at the place that the call gives, or at the open file's."""
         name, result = base["call"], base["result"] or 0
+        arguments = [*arguments, "", "", ""]  # strace tells the first one alone of a read that has not returned
         opened, row = self.on(process, arguments[0], base)
         is_write, has_place = name in schema.WRITES, name.startswith("p")
         lengths = [int(each) for each in re.findall(r"iov_len=(\d+)", arguments[1])]
         asked = (sum(lengths) or result) if "v" in name else integer_of(arguments[2])
-        place = integer_of(arguments[3]) if has_place and len(arguments) > 3 else None
-        if name.endswith("v2") and len(arguments) > 4:
+        place = integer_of(arguments[3]) if has_place else None
+        if name.endswith("v2"):
             row["flags"] |= sum(bit for word, bit in _OF_A_CALL.items() if word in arguments[4])
             row["flags"] &= ~schema.APPEND if re.search(r"RWF_NOAPPEND|0x20\b", arguments[4]) else -1  # older straces have no name for it
         is_moving, appends = place is None or place < 0, is_write and bool(row["flags"] & schema.APPEND)
