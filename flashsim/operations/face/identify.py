@@ -76,7 +76,7 @@ def identify(
     ],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
-    preset: Annotated[str, Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",))] = "nvme-tlc-1tb",
+    preset: Annotated[str, Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",))] = "micron-p300",
     capacity: Annotated[Any, Size("Bytes that the host can address; by default the base's.")] = None,
     state: Annotated[
         str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES))
