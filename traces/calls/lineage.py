@@ -24,7 +24,7 @@ class _Birth:
         return self.parent if "CLONE_THREAD" in self.flags else self.parent.child(child, "CLONE_FILES" in self.flags)
 
     def is_like(self, other: _Birth) -> bool:
-        """Whether it does not matter which of the two calls made a thread."""
+        """True if the thread that one of the two calls made is in the same process whichever made it."""
         words = [[word in each.flags for word in ("CLONE_THREAD", "CLONE_FILES")] for each in (self, other)]
         return self.parent is other.parent and words[0] == words[1]
 

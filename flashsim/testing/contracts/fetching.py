@@ -93,7 +93,7 @@ class WatchedIndex(GivenIndex):
 
 
 def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
-    """What a strategy emits, or writes to a file, it need not remember."""
+    """Memory holds no rows that the strategy has emitted, or written to a file."""
     answer: Answer = None
     while True:
         try:
@@ -187,7 +187,7 @@ class FetchContract(Contract):
         assert first == second, "the second time is not like the first"
 
     def test_small_relations(self) -> None:
-        """Of no page, or of one."""
+        """Relations of no page, or of one, are joined."""
         for files in (relations(0, 0), relations(0, 3), relations(1, 1)):
             entries = [(0, 0), (3, 1)] if files[0].pages else []
             assert fetched(self.name, files, entries, FetchParameters(9)) >= len(entries)

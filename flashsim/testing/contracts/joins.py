@@ -43,7 +43,7 @@ def file(name: str, relation: str, codes: Integers, **sizes: Any) -> HeapFile:
 def outcome_or_refusal(
     name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Any = None
 ) -> AlgorithmRun | None:
-    """What a join does, or None if it refuses before it starts."""
+    """The run of a join, or None if the join refuses before it starts."""
     try:
         algorithm = plan(name, left, right, parameters, allocation)
     except InvalidParameterError:

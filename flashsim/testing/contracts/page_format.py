@@ -57,7 +57,7 @@ class PageTraceContract(Contract):
         return listed(self.format.references(path))
 
     def test_its_files_are_recognised_and_no_others(self) -> None:
-        """Of formats that have another name, and unless it is generic."""
+        """Files of formats with another name are not taken for its own, unless the format is generic."""
         others: list[tuple[str, Any]] = [(name, PAGE_FORMATS.load(name).EXAMPLE) for name in PAGE_FORMATS.names()]
         others += [(name, member.EXAMPLE) for name, member in formats().items()]
         with folder() as place:

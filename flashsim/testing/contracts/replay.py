@@ -39,7 +39,7 @@ def trace(count: int, kinds: int = 3, **more: Any) -> list[pa.RecordBatch]:
 
 
 def replayed(engine: Engine, path: Path, batches: list[pa.RecordBatch], pace: str, depth: int = 1) -> tuple[pa.Table, Completions]:
-    """What an engine's observer is told."""
+    """Requests and completions that an engine reports to its observer."""
     seen: list[tuple[pa.RecordBatch, Completions]] = []
     with RealDevice(path, SIZE, allow_write=True, replace=True) as device:
         assert engine.replay(iter(batches), device, pace, depth, lambda batch, done: seen.append((batch, done))), "it does not say how"
