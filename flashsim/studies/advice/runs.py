@@ -27,8 +27,8 @@ from traces.file.excerpt import Excerpt
 
 #: Names of the latencies that a bound may be of, and the share that each percentile is of.
 LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": None}
-#: A greatest load is within this factor of one that breaks the bound.
-PRECISION = 1.02
+#: A greatest load is within the first factor of one that breaks the bound, and so does the load of the second: a tail is uneven.
+PRECISION, BEYOND = 1.02, 1.05
 #: Speeds of a trace that are tried at most and at least, and the step to the next while no bound is passed.
 FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
 #: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.
@@ -193,10 +193,14 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
 def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lambda: None) -> float | None:
     """The greatest speed at which a bound holds, within `PRECISION`; 0 if it does at none, None if it holds at any.
 
+    Where it breaks and holds again, the search goes on until it breaks at `BEYOND` times the speed, too.
+
     Examples
     --------
     >>> abs(greatest_load(lambda speed: speed < 37) / 37 - 1) < 0.02, greatest_load(lambda speed: True)
     (True, None)
+    >>> greatest_load(lambda speed: speed < 37 or 38 < speed < 48) > 45
+    True
     """
     low, high = 0.0, math.inf
     if holds(1.0):
@@ -217,6 +221,9 @@ def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lam
         tell()
         middle = math.sqrt(low * high)
         low, high = (middle, high) if holds(middle) else (low, middle)
+    while holds(BEYOND * low):
+        tell()
+        low *= BEYOND
     return low
 
 
