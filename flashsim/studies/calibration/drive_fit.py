@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.stats.qmc import Sobol
 
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
@@ -43,12 +44,15 @@ _LONG_STEPS = {
 #: Steps both ways of the intervals at least: what limits a load changes within them, and so what its figure tells. Differences of two runs
 #: up to so many of a figure's standard deviations are no effect of a step.
 _WIDE_STEP, _UNEVEN = 0.2, 2.8
-#: Numbers of channels that are tried, and multiples of the base's dies of a package; so many of them are fitted, and in longer runs.
-_CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), 14, 6
+#: Numbers of channels that are tried, and multiples of the base's dies of a package; so many structures are fitted, and in longer runs,
+#: each from so many starts.
+_CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), (14, 3), (6, 2)
 #: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
 _AS_WELL, _EXACT, _TRIED = 2.5, 1e-4, 3
-#: Shares of the best rate's time that a controller is taken to be busy, and a link, and channels or dies.
-_CONTROLLERS, _SHARES = (1.0, 0.4, 0.1), (1.0, 0.4)
+#: Shares of the best rate's time that a controller is taken to be busy, a link, and channels or dies: a group for each link that writes
+#: start from; and many for reads, of which the figures between two can be worse than at both.
+_WRITE_SHARES = [list(product((1.0, 0.4, 0.1), (link,), (1.0, 0.4))) for link in (1.0, 0.4)]
+_READ_SHARES = (np.array([0.05, 0.3, 0.3]) ** Sobol(3, rng=1).random_base2(5)).tolist()
 #: Shares of spare flash to start from, with blocks so many times as long, whose erases take as many times longer.
 _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
@@ -208,15 +212,15 @@ class DriveFit:
             structure = replace(first.structure, channels=channels, dies=dies)
             self._tell(f"{channels} channels of {dies} dies")
             model = self._model(replace(first, structure=structure), _READS, self.reads, _STARTS, self.seed)
-            for values in chain.from_iterable(self._starts("read", self.reads, replace(first, structure=structure))):
+            for values in self._starts("read", self.reads, replace(first, structure=structure), _READ_SHARES):
                 shown_here = model(np.array([values[name] for name in _READS]))
                 few.append(Candidate(structure, values, cost(np.log(shown_here / targets))))
-        for effort, most in ((_COARSE, _FITTED), (_FINE, _REPEATED)):
-            best = dict[DriveStructure, Candidate]()
+        for effort, (most, starts) in ((_COARSE, _FITTED), (_FINE, _REPEATED)):
+            best = dict[DriveStructure, list[Candidate]]()
             for one in sorted(few, key=lambda one: one.cost):
-                best.setdefault(one.structure, one)
-            few = list(best.values())[:most]
-            self._tell(f"reads of {len(few)} structures")
+                best.setdefault(one.structure, []).append(one)
+            few = [one for group in list(best.values())[:most] for one in group[:starts]]
+            self._tell(f"reads of {min(most, len(best))} structures")
             few = [each for one in few for each in self._solved_anew(one, _READS, effort, self.reads)]
             self._weigh(min(few, key=lambda one: one.cost), self.reads)
         return few
@@ -228,7 +232,8 @@ class DriveFit:
         def attempts(one: Candidate, buffer: int) -> list[Candidate]:
             self._tell(f"writes with {one.structure.channels} channels")
             one = replace(one, structure=replace(one.structure, buffer=buffer))
-            return self._solved(one, _WRITES, self.writes, self._starts("write", self.writes, one), _FINE)
+            starts = [self._starts("write", self.writes, one, shares) for shares in _WRITE_SHARES]
+            return self._solved(one, _WRITES, self.writes, starts, _FINE)
 
         every = [
             each for buffer in {self.flash.write_buffer} | ({0, MIB} if self.flash.group == 1 else set()) for each in attempts(best, buffer)
@@ -253,29 +258,26 @@ class DriveFit:
             ]
         return every
 
-    def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate) -> list[list[Values]]:
-        """Starting points, of each share of the link: controller and channels or dies limit the best rate, too, or less."""
+    def _starts(self, kind: str, figures: Sequence[DriveFigure], one: Candidate, shares: Iterable[Sequence[float]]) -> list[Values]:
+        """Starting points in which a controller, a link, and channels or dies are busy for such shares of the best rate's time."""
         counts = [(each.value / (each.load.size if each.name == "bandwidth" else 1), each.load) for each in figures if each.name in RATES]
         if not counts:
-            return [[one.values]]
+            return [one.values]
         flash, structure = self.flash, one.structure
         best = max(count * load.size for count, load in counts)
         single, shortest = min(SECONDS * load.depth / count for count, load in counts), min(SECONDS / count for count, _ in counts)
         planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
         at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
         busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best
-        groups = list[list[Values]]()
-        for link in _SHARES:
-            wire, group = flash.unit_size * link * SECONDS / best, list[Values]()
-            for over, inner in product(_CONTROLLERS, _SHARES):
-                told = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
-                told |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
-                die = busy if kind == "read" else inner * busy
-                if not (kind == "write" and structure.buffer):  # which hides how long a program takes
-                    die = min(die, max(single - over * shortest - wire, single / 10))
-                group.append({**one.values, **told, f"{kind} die time": die})
-            groups.append(group)
-        return groups
+        starts = list[Values]()
+        for over, link, inner in shares:
+            values = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
+            values |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
+            die = busy if kind == "read" else inner * busy
+            if not (kind == "write" and structure.buffer):  # which hides how long a program takes
+                die = min(die, max(single - over * shortest - flash.unit_size * link * SECONDS / best, single / 10))
+            starts.append({**one.values, **values, f"{kind} die time": die})
+        return starts
 
     def _solved(
         self,
