@@ -265,7 +265,8 @@ class DriveFit:
             return [one.values]
         flash, structure = self.flash, one.structure
         best = max(count * load.size for count, load in counts)
-        single, shortest = min(SECONDS * load.depth / count for count, load in counts), min(SECONDS / count for count, _ in counts)
+        single = min([SECONDS * load.depth / count for count, load in counts] + [each.value for each in figures if each.name == "mean"])
+        shortest = min([SECONDS / count for count, _ in counts] + [single])
         planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
         at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
         busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best

@@ -118,6 +118,10 @@ def identify(
     if flash is None or flash.read_pages or flash.program_pages:
         what = "is no flash drive" if flash is None else "has pages with times of their own, which figures do not tell"
         raise RefusedError(f"--preset: {source.name} {what}")
+    flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
+        flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
+        write_submission=0, write_latency=flash.write_latency + flash.write_submission,
+    )  # fmt: skip
     if capacity:
         flash = replace(
             flash, capacity=capacity, blocks_per_plane=-(-flash.blocks_per_plane * capacity // flash.capacity) + flash.gc_reserve
@@ -136,6 +140,7 @@ def identify(
     )
     origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
+    origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
     return Identification(preset, source.name, figures, kept, shown(preset, figures, seed + 1, _FINAL).tolist(), parameters)
