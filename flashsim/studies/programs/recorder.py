@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.studies.programs.attaching import State, standing, state_of_own, wait_attached
+from flashsim.studies.programs.copies import unchanged
 from flashsim.studies.programs.extents import extents_of
 from traces.calls.schema import Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
-from traces.calls.syntax import escaped
+from traces.calls.syntax import escaped, unescaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
@@ -67,14 +68,18 @@ def record(
         watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
         watch += ["-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
-        begin = time.monotonic()
+        begin, since = time.monotonic(), time.time_ns()
         with errors.open("w") if pid else nullcontext() as file:
             code, state = _watch([*watch, *target], place, pid, file)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
-        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output)
+
+        def copied(path: str, offset: int, length: int) -> bytes | None:
+            return unchanged(since, unescaped(path), offset, length) if length <= LONGEST_CONTENT else None
+
+        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
             reader.names.whole = escaped(f"{place}/")
