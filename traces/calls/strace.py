@@ -182,6 +182,8 @@ class Reader:
                 self.miss("what a process did that may not be watched (CLONE_UNTRACED)", f"process {process.number}")
             if not self._lineage.end(thread, value):
                 self.miss("which process made another one, of two that did at the same time", f"process {process.number}")
+            if value is not None and value > 0:
+                yield base
             return
         handler = _HANDLERS.get(name)
         if name in ("truncate", *naming.CALLS.split()) and not any(map(string_of, arguments)):
@@ -390,6 +392,7 @@ _HANDLERS: dict[str, Any] = {
         ("io_submit", kernel.submit),
         ("io_getevents io_pgetevents", kernel.complete),
         ("chroot pivot_root", naming.move_root),
+        (" ".join(lineage.WAITS), lineage.end),
     )
     for call in calls.split()
 }

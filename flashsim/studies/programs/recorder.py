@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -75,10 +76,7 @@ def record(
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
-
-        def copied(path: str, offset: int, length: int) -> bytes | None:
-            return unchanged(since, unescaped(path), offset, length) if length <= LONGEST_CONTENT else None
-
+        copied = partial(_copied, since)
         reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
@@ -91,6 +89,11 @@ def record(
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
+
+
+def _copied(since: int, path: str, offset: int, length: int) -> bytes | None:
+    """Bytes of a copy, if its source has not changed since, and they are no more than are kept."""
+    return unchanged(since, unescaped(path), offset, length) if length <= LONGEST_CONTENT else None
 
 
 def _strace() -> str:

@@ -20,7 +20,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimWarning
-from flashsim.core.request import WRITE
+from flashsim.core.request import FLUSH, WRITE
 from flashsim.studies.programs import recorder
 from flashsim.studies.programs.extents import extents_of
 from flashsim.studies.programs.images import snapshot
@@ -257,6 +257,13 @@ def test_extents_say_where_the_files_lie(here: Path) -> None:
     written = {(row["offset"], row["length"]) for row in requests if row["label"] == str(here / "shop") and row["operation"] == WRITE}
     assert sum(length for _, length in written) == -(-300000 // 4096) * 4096
     assert all(any(place <= offset < place + length for _, place, length in pieces) for offset, _ in written)
+
+
+def test_requests_of_programs_that_run_one_after_another_wait_for_each_other(here: Path) -> None:
+    loop = "for name in a b c; do dd if=/dev/zero of=$name bs=4k count=4 conv=fsync 2>/dev/null; done"
+    fs.record(["sh", "-c", loop], out="run.parquet")
+    requests = [row for batch in read_trace("run.parquet", "calls:journal=no,warm=yes") for row in batch.to_pylist()]
+    assert [row["operation"] for row in requests] == [WRITE, FLUSH] * 3 and [row["dependency"] for row in requests] == [*range(-1, 5)]
 
 
 #: Opens, writes and reads at places and where it is, copies a descriptor in a thread, and forks.
