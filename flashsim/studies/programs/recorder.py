@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -17,7 +17,7 @@ from typing import IO
 import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
-from flashsim.studies.programs.attaching import State, standing, state_of_own, wait_attached
+from flashsim.studies.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
 from flashsim.studies.programs.copies import unchanged
 from flashsim.studies.programs.extents import extents_of
 from traces.calls.schema import Recording, lines_of, table_in_time
@@ -71,7 +71,7 @@ def record(
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
         begin, since = time.monotonic(), time.time_ns()
         with errors.open("w") if pid else nullcontext() as file:
-            code, state = _watch([*watch, *target], place, pid, file)
+            code, state = _watch([*watch, *target], place, pid, file, lines)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
@@ -112,11 +112,11 @@ def _reason(text: str, strace: str) -> str:
     return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
 
 
-def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None) -> tuple[int, State]:
+def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, State]:
     """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
 
-    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets that of the terminal
-    by itself, and the recording ends with it; a request to terminate is handed on to it.
+    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets it as well, of the
+    terminal by itself, else from here; the recording ends with the program.
     """
     ends = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, signal.SIG_IGN) for each in ends]
@@ -125,8 +125,8 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
             process = subprocess.Popen(
                 command, cwd=folder, stderr=errors, preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in ends]
             )
-            for each in ends if pid else ends[1:]:
-                signal.signal(each, lambda number, _: _end(process.pid, number, pid is None))
+            for each in ends:
+                signal.signal(each, lambda number, _: process.send_signal(number) if pid else hand_on(process.pid, lines, number))
             if pid:
                 wait_attached(pid, process, state)
         code = process.wait()
@@ -136,13 +136,6 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
     if pid and -code in ends:
         code = 0
     return code if code >= 0 else 128 - code, state
-
-
-def _end(strace: int, number: int, is_of_program: bool) -> None:
-    """Send a signal to strace, or to the program that it runs."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        children = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
-        os.kill(int(children[0]) if is_of_program and children else strace, number)
 
 
 def _cost_of_a_call(strace: str) -> float:

@@ -202,14 +202,33 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
 
-def test_a_request_to_terminate_is_handed_on_to_the_program(here: Path) -> None:
-    (here / "program").write_text("trap 'echo over; exit 130' TERM; touch begun; while :; do sleep 0.1; done")
+#: Counts signals until a while after the first.
+PATIENT = """
+import signal, sys, time
+got = []
+for each in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(each, lambda number, _: got.append(number))
+open("begun", "w").close()
+while not got:
+    time.sleep(0.01)
+time.sleep(1)
+sys.exit(len(got))
+"""
+
+
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["as a terminal does", "to flashsim alone"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("program", "code"), [(f"exec {sys.executable} -c '{PATIENT}'", 1), ("touch begun; sleep 600; true", None)])
+def test_a_signal_comes_to_the_program_once_and_the_recording_is_kept(
+    here: Path, send: Callable[[int, int], None], how: signal.Signals, program: str, code: int | None
+) -> None:
+    (here / "program").write_text(program)
     process = start("record --out run.parquet -- sh program", here)
     wait_until((here / "begun").exists)
-    process.terminate()
+    send(process.pid, how)
     output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "over\n" in output and "interrupted" not in errors
-    assert Recording.read(here / "run.parquet").facts["exit_code"] == 130
+    assert process.returncode == (code or 128 + how) and "calls recorded" in output and "interrupted" not in errors
+    assert Recording.read(here / "run.parquet").facts["exit_code"] == process.returncode
 
 
 def test_a_process_that_another_strace_watches_is_refused_in_a_line(
