@@ -214,11 +214,12 @@ while not got:
 time.sleep(1)
 sys.exit(len(got))
 """
+LONG = 'import time; open("begun", "w"); time.sleep(600)'
 
 
 @pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["as a terminal does", "to flashsim alone"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("program", "code"), [(f"exec {sys.executable} -c '{PATIENT}'", 1), ("touch begun; sleep 600; true", None)])
+@pytest.mark.parametrize(("program", "code"), [(f"exec {sys.executable} -c '{PATIENT}'", 1), (f"{sys.executable} -c '{LONG}'; true", None)])
 def test_a_signal_comes_to_the_program_once_and_the_recording_is_kept(
     here: Path, send: Callable[[int, int], None], how: signal.Signals, program: str, code: int | None
 ) -> None:
