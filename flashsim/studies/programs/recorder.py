@@ -14,20 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
+from flashsim.core.units import MIB
 from flashsim.studies.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
 from flashsim.studies.programs.copies import unchanged
 from flashsim.studies.programs.extents import extents_of
-from traces.calls.schema import Recording, lines_of, table_in_time
+from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
 from traces.calls.syntax import escaped, unescaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
-#: Calls of the small program that shows what recording a call costs.
-_TRIAL = 2000
+#: Calls of the small program that shows what recording a call costs, and MiB of the one that shows what contents cost.
+_TRIAL, _TRIAL_MIB = 2000, 8
 
 
 def record(
@@ -84,8 +86,8 @@ def record(
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
-    cost = _cost_of_a_call(strace)
-    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
+    cost = _cost(strace, reader.calls, _kept(table) if contents else 0)
+    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
@@ -138,15 +140,31 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
     return code if code >= 0 else 128 - code, state
 
 
-def _cost_of_a_call(strace: str) -> float:
-    """Seconds by which recording makes a call longer, by a small program with and without."""
-    command = ["dd", "if=/dev/zero", f"of={os.devnull}", "bs=1", f"count={_TRIAL}"]
+def _cost(strace: str, calls: int, kept: int) -> float:
+    """Seconds by which recording calls, and keeping bytes of their contents, made a program longer, by small ones with and without."""
     if shutil.which("dd") is None:
         raise FlashsimError("record: dd, which shows what recording a call costs, is not installed")
-    watch = [strace, *OPTIONS, "-qq", "-s", "0", "-o", os.devnull, "--seccomp-bpf", "-e", "trace=read,write", "--"]
-    took = []
-    for line in (command, [*watch, *command]):
-        begin = time.monotonic()
-        subprocess.run(line, capture_output=True, check=False)
-        took.append(time.monotonic() - begin)
-    return max(0.0, took[1] - took[0]) / (2 * _TRIAL)
+    copy = ["dd", "if=/dev/zero", f"of={os.devnull}"]
+    small, large = [*copy, "bs=1", f"count={_TRIAL}"], [*copy, "bs=1M", f"count={_TRIAL_MIB}"]
+    watch = [strace, *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=read,write"]
+    without = [*watch, "-s", "0", "-o", os.devnull, "--"]
+    cost = max(0.0, _seconds([*without, *small]) - _seconds(small)) / (2 * _TRIAL) * calls
+    if kept:
+        with tempfile.NamedTemporaryFile(prefix="flashsim-record-") as lines:
+            took = _seconds([*watch, "-s", str(LONGEST_CONTENT), "-o", lines.name, "--", *large]) - _seconds([*without, *large])
+        cost += max(0.0, took) / (2 * _TRIAL_MIB * MIB) * kept
+    return cost
+
+
+def _seconds(command: Sequence[str]) -> float:
+    """Time that a program takes."""
+    begin = time.monotonic()
+    subprocess.run(command, capture_output=True, check=False)
+    return time.monotonic() - begin
+
+
+def _kept(table: pa.Table) -> int:
+    """Bytes that strace tells of reads and writes, if contents are recorded."""
+    is_data = pc.is_in(table["call"].cast("string"), pa.array(READS + WRITES))
+    moved = table.filter(pc.and_(is_data, pc.is_null(table["other"])))["result"]
+    return int(pc.sum(pc.min_element_wise(pc.max_element_wise(moved, 0), LONGEST_CONTENT)).as_py() or 0)

@@ -202,6 +202,15 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
 
+def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path) -> None:
+    costs = []
+    for options in ([], ["--contents"]):
+        line = ["record", "--out", "run.parquet", "--force", *options, "--", "dd", "if=/dev/zero", "of=big", "bs=1M", "count=64"]
+        assert ("and contents kept" in flashsim(line).stdout) == bool(options)
+        costs.append(Recording.read(here / "run.parquet").facts["cost_s"])
+    assert costs[0] < costs[1]
+
+
 #: Counts signals until a while after the first.
 PATIENT = """
 import signal, sys, time
