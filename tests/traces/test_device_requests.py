@@ -77,9 +77,15 @@ def test_processes_begin_where_they_were_made_and_are_waited_for() -> None:
         of_process(1, "pread64", 120),  # later than its child, for which it waits next
         lineage("waitid", 140, 3),
         of_process(1, "pread64", 160),
+        lineage("fork", 180, 4),
+        lineage("fork", 190, 5) | {"process": 4, "thread": 4},  # a shell below the shell, which waits and ends
+        lineage("wait4", 195, 5) | {"process": 4, "thread": 4},
+        of_process(5, "pread64", 200),
+        lineage("wait4", 220, 4),
+        of_process(1, "pread64", 230),
         journal=False,
     )
-    assert moved(found, "dependency", "think") == [(-1, 0), (0, 20), (1, 10), (2, 20), (2, 60), (4, 30)]
+    assert moved(found, "dependency", "think") == [(-1, 0), (0, 20), (1, 10), (2, 20), (2, 60), (4, 30), (5, 30), (6, 20)]
 
 
 def test_a_part_of_a_page_that_the_file_has_is_read_first() -> None:

@@ -53,14 +53,19 @@ class Strands:
         threads, thread = self._threads[call.process], call.thread
         if thread in self._made or thread not in threads:
             threads[thread] = self._made.pop(thread, Strand())
-        strand = threads[thread]
-        if thread in self._ended:
-            latest = max([strand, *self._threads.pop(self._ended.pop(thread), {}).values()], key=lambda each: each.since)
-            strand.last, strand.since = latest.last, latest.since
+        strand = self._gone_on(thread, threads[thread])
         if call.result and call.call in lineage.CALLS:
             self._made[call.result] = replace(strand)
         elif call.result and call.call in lineage.WAITS:
             self._ended[thread] = call.result
+        return strand
+
+    def _gone_on(self, thread: int, strand: Strand) -> Strand:
+        """A thread that goes on where a process ended for which it waited."""
+        if thread in self._ended:
+            ended = self._threads.pop(self._ended.pop(thread), {})
+            latest = max([strand, *(self._gone_on(*each) for each in ended.items())], key=lambda each: each.since)
+            strand.last, strand.since = latest.last, latest.since
         return strand
 
     @property
