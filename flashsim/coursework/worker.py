@@ -132,7 +132,8 @@ def confine(seconds: int, memory: int, program: list[list[int]]) -> bool:
 
 
 def main() -> None:
-    lines, out = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    # By number, since all from 5 on is closed, and what `ctypes` is built on may keep a file open as 3.
+    lines, out = os.fdopen(os.dup2(0, 3)), os.fdopen(os.dup2(1, 4), "w")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for each in (0, 1, 2):
         os.dup2(nowhere, each)

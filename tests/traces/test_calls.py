@@ -101,6 +101,22 @@ def test_children_share_open_files_and_have_descriptors_of_their_own() -> None:
     assert [(row["process"], row["thread"]) for row in found if row["call"] == "openat"] == [(1, 1), (2, 2), (1, 1), (1, 3)]
 
 
+def test_processes_that_are_made_and_waited_for_are_rows() -> None:
+    found = rows(
+        "1 vfork( <unfinished ...>",
+        opened(3, "a", process=2),
+        "1 <... vfork resumed>) = 2 <0.000000100>",
+        "1 wait4(-1, [{WIFSTOPPED(s) && WSTOPSIG(s) == SIGTSTP}], WSTOPPED, NULL) = 2 <0.000000001>",
+        "1 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 2 <0.000000001>",
+        "1 wait4(-1, 0x7ffe, WNOHANG, NULL) = 0 <0.000000001>",
+        "1 waitid(P_PID, 2, {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2, si_uid=0, si_status=0, ...}, WEXITED, NULL) = 0 <0.000000001>",
+        "1 wait4(-1, 0x7ffe, 0, NULL) = -1 ECHILD (No child processes) <0.000000001>",
+    )
+    assert [(row["time"], row["call"], row["result"]) for row in found if row["call"] != "openat"] == [
+        (0, "vfork", 2), (4, "wait4", 2), (6, "waitid", 2)
+    ]  # fmt: skip
+
+
 def test_a_renamed_file_is_the_same_file() -> None:
     found = rows(
         opened(3, "new"),
@@ -175,6 +191,7 @@ def test_what_perf_lost_is_said_and_threads_and_forks_are_followed() -> None:
     ]
     recording = recording_of(lines, Path("run.txt"))
     found = [(row["process"], row["path"], row["offset"], row["result"]) for row in recording.table.to_pylist()]
-    assert found == [(7, "/a", 0, 100), (8, "/a", 100, 5)] and recording.missed == ["calls that perf lost: LOST 12 events!"]
+    assert found == [(7, "/a", 0, 100), (7, None, None, 8), (8, "/a", 100, 5)]
+    assert recording.missed == ["calls that perf lost: LOST 12 events!"]
     with pytest.raises(DamagedFileError, match="run.txt, line 2: it is no line of perf trace: 'no line'"):
         recording_of([lines[0], "no line"], Path("run.txt"))

@@ -59,6 +59,35 @@ def test_a_sync_writes_what_is_dirty_and_commits_what_changed() -> None:
     assert moved(requests(*overwrite[:2], overwrite[2] | {"flags": 0}))[2] == (WRITE, 0, 8192)  # times of the file
 
 
+def test_processes_begin_where_they_were_made_and_are_waited_for() -> None:
+    def of_process(number: int, name: str, time: int, **more: Any) -> dict[str, Any]:
+        return call(name, 0, 0, 4096, time, flags=schema.DIRECT, process=number, thread=number, **more)
+
+    def lineage(name: str, time: int, child: int) -> dict[str, Any]:
+        return call(name, -1, time=time, kind="other", result=child)
+
+    found = requests(
+        of_process(1, "pread64", 0),
+        lineage("vfork", 20, 2),
+        lineage("wait4", 25, 2),
+        of_process(2, "pread64", 30),
+        of_process(2, "pread64", 50),
+        lineage("clone", 70, 3),
+        of_process(3, "pread64", 80),
+        of_process(1, "pread64", 120),  # later than its child, for which it waits next
+        lineage("waitid", 140, 3),
+        of_process(1, "pread64", 160),
+        lineage("fork", 180, 4),
+        lineage("fork", 190, 5) | {"process": 4, "thread": 4},  # a shell below the shell, which waits and ends
+        lineage("wait4", 195, 5) | {"process": 4, "thread": 4},
+        of_process(5, "pread64", 200),
+        lineage("wait4", 220, 4),
+        of_process(1, "pread64", 230),
+        journal=False,
+    )
+    assert moved(found, "dependency", "think") == [(-1, 0), (0, 20), (1, 10), (2, 20), (2, 60), (4, 30), (5, 30), (6, 20)]
+
+
 def test_a_part_of_a_page_that_the_file_has_is_read_first() -> None:
     known = call("pread64", 0, 0, 4 * PAGE)
     found = requests(known, call("pwrite64", 0, PAGE + 1, 10, 50), memory=64 * PAGE, read_ahead=0, journal=False, warm=False)

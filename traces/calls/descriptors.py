@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -184,6 +185,7 @@ class Observed(Protocol):
 
     names: Namespace
     contents: bool
+    copied: Callable[[str, int, int], bytes | None]
 
     def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
         """The open file that a descriptor stands for, and a row with what is known of it."""

@@ -12,12 +12,12 @@ The rules are those of Linux and ext4 with ordered data, as far as they decide w
 - The journal also commits `commit` after its first change; a metadata block is written to its place like a dirty page.
 - Direct requests reach the device as they are.
 
-A thread waits for its own reads and syncs; from there to its next request it thinks as long as in the recording.
+A thread waits for its own reads and syncs, and for processes that it waited for; from there to its next request it thinks as long as in the
+recording.  Its first request comes after what the thread that made it had waited for.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -32,7 +32,7 @@ from traces.calls.journal import ALLOCATION, Journal
 from traces.calls.page_cache import PAGE, PageCache, ReadAhead
 from traces.calls.schema import Call
 from traces.calls.volume import JOURNAL, Extents, Volume
-from traces.calls.waiting import Requests, Strand
+from traces.calls.waiting import Requests, Strand, Strands
 from traces.file.schema import Batches
 
 #: Number of the file that stands for the metadata area.
@@ -71,7 +71,7 @@ class DeviceRequests:
         self.cache = PageCache(max(1, self.settings.memory // PAGE))
         self.requests = Requests()
         self.journal = Journal(self.requests, self.settings.journal)
-        self._strands = defaultdict[int, Strand](Strand)
+        self._strands = Strands()
         self._soiled: dict[int, tuple[int, Strand]] = {}
         self._windows: dict[tuple[int, int], ReadAhead] = {}
         self._arriving: dict[tuple[int, int], tuple[int, int]] = {}
@@ -126,7 +126,7 @@ class DeviceRequests:
         """Take the next call."""
         self._wake(call.time)
         self.requests.call = number
-        strand, name, file = self._strands[call.thread], call.call, call.file
+        strand, name, file = self._strands.at(call), call.call, call.file
         if name in schema.READS or name in schema.WRITES:
             if file >= 0 and call.offset is not None and (call.result or 0) > 0:
                 self._data(call, strand)
@@ -146,7 +146,7 @@ class DeviceRequests:
     def finish(self, time: int) -> None:
         """Write what is dirty, as the system does when it shuts down."""
         self.requests.call = -1
-        strand = replace(max(self._strands.values(), key=lambda each: each.last, default=Strand(since=time)))
+        strand = replace(self._strands.latest or Strand(since=time))
         for file in [file for file in self.cache.dirty if file != _METADATA]:
             self._write_back(file, self.cache.dirty[file], strand, time)
         self._commit(strand, time)

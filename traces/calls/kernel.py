@@ -63,6 +63,7 @@ def transfer(reader: Observed, process: Process, arguments: list[str], base: dic
     call, count = base["call"], base["result"] or 0
     if base["error"] is not None:
         return
+    source: dict[str, Any] = {}
     first, second = (1, 0) if call == "sendfile" else (0, 2)
     places = (arguments[2], "NULL") if call == "sendfile" else (arguments[1], arguments[3])
     for name, text, place_text in (("read", arguments[first], places[0]), ("write", arguments[second], places[1])):
@@ -73,9 +74,23 @@ def transfer(reader: Observed, process: Process, arguments: list[str], base: dic
             opened.position += count
         if name == "write" and opened.file >= 0 and place is not None:
             reader.names.grown(opened.file, place + count)
-        if name == "write" and reader.is_output(opened, row) and count:
-            reader.miss("what was printed by the kernel (sendfile, splice)", row["path"])
-        elif name == "write" and reader.contents and row["kind"] == "file" and count:
-            reader.miss(schema.COPIED, row["path"])
         other = descriptor_of(arguments[second if name == "read" else first]).path
-        yield row | {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}
+        row |= {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}
+        if name == "read":
+            source = row
+        elif count:
+            _keep(reader, source, row, reader.is_output(opened, row))
+        yield row
+
+
+def _keep(reader: Observed, source: dict[str, Any], row: dict[str, Any], is_printed: bool) -> None:
+    """Give a write within the kernel the bytes of its source, if contents are kept, and the source has not changed since."""
+    if reader.contents and (row["kind"] == "file" or is_printed):
+        is_placed = source["kind"] == "file" and source["offset"] is not None
+        row["content"] = reader.copied(source["path"], source["offset"], row["length"]) if is_placed else None
+        if row["content"] is None and not is_printed:
+            reader.miss(schema.COPIED, row["path"])
+    if is_printed and row.get("content") is None:
+        reader.miss("what was printed by the kernel (sendfile, splice)", row["path"])
+    elif is_printed:
+        row["flags"] |= schema.PRINTED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from traces.calls.descriptors import Process
+from traces.calls.descriptors import Observed, Process
 
-#: Calls that make a thread or a process.
-CALLS = ("clone", "clone3", "fork", "vfork")
+#: Calls that make a thread or a process, and calls that wait for the end of a process.
+CALLS, WAITS = ("clone", "clone3", "fork", "vfork"), ("wait4", "waitpid", "waitid")
 
 
 @dataclass
@@ -27,6 +29,15 @@ class _Birth:
         """True if the thread that one of the two calls made is in the same process whichever made it."""
         words = [[word in each.flags for word in ("CLONE_THREAD", "CLONE_FILES")] for each in (self, other)]
         return self.parent is other.parent and words[0] == words[1]
+
+
+def end(reader: Observed, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A process has ended that a thread waited for."""
+    text = " ".join(arguments)
+    said = re.search(r"si_pid=(\d+)", text) if base["call"] == "waitid" else None
+    number = int(said[1]) if said else base["result"] or 0
+    if base["error"] is None and number > 0 and not re.search("(WIF|CLD_)(STOPPED|CONTINUED|TRAPPED)", text):
+        yield base | {"result": number}
 
 
 class Lineage:

@@ -51,7 +51,7 @@ _PARAMETERS = {
         ("sendfile", "out_fd in_fd offset count"),
         ("copy_file_range splice", "fd_in off_in fd_out off_out len"),
         ("rename link symlink renameat renameat2 linkat symlinkat unlink unlinkat rmdir mkdir mkdirat truncate", "name"),
-        ("sync fork vfork io_uring_setup", ""),
+        ("sync fork vfork wait4 io_uring_setup", ""),
         ("clone clone3", "clone_flags"),
     )
     for call in calls.split()

@@ -13,7 +13,7 @@ file              number of the file, which renames and links do not change; -1:
 path              at the time of the call
 offset    bytes   in the file; null where it is not known, or has no meaning
 length    bytes   asked for; of truncate and fallocate the new size
-result            as the call returned it: bytes, or 0; null where it did not return
+result            as the call returned it: bytes, or 0; of a wait the process that has ended; null where it did not return
 error             such as ENOSPC; null for none
 flags             bits of `FLAGS`
 other             of a rename or link the new path, of a copy within the kernel the path of the other file

@@ -8,7 +8,7 @@ do not say where in a file they begin.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,8 @@ class Reader:
         The path of a descriptor is that at the time of the call.
     output
         Where standard output of the first process goes, as strace tells it; empty if that is not known.
+    copied
+        The bytes of a file at a path, from an offset on and so many, if it has not changed since recording began.
     """
 
     contents: bool = False
@@ -79,6 +81,7 @@ class Reader:
     threads: Sequence[int] = ()
     is_exact: bool = True
     output: str = ""
+    copied: Callable[[str, int, int], bytes | None] = lambda *_: None
     names: Namespace = field(default_factory=Namespace)
     calls: int = 0
     now: int = 0
@@ -179,6 +182,8 @@ class Reader:
                 self.miss("what a process did that may not be watched (CLONE_UNTRACED)", f"process {process.number}")
             if not self._lineage.end(thread, value):
                 self.miss("which process made another one, of two that did at the same time", f"process {process.number}")
+            if value is not None and value > 0:
+                yield base
             return
         handler = _HANDLERS.get(name)
         if name in ("truncate", *naming.CALLS.split()) and not any(map(string_of, arguments)):
@@ -387,6 +392,7 @@ _HANDLERS: dict[str, Any] = {
         ("io_submit", kernel.submit),
         ("io_getevents io_pgetevents", kernel.complete),
         ("chroot pivot_root", naming.move_root),
+        (" ".join(lineage.WAITS), lineage.end),
     )
     for call in calls.split()
 }

@@ -1,12 +1,19 @@
-"""Requests as they are made: each waits for the one that its thread waited for, or for another, and has a time to think."""
+"""Requests as they are made: each waits for the one that its thread waited for, or for another, and has a time to think.
+
+A thread begins where the one was that made it.  One that has waited for the end of a process goes on where that, or it itself, was later,
+as a request waits for one other.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from traces.calls import lineage
+from traces.calls.schema import Call
 from traces.file.schema import make_batch
 
 #: Most requests from one that a request waits for to that request (`traces.file.recording`).
@@ -31,6 +38,40 @@ class Strand:
     def wait(self, number: int, end: int) -> None:
         """Wait for a request, and go on."""
         self.last, self.since = max(self.last, number), end
+
+
+class Strands:
+    """All threads of a program."""
+
+    def __init__(self) -> None:
+        self._threads = defaultdict[int, dict[int, Strand]](dict)
+        #: Threads that were made and have not called, and processes for which a thread waited last.
+        self._made, self._ended = dict[int, Strand](), dict[int, int]()
+
+    def at(self, call: Call) -> Strand:
+        """The thread that makes a call."""
+        threads, thread = self._threads[call.process], call.thread
+        if thread in self._made or thread not in threads:
+            threads[thread] = self._made.pop(thread, Strand())
+        strand = self._gone_on(thread, threads[thread])
+        if call.result and call.call in lineage.CALLS:
+            self._made[call.result] = replace(strand)
+        elif call.result and call.call in lineage.WAITS:
+            self._ended[thread] = call.result
+        return strand
+
+    def _gone_on(self, thread: int, strand: Strand) -> Strand:
+        """A thread that goes on where a process ended for which it waited."""
+        if thread in self._ended:
+            ended = self._threads.pop(self._ended.pop(thread), {})
+            latest = max([strand, *(self._gone_on(*each) for each in ended.items())], key=lambda each: each.since)
+            strand.last, strand.since = latest.last, latest.since
+        return strand
+
+    @property
+    def latest(self) -> Strand | None:
+        """The thread that waited for the last request; None if there is no thread."""
+        return max((each for threads in self._threads.values() for each in threads.values()), key=lambda each: each.last, default=None)
 
 
 class Request(NamedTuple):

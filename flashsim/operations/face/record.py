@@ -75,7 +75,8 @@ class RecordOutcome(Outcome):
             yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
         for line in self.result.missed:
             yield f"not recorded: {line}"
-        cost = f"Recording made the program about {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen)."
+        kept = ", and contents kept" if facts["contents"] else ""
+        cost = f"Recording made the program about {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen{kept})."
         yield from ("", Explanation(cost))
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,9 @@ from traces.calls.syntax import escaped, kind_of
 
 #: Seconds that a process is given to stand still, and that strace is given to attach.
 _PATIENCE = 5.0
+#: Seconds after which strace has told of a signal that its processes got when this one did, and bytes of its lines in which that stands.
+_LATE, _TAIL = 0.2, 32 << 20
+_LINE = re.compile(r"(\d+) +(\d+\.\d{9}) (.*)")
 #: Flags of an open file, those of two bits first.
 _FLAGS = ((os.O_SYNC, SYNC), (os.O_DSYNC, DSYNC), (os.O_DIRECT, DIRECT), (os.O_APPEND, APPEND))
 _MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .(.).s [0-9a-f]+ \S+ \d+ +(/.*)")
@@ -85,6 +88,34 @@ def wait_attached(pid: int, strace: subprocess.Popen[bytes], state: State) -> No
     """Wait until strace watches all threads of a process, or has ended."""
     if not _wait(lambda: strace.poll() is not None or all(_watcher_of(task) == strace.pid for task in _tasks(pid))):
         state.missed["calls before strace watched all threads"] = {f"process {pid}"}
+
+
+def hand_on(strace: int, lines: Path, number: int) -> None:
+    """Send a signal to the processes of a program that strace runs, unless they got it too; as a terminal does, to none in other groups."""
+    time.sleep(_LATE)
+    with suppress(OSError):
+        got = _receivers(lines, signal.Signals(number).name)
+        first = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()[:1]
+        groups = {os.getpgrp(), *(os.getpgid(int(each)) for each in first)}
+        for pid in [int(place.name) for place in Path("/proc").glob("[0-9]*") if _watcher_of(place) == strace]:
+            with suppress(ProcessLookupError):
+                if os.getpgid(pid) in groups and not any(int(task.name) in got for task in _tasks(pid)):
+                    os.kill(pid, number)
+
+
+def _receivers(lines: Path, name: str) -> set[int]:
+    """Threads that got a signal a moment ago, but not from this process, by the lines of strace."""
+    with lines.open("rb") as file:
+        file.seek(max(0, lines.stat().st_size - _TAIL))
+        tail = file.read().decode("ascii", "replace").splitlines()
+    age, got = time.time() - lines.stat().st_mtime, set[int]()
+    for match in map(_LINE.match, reversed(tail)):
+        if match is None or age > 2 * _LATE:
+            break
+        if match[3].startswith(f"--- {name} ") and f"si_pid={os.getpid()}," not in match[3]:
+            got.add(int(match[1]))
+        age += float(match[2])
+    return got
 
 
 def _continue(pid: int) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
-from flashsim.studies.programs.images import LINK, ImageFolder, difference, modes
+from flashsim.studies.programs.copies import left
+from flashsim.studies.programs.images import LINK, ImageFolder, difference, digest, modes
 from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.studies.programs.recipes import TORN, Cut, Failure, shortest
 from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
@@ -125,6 +126,8 @@ class PowerCuts:
         rows = recording.table.to_pylist()
         for row in rows:
             row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
+        for source, row in pairwise(rows):
+            row["source"] = source
         #: Numbers of the calls that matter in the recording, and the calls.
         self._moved = _moved_in(rows, f"{folder}/")
         is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
@@ -162,7 +165,7 @@ class PowerCuts:
                 for cut in cuts:
                     self.report.cuts += 1
                     image = self._image(cut)
-                    key = _digest(image, cut.printed)
+                    key = digest(image, cut.printed)
                     if key not in self._codes:
                         self._codes[key] = 0
                         fresh.append((cut, image, key))
@@ -181,18 +184,33 @@ class PowerCuts:
 
     def _copy(self) -> None:
         """Give writes that the kernel made from one file to another the bytes of the first; note calls with effects."""
-        files, source, is_whole = _frozen(self.files), (-1, 0), True
+        files = _frozen(self.files)
         for number, row in enumerate(self.rows):
-            if row["other"] and row["call"] == "read":
-                source = row["file"], row["offset"] or 0
-            elif row["other"] and row["call"] == "write" and row["content"] is None:
-                file, begin = source
-                copied = files.content(file)[begin : begin + row["length"]]
-                row["content"], is_whole = copied, is_whole and len(copied) == row["length"]
+            if row["other"] and row["call"] == "write" and row["length"] and row["content"] is None:
+                row["content"] = self._copied(files, number)
             if self._apply(files, number, row) and row["call"] not in schema.SYNCS:
                 self._effects.append(number)
-        if is_whole:
-            self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
+        self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
+
+    def _copied(self, files: VolatileFiles, number: int) -> bytes:
+        """Bytes of a copy within the kernel: of its source as calls left it, or of its target at the end."""
+        row, content = self.rows[number], b""
+        source, length = row["source"], row["length"]
+        if source["offset"] is not None and source["path"].startswith(f"{self.folder}/"):
+            content = files.content(source["file"])[source["offset"] :][:length]
+        if len(content) < length:
+            content = left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
+        if len(content) < length:
+            raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escaped(source['path'])}; its bytes are lost")
+        return content
+
+    @cached_property
+    def _last_paths(self) -> dict[int, str]:
+        """Paths that files have in the end."""
+        files = _frozen(self.files)
+        for number, row in enumerate(self.rows):
+            self._apply(files, number, {**row, "content": None})
+        return {file: path for path, file in files.latest.items()}
 
     def _check_end(self) -> None:
         files, printed = _frozen(self.files), b""
@@ -241,7 +259,7 @@ class PowerCuts:
         for count, moment in enumerate(self._on_drive, 1):
             remains, state, is_durable_there = there.at(moment)
             cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed, self.rows[: there.returned])))
-            images.add(_digest(self._image(cut), cut.printed))
+            images.add(digest(self._image(cut), cut.printed))
             lost += not is_durable_there
             self.report.on_drive = {"cuts": count, "images": len(images), "lost_durable": lost}
             yield cut
@@ -275,7 +293,7 @@ class PowerCuts:
 
         def fails(remains: Remains) -> bool:
             image = self._image(cut._replace(remains=remains))
-            key = _digest(image, cut.printed)
+            key = digest(image, cut.printed)
             if key not in codes:
                 codes[key] = self._look(image, cut.printed)[0]
             return codes[key] != 0
@@ -371,12 +389,6 @@ def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
     below = below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
     below = below or row["file"] in moved or (row["call"] in schema.SYNCS and row["path"] in moved)
     return below and row["call"] != "mmap"
-
-
-def _digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
-    """A digest of an image and output; Python keeps the hash of bytes with them, so that files that stay are hashed once."""
-    parts = [f"{path}\0{len(content)}\0{hash(content)}" for path, content in sorted(image.items())]
-    return blake2b("\0".join([str(hash(printed)), *parts]).encode(errors="surrogateescape"), digest_size=16).digest()
 
 
 def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 
 from flashsim.core.errors import CapacityError
@@ -158,3 +159,9 @@ class ImageFolder:
     def _is_as_written(self, path: str, now: os.stat_result) -> bool:
         mode = now.st_mode & 0o777
         return now.st_mtime_ns == _UNCHANGED and self._modes.get(path, mode) == mode
+
+
+def digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
+    """A digest of an image and output; Python keeps the hash of bytes with them, so that files that stay are hashed once."""
+    parts = [f"{path}\0{len(content)}\0{hash(content)}" for path, content in sorted(image.items())]
+    return blake2b("\0".join([str(hash(printed)), *parts]).encode(errors="surrogateescape"), digest_size=16).digest()

@@ -9,23 +9,27 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
-from flashsim.studies.programs.attaching import State, standing, state_of_own, wait_attached
+from flashsim.core.units import MIB
+from flashsim.studies.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
+from flashsim.studies.programs.copies import unchanged
 from flashsim.studies.programs.extents import extents_of
-from traces.calls.schema import Recording, lines_of, table_in_time
+from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
-from traces.calls.syntax import escaped
+from traces.calls.syntax import escaped, unescaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
-#: Calls of the small program that shows what recording a call costs.
-_TRIAL = 2000
+#: Calls of the small program that shows what recording a call costs, and MiB of the one that shows what contents cost.
+_TRIAL, _TRIAL_MIB = 2000, 8
 
 
 def record(
@@ -67,25 +71,31 @@ def record(
         watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
         watch += ["-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
-        begin = time.monotonic()
+        begin, since = time.monotonic(), time.time_ns()
         with errors.open("w") if pid else nullcontext() as file:
-            code, state = _watch([*watch, *target], place, pid, file)
+            code, state = _watch([*watch, *target], place, pid, file, lines)
         seconds = time.monotonic() - begin
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
-        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output)
+        copied = partial(_copied, since)
+        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
             reader.names.whole = escaped(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
-    cost = _cost_of_a_call(strace)
-    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost * reader.calls, "contents": contents}
+    cost = _cost(strace, reader.calls, _kept(table) if contents else 0)
+    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
+
+
+def _copied(since: int, path: str, offset: int, length: int) -> bytes | None:
+    """Bytes of a copy, if its source has not changed since, and they are no more than are kept."""
+    return unchanged(since, unescaped(path), offset, length) if length <= LONGEST_CONTENT else None
 
 
 def _strace() -> str:
@@ -104,11 +114,11 @@ def _reason(text: str, strace: str) -> str:
     return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
 
 
-def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None) -> tuple[int, State]:
+def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, State]:
     """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
 
-    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets that of the terminal
-    by itself, and the recording ends with it; a request to terminate is handed on to it.
+    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets it as well, of the
+    terminal by itself, else from here; the recording ends with the program.
     """
     ends = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, signal.SIG_IGN) for each in ends]
@@ -117,8 +127,8 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
             process = subprocess.Popen(
                 command, cwd=folder, stderr=errors, preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in ends]
             )
-            for each in ends if pid else ends[1:]:
-                signal.signal(each, lambda number, _: _end(process.pid, number, pid is None))
+            for each in ends:
+                signal.signal(each, lambda number, _: process.send_signal(number) if pid else hand_on(process.pid, lines, number))
             if pid:
                 wait_attached(pid, process, state)
         code = process.wait()
@@ -130,22 +140,31 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
     return code if code >= 0 else 128 - code, state
 
 
-def _end(strace: int, number: int, is_of_program: bool) -> None:
-    """Send a signal to strace, or to the program that it runs."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        children = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
-        os.kill(int(children[0]) if is_of_program and children else strace, number)
-
-
-def _cost_of_a_call(strace: str) -> float:
-    """Seconds by which recording makes a call longer, by a small program with and without."""
-    command = ["dd", "if=/dev/zero", f"of={os.devnull}", "bs=1", f"count={_TRIAL}"]
+def _cost(strace: str, calls: int, kept: int) -> float:
+    """Seconds by which recording calls, and keeping bytes of their contents, made a program longer, by small ones with and without."""
     if shutil.which("dd") is None:
         raise FlashsimError("record: dd, which shows what recording a call costs, is not installed")
-    watch = [strace, *OPTIONS, "-qq", "-s", "0", "-o", os.devnull, "--seccomp-bpf", "-e", "trace=read,write", "--"]
-    took = []
-    for line in (command, [*watch, *command]):
-        begin = time.monotonic()
-        subprocess.run(line, capture_output=True, check=False)
-        took.append(time.monotonic() - begin)
-    return max(0.0, took[1] - took[0]) / (2 * _TRIAL)
+    copy = ["dd", "if=/dev/zero", f"of={os.devnull}"]
+    small, large = [*copy, "bs=1", f"count={_TRIAL}"], [*copy, "bs=1M", f"count={_TRIAL_MIB}"]
+    watch = [strace, *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=read,write"]
+    without = [*watch, "-s", "0", "-o", os.devnull, "--"]
+    cost = max(0.0, _seconds([*without, *small]) - _seconds(small)) / (2 * _TRIAL) * calls
+    if kept:
+        with tempfile.NamedTemporaryFile(prefix="flashsim-record-") as lines:
+            took = _seconds([*watch, "-s", str(LONGEST_CONTENT), "-o", lines.name, "--", *large]) - _seconds([*without, *large])
+        cost += max(0.0, took) / (2 * _TRIAL_MIB * MIB) * kept
+    return cost
+
+
+def _seconds(command: Sequence[str]) -> float:
+    """Time that a program takes."""
+    begin = time.monotonic()
+    subprocess.run(command, capture_output=True, check=False)
+    return time.monotonic() - begin
+
+
+def _kept(table: pa.Table) -> int:
+    """Bytes that strace tells of reads and writes, if contents are recorded."""
+    is_data = pc.is_in(table["call"].cast("string"), pa.array(READS + WRITES))
+    moved = table.filter(pc.and_(is_data, pc.is_null(table["other"])))["result"]
+    return int(pc.sum(pc.min_element_wise(pc.max_element_wise(moved, 0), LONGEST_CONTENT)).as_py() or 0)

@@ -60,6 +60,14 @@ def test_offered_modules_work_under_the_seal() -> None:
         assert opened.ask("work") == [1.5, [2, 3], False, None]
 
 
+def test_a_file_that_is_open_from_the_beginning_displaces_no_pipe() -> None:
+    """As libffi keeps its own open where it makes trampolines of it (Debian 14, with Python 3.14)."""
+    task = json.dumps({"seconds": 5, "memory": 1 << 29, "filter": [], "source": []})
+    begin = f"exec {sys.executable} -S {worker.__file__} 3</dev/null"
+    done = subprocess.run(["sh", "-c", begin], input=f"{task}\n", capture_output=True, text=True, check=True)
+    assert done.stdout == '{"answer": false}\n{"answer": null}\n'
+
+
 def test_the_page_lists_modules_that_are_offered() -> None:
     page = (ROOT / "docs" / "how-to" / "run-a-lab.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", page.partition("Submissions may import")[2].partition("\n\n")[0]))

@@ -20,7 +20,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimWarning
-from flashsim.core.request import WRITE
+from flashsim.core.request import FLUSH, WRITE
 from flashsim.studies.programs import recorder
 from flashsim.studies.programs.extents import extents_of
 from flashsim.studies.programs.images import snapshot
@@ -202,14 +202,43 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
 
-def test_a_request_to_terminate_is_handed_on_to_the_program(here: Path) -> None:
-    (here / "program").write_text("trap 'echo over; exit 130' TERM; touch begun; while :; do sleep 0.1; done")
+def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path) -> None:
+    costs = []
+    for options in ([], ["--contents"]):
+        line = ["record", "--out", "run.parquet", "--force", *options, "--", "dd", "if=/dev/zero", "of=big", "bs=1M", "count=64"]
+        assert ("and contents kept" in flashsim(line).stdout) == bool(options)
+        costs.append(Recording.read(here / "run.parquet").facts["cost_s"])
+    assert costs[0] < costs[1]
+
+
+#: Counts signals until a while after the first.
+PATIENT = """
+import signal, sys, time
+got = []
+for each in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(each, lambda number, _: got.append(number))
+open("begun", "w").close()
+while not got:
+    time.sleep(0.01)
+time.sleep(1)
+sys.exit(len(got))
+"""
+LONG = 'import time; open("begun", "w"); time.sleep(600)'
+
+
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["as a terminal does", "to flashsim alone"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("program", "code"), [(f"exec {sys.executable} -c '{PATIENT}'", 1), (f"{sys.executable} -c '{LONG}'; true", None)])
+def test_a_signal_comes_to_the_program_once_and_the_recording_is_kept(
+    here: Path, send: Callable[[int, int], None], how: signal.Signals, program: str, code: int | None
+) -> None:
+    (here / "program").write_text(program)
     process = start("record --out run.parquet -- sh program", here)
     wait_until((here / "begun").exists)
-    process.terminate()
+    send(process.pid, how)
     output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "over\n" in output and "interrupted" not in errors
-    assert Recording.read(here / "run.parquet").facts["exit_code"] == 130
+    assert process.returncode == (code or 128 + how) and "calls recorded" in output and "interrupted" not in errors
+    assert Recording.read(here / "run.parquet").facts["exit_code"] == process.returncode
 
 
 def test_a_process_that_another_strace_watches_is_refused_in_a_line(
@@ -257,6 +286,13 @@ def test_extents_say_where_the_files_lie(here: Path) -> None:
     written = {(row["offset"], row["length"]) for row in requests if row["label"] == str(here / "shop") and row["operation"] == WRITE}
     assert sum(length for _, length in written) == -(-300000 // 4096) * 4096
     assert all(any(place <= offset < place + length for _, place, length in pieces) for offset, _ in written)
+
+
+def test_requests_of_programs_that_run_one_after_another_wait_for_each_other(here: Path) -> None:
+    loop = "for name in a b c; do dd if=/dev/zero of=$name bs=4k count=4 conv=fsync 2>/dev/null; done"
+    fs.record(["sh", "-c", loop], out="run.parquet")
+    requests = [row for batch in read_trace("run.parquet", "calls:journal=no,warm=yes") for row in batch.to_pylist()]
+    assert [row["operation"] for row in requests] == [WRITE, FLUSH] * 3 and [row["dependency"] for row in requests] == [*range(-1, 5)]
 
 
 #: Opens, writes and reads at places and where it is, copies a descriptor in a thread, and forks.

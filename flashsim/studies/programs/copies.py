@@ -1,0 +1,46 @@
+"""Bytes that the kernel copies from one file to another: its calls do not show them, but files do that have not changed since."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from traces.calls import schema
+
+#: The clock of files lags behind the system's by this at most, ns: a tick, of which there are 100 a second or more.
+_TICK = 10_000_000
+
+
+def unchanged(since: int, path: str, offset: int, length: int) -> bytes | None:
+    """Bytes of a file that has not changed since a time, ns of the epoch; None where it has, or is no file any more."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            file.seek(offset)
+            content = file.read(length)
+            changed = os.fstat(file.fileno()).st_ctime_ns
+    except OSError:
+        return None
+    return content if len(content) == length and changed < since - _TICK else None
+
+
+def left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:
+    """Bytes of a copy that stand in its target's last content; none where a later call may have changed them."""
+    if copy["offset"] is None:
+        return b""
+    place = slice(copy["offset"], copy["offset"] + copy["length"])
+    return b"" if any(row["file"] == copy["file"] and _changes(row, place) for row in later) else content[place]
+
+
+def _changes(row: Mapping[str, Any], place: slice) -> bool:
+    """Whether a call may change bytes at a place of its file."""
+    if row["error"]:
+        return False
+    if row["call"] in schema.WRITES:
+        begin = row["offset"]
+        return begin is None or (begin < place.stop and place.start < begin + (row["result"] or 0))
+    if row["call"] in ("truncate", "ftruncate"):
+        return bool((row["length"] or 0) < place.stop)
+    return bool(row["flags"] & schema.TRUNCATE) or (row["call"] == "fallocate" and row["other"] not in ("0", "FALLOC_FL_KEEP_SIZE"))
