@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from traces.calls import schema
+from traces.calls.syntax import STRING, path_of, unescaped
 
 #: The clock of files lags behind the system's by this at most, ns: a tick, of which there are 100 a second or more.
 _TICK = 10_000_000
 
 
-def unchanged(since: int, path: str, offset: int, length: int) -> bytes | None:
-    """Bytes of a file that has not changed since a time, ns of the epoch; None where it has, or is no file any more."""
+def unchanged(since: int, renamed: Callable[[], Collection[str]], path: str, offset: int, length: int) -> bytes | None:
+    """Bytes of a file that has not changed since a time, ns of the epoch; None where it has, or another may be there.
+
+    Parameters
+    ----------
+    renamed
+        Last names of paths that were renamed since: with a folder that has one, the file's path may be that of another file.
+    """
     try:
-        if not os.path.isfile(path):
+        if not os.path.isfile(path) or not set(Path(path).parent.parts).isdisjoint(renamed()):
             return None
         with open(path, "rb") as file:
             file.seek(offset)
@@ -24,6 +32,13 @@ def unchanged(since: int, path: str, offset: int, length: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) == length and changed < since - _TICK else None
+
+
+def last_names(lines: Path) -> set[str]:
+    """Last names of the paths in all renames of a recording, by the lines of strace."""
+    with lines.open(encoding="ascii", errors="backslashreplace") as text:
+        found = (match[1] for line in text if " rename" in line for match in STRING.finditer(line))
+        return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in found}
 
 
 def left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:

@@ -201,23 +201,30 @@ fresh = os.open("../fresh", os.O_RDWR | os.O_CREAT)
 os.write(fresh, b"apples")
 copy = os.open("copy", os.O_RDWR | os.O_CREAT)
 os.copy_file_range(os.open(sys.argv[1], 0), copy, 6, 0)
-if sys.argv[2] == "changed":
+if sys.argv[2] in ("changed", "swapped"):
     os.pwrite(copy, b"pears", 0)
+if sys.argv[2] == "swapped":
+    os.rename("../one", "../away")
+    os.rename("../two", "../one")
 os.unlink("../fresh")
 """
 
 
 def test_bytes_that_the_kernel_copies_from_outside_are_known_or_refused(crash: Any, flashsim: Any) -> None:
     Path("in").mkdir()
-    Path("old").write_text("apples")
+    for folder, content in ((".", "apples"), ("one", "apples"), ("two", "grapes")):
+        Path(folder).mkdir(exist_ok=True)
+        Path(folder, "old").write_text(content)
     time.sleep(0.05)  # it is older than the run by more than a tick of the clock of files
     check = "import os\nassert not os.path.exists('copy') or open('copy').read() in ('', 'apples', 'pearss')\n"
     for source, then in (("../old", "changed"), ("../fresh", "kept")):
         code, told = crash(COPIED, check, "--whole-pages", "--folder", "in", arguments=(source, then))
         assert code == 0 and not told["missed"], told
         Path("in/copy").unlink()
-    result = flashsim(["crash", "--check", "true", "--folder", "in", "--", sys.executable, "-c", COPIED, "../fresh", "changed"])
-    assert result.exit_code == 2 and f"copied by the kernel from {Path.cwd()}/fresh; its bytes are lost" in result.stderr
+    for source, then in (("fresh", "changed"), ("one/old", "swapped")):
+        result = flashsim(["crash", "--check", "true", "--folder", "in", "--", sys.executable, "-c", COPIED, f"../{source}", then])
+        assert result.exit_code == 2 and f"copied by the kernel from {Path.cwd()}/{source}; its bytes are lost" in result.stderr
+        Path("in/copy").unlink()
 
 
 NAMED_IN_BYTES = r"""
