@@ -37,8 +37,8 @@ def unchanged(since: int, renamed: Callable[[], Collection[str]], path: str, off
 def last_names(lines: Path) -> set[str]:
     """Last names of the paths in all renames of a recording, by the lines of strace."""
     with lines.open(encoding="ascii", errors="backslashreplace") as text:
-        found = (match[1] for line in text if " rename" in line for match in STRING.finditer(line))
-        return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in found}
+        paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
+        return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
 
 
 def left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:
