@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +15,43 @@ from traces.calls.syntax import STRING, path_of, unescaped
 _TICK = 10_000_000
 
 
-def unchanged(since: int, renamed: Callable[[], Collection[str]], path: str, offset: int, length: int) -> bytes | None:
-    """Bytes of a file that has not changed since a time, ns of the epoch; None where it has, or another may be there.
+class Sources:
+    """Files that the kernel copies from, looked at when a recording has ended.
 
     Parameters
     ----------
-    renamed
-        Last names of paths that were renamed since: with a folder that has one, the file's path may be that of another file.
+    lines
+        What strace wrote.
+    since
+        Begin of the recording, ns of the epoch.
+    longest
+        Bytes of a copy that are read at most.
     """
-    try:
-        if not os.path.isfile(path) or not set(Path(path).parent.parts).isdisjoint(renamed()):
+
+    def __init__(self, lines: Path, since: int, longest: int) -> None:
+        self.lines, self.since, self.longest = lines, since, longest
+
+    def content(self, path: str, offset: int, length: int) -> bytes | None:
+        """Bytes of a file, named as strace does; None where it has changed since the begin, or another may be there."""
+        path = unescaped(path)
+        try:
+            # with a folder that has a name of the renamed, the path may be that of another file
+            if length > self.longest or not os.path.isfile(path) or not self._renamed.isdisjoint(Path(path).parent.parts):
+                return None
+            with open(path, "rb") as file:
+                file.seek(offset)
+                content = file.read(length)
+                changed = os.fstat(file.fileno()).st_ctime_ns
+        except OSError:
             return None
-        with open(path, "rb") as file:
-            file.seek(offset)
-            content = file.read(length)
-            changed = os.fstat(file.fileno()).st_ctime_ns
-    except OSError:
-        return None
-    return content if len(content) == length and changed < since - _TICK else None
+        return content if len(content) == length and changed < self.since - _TICK else None
 
-
-def last_names(lines: Path) -> set[str]:
-    """Last names of the paths in all renames of a recording, by the lines of strace."""
-    with lines.open(encoding="ascii", errors="backslashreplace") as text:
-        paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
-        return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
+    @cached_property
+    def _renamed(self) -> set[str]:
+        """Last names of the paths in all renames."""
+        with self.lines.open(encoding="ascii", errors="backslashreplace") as text:
+            paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
+            return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
 
 
 def left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:

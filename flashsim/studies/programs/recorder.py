@@ -8,9 +8,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO
 
@@ -20,11 +19,11 @@ import pyarrow.compute as pc
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from flashsim.studies.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
-from flashsim.studies.programs.copies import last_names, unchanged
+from flashsim.studies.programs.copies import Sources
 from flashsim.studies.programs.extents import extents_of
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
-from traces.calls.syntax import escaped, unescaped
+from traces.calls.syntax import escaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
@@ -78,7 +77,7 @@ def record(
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
-        copied = partial(_copied, since, lru_cache(maxsize=1)(partial(last_names, lines)))
+        copied = Sources(lines, since, LONGEST_CONTENT).content
         reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
@@ -91,11 +90,6 @@ def record(
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
-
-
-def _copied(since: int, renamed: Callable[[], set[str]], path: str, offset: int, length: int) -> bytes | None:
-    """Bytes of a copy, if its source has not changed since, and they are no more than are kept."""
-    return unchanged(since, renamed, unescaped(path), offset, length) if length <= LONGEST_CONTENT else None
 
 
 def _strace() -> str:
