@@ -215,7 +215,8 @@ def _structures(reads: Sequence[CellTimes], seed: int, progress: Progress | None
     def trial(structure: Structure, starts: Sequence[Sequence[Floats]]) -> None:
         if structure not in solutions:
             if progress:
-                progress(len(solutions), len(_DIES) + len(_DEPTHS) + 6, f"fitting {structure.dies} dies")
+                usual = len(_DIES) + len(_DEPTHS) + 6  # more where several depths of the queue fit
+                progress(len(solutions), max(usual, len(solutions) + 1), f"fitting {structure.dies} dies")
             solutions[structure] = solve(_model(structure, times), _times(reads), starts, *_BOUNDS, steps)
 
     def best() -> Structure:
