@@ -101,29 +101,29 @@ def test_no_process_is_left_of_one_that_never_begins(text: str) -> None:
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for() -> None:
-    begin = time.monotonic()
     with (
-        Submission(["import time\ndef sleep(text): time.sleep(1e9)"], left=0.5) as opened,
+        Submission(["import time\ndef sleep(text): time.sleep(1e9)"], left=20) as opened,
         pytest.raises(SubmissionError, match="was left"),
     ):
+        opened.process.end = time.monotonic() + 0.3
         opened.process.send(b'{"name": "sleep", "arguments": [""], "asked": false}')
         opened.ask("sleep", "x" * (1 << 22))
-    assert time.monotonic() - begin < 5
 
 
 def test_answers_that_came_before_their_questions_end_too() -> None:
     text = "import os\ndef f():\n    os.write(4, b'{\"answer\": 1}\\n' * 2)\n    return 1"
-    with Submission([text], left=0.5) as opened, pytest.raises(SubmissionError, match="was left"):
+    with Submission([text], left=20) as opened, pytest.raises(SubmissionError, match="was left"):
+        opened.process.end = time.monotonic() + 0.3
         while True:
             assert opened.ask("f") == 1
 
 
 def test_all_exercises_share_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grading, "TOGETHER", 2)
+    monkeypatch.setattr(grading, "TOGETHER", 3)
     (tmp_path / "join-buffers.py").write_text("import time\ntime.sleep(1e9)")
     begin = time.monotonic()
     marks = list(grade("join-buffers", tmp_path / "join-buffers.py", 1))
-    assert time.monotonic() - begin < 4 and all("more time than" in each.reason or "more than what" in each.reason for each in marks)
+    assert time.monotonic() - begin < 3 * len(marks) and all("more time than" in each.reason or "more than what" in each.reason for each in marks)
 
 
 #: Answers of the wrong kind: the lab, a submission, its exercise, and what is said.
