@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,13 @@ settings.load_profile("tests")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output and outputs of notebooks anew.")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through all the tests, again and again, to the end of the session."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
