@@ -69,10 +69,10 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
         device.precondition(how if how.occupancy is None else replace(how, longest=0))
         warm_up = random.integers(0, flash.logical_pages, flash.usable_pages // 3) * flash.unit_size
         device.serve(make_requests(WRITE, warm_up, flash.unit_size), settle=False)
-    elif first.operation == READ:  # what they do not go to is left out, but for the rest of a group that is programmed at once
-        device.load(0, min(device.capacity, _AREA + flash.group * flash.unit_size))
-    elif first.state == "sequential":
-        device.load(0, device.capacity)
+    elif first.operation == READ or first.state == "sequential":
+        # where reads do not go, nothing needs to be held, but for the rest of a group, and but for a map on flash, which tells of all
+        fewest = _AREA + flash.group * flash.unit_size if first.operation == READ and not flash.map_cache else device.capacity
+        device.load(0, min(device.capacity, fewest))
     return {load: _results(device, flash, load, times, random, requests) for load in loads}
 
 
