@@ -48,7 +48,7 @@ _WIDE_STEP, _UNEVEN = 0.2, 2.8
 #: each from so many starts.
 _CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), (14, 3), (6, 2)
 #: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on. Those that cost more than the
-#: last multiple, and this, after a fit to short runs are hopeless: in none of the drawn drives does a fit to longer runs make up for that.
+#: last multiple, and this, after a fit to short runs are hopeless: of five drawn drives none came back in a fit to longer runs.
 _AS_WELL, _EXACT, _TRIED, _HOPELESS = 2.5, 1e-4, 3, 10
 #: Shares of the best rate's time that a controller is taken to be busy, a link, and channels or dies: a group for each link that writes
 #: start from; and many for reads, of which the figures between two can be worse than at both.
