@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
 from flashsim.core.units import GB, KIB, MB, MIB
 from flashsim.device import presets
+from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.calibration import drive_fit, identification
@@ -98,6 +100,19 @@ def errors(seed: int, monkeypatch: pytest.MonkeyPatch, which: Callable[[DriveFig
     monkeypatch.setattr(presets, "load", lambda name: base)
     figures = [each for each in published(whole, 1000 + seed) if which(each)]
     return pd.DataFrame(identification.identify("base", "found", "", figures, None, seed).rows()).assign(drive=seed)
+
+
+@pytest.mark.parametrize(("name", "changed"), [
+    ("micron-p300", {}), ("micron-p300", {"ftl": "dftl", "map_cache": MIB}), ("micron-7450-max-800gb", {}),
+])  # fmt: skip
+def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """But a map on flash holds entries of all."""
+    whole, load = presets.load(name), Device.load
+    preset = replace(whole, parameters=replace(whole.parameters, **changed))
+    loads = [DriveLoad(READ, depth=32), DriveLoad(READ, 128 * KIB, random=False, depth=4), DriveLoad(READ, 12 * KIB, rate=2000.0)]
+    results = results_of(preset, loads, 1, 2000)
+    monkeypatch.setattr(Device, "load", lambda self, offset, length: load(self, 0, self.capacity))
+    assert results_of(preset, loads, 1, 2000) == results
 
 
 @pytest.fixture

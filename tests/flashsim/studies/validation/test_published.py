@@ -87,6 +87,13 @@ def test_the_command_writes_what_it_prints(here: Path, flashsim: Run) -> None:
     assert flashsim("validate ssd --claim clif").exit_code == flashsim("validate ssd --scale 0").exit_code == 2
 
 
+def test_the_command_judges_what_it_simulates_at_scale_1(here: Path, flashsim: Run) -> None:
+    result = flashsim("validate ssd --claim cliff --json ssd.json --jobs 1")
+    assert result.exit_code == 0 and "below scale 1" not in " ".join(result.stdout.split())
+    document = json.loads((here / "ssd.json").read_text())
+    assert [(claim["id"], claim["verdict"]) for claim in document["claims"]] == [("published/cliff", "differs")]
+
+
 def test_a_small_part_has_the_cliff_of_the_whole() -> None:
     """It falls to the rate of all bits of a cell where the cache is full: 64 planes program 48 KiB in 2.065 ms."""
     claim = published.claims()[4]
