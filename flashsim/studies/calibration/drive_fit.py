@@ -47,9 +47,8 @@ _WIDE_STEP, _UNEVEN = 0.2, 2.8
 #: Numbers of channels that are tried, and multiples of the base's dies of a package; so many structures are fitted, and in longer runs,
 #: each from so many starts.
 _CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 32), (0.5, 1, 2), (14, 3), (6, 2)
-#: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on. Those that cost more than the
-#: last multiple, and this, after a fit to short runs are hopeless: of five drawn drives none came back in a fit to longer runs.
-_AS_WELL, _EXACT, _TRIED, _HOPELESS = 2.5, 1e-4, 3, 10
+#: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
+_AS_WELL, _EXACT, _TRIED = 2.5, 1e-4, 3
 #: Shares of the best rate's time that a controller is taken to be busy, a link, and channels or dies: a group for each link that writes
 #: start from; and many for reads, of which the figures between two can be worse than at both.
 _WRITE_SHARES = [list(product((1.0, 0.4, 0.1), (link,), (1.0, 0.4))) for link in (1.0, 0.4)]
@@ -223,9 +222,7 @@ class DriveFit:
             few = [one for group in list(best.values())[:most] for one in group[:starts]]
             self._tell(f"reads of {min(most, len(best))} structures")
             few = [each for one in few for each in self._solved_anew(one, _READS, effort, self.reads)]
-            first = min(few, key=lambda one: one.cost)
-            few = [one for one in few if one.cost <= _HOPELESS * first.cost + _EXACT]
-            self._weigh(first, self.reads)
+            self._weigh(min(few, key=lambda one: one.cost), self.reads)
         return few
 
     def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
