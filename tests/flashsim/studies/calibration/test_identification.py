@@ -117,12 +117,13 @@ def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: 
 
 
 @pytest.fixture
-def few_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer numbers of channels than a fit tries, which takes long: the slow test has all."""
+def few_structures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer structures than a fit tries, which takes long: the slow test has all."""
     monkeypatch.setattr(drive_fit, "_CHANNELS", (2, 4, 10, 20))
+    monkeypatch.setattr(drive_fit, "_FITTED", (5, 2))
 
 
-@pytest.mark.usefixtures("few_channels")
+@pytest.mark.usefixtures("few_structures")
 def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = errors(1, monkeypatch, writes=False)
     kept = rows[rows["kept"]]
@@ -131,7 +132,7 @@ def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest
         assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept
 
 
-@pytest.mark.usefixtures("few_channels")
+@pytest.mark.usefixtures("few_structures")
 def test_few_figures_do_not_tell_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four figures for four parameters, with nothing left over that shows how good the fit is."""
     whole = presets.load("intel-x25e-64gb")
