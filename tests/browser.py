@@ -30,7 +30,7 @@ _FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe",
 )  # fmt: skip
 #: Equal ids are no fault any more since WCAG 2.2, and pictures that show the same image have them; what passes is not listed.
-_AXE = """axe.run(document, {runOnly: ["wcag2a", "wcag2aa"], rules: {"duplicate-id": {enabled: false}}, resultTypes: ["violations"]}).then(
+_AXE = """axe.run(document, {runOnly: RULES, rules: {"duplicate-id": {enabled: false}}, resultTypes: ["violations"]}).then(
     found => found.violations.map(each => `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`))"""
 #: Seconds that an answer may take, on a busy machine.
 _PATIENCE = 60.0
@@ -198,11 +198,11 @@ class Page:
         shades = np.asarray(imread(io.BytesIO(self.picture(box)), format="png"))[:, :, :3]
         return np.round(shades * 255).astype(np.uint8)
 
-    def violations(self) -> list[str]:
-        """What axe finds of WCAG 2 at its levels A and AA, contrast among it: a rule and the first elements that break it."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe finds by some rules, or all of WCAG 2 at its levels A and AA: a rule and the first elements that break it."""
         (folder,) = find_spec("axe_core_python").submodule_search_locations  # type: ignore[union-attr, misc]
         self.evaluate((Path(folder) / "axe.min.js").read_text(encoding="utf-8") + "; 0")
-        broken: list[str] = self.evaluate(_AXE)
+        broken: list[str] = self.evaluate(_AXE.replace("RULES", json.dumps(rules or ["wcag2a", "wcag2aa"])))
         return broken
 
     def close(self) -> None:

@@ -202,13 +202,22 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
 
-def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path) -> None:
+def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which a program takes 1 s, being watched 2 s more, and each MB that strace writes another."""
+
+    def seconds(command: list[str]) -> float:
+        measured(command)
+        return 1 if command[0] == "dd" else 3 + Path(command[command.index("-o") + 1]).stat().st_size / 1e6
+
+    measured = recorder._seconds
+    monkeypatch.setattr(recorder, "_seconds", seconds)
     costs = []
     for options in ([], ["--contents"]):
-        line = ["record", "--out", "run.parquet", "--force", *options, "--", "dd", "if=/dev/zero", "of=big", "bs=1M", "count=64"]
+        line = ["record", "--out", "run.parquet", "--force", *options, "--", "dd", "if=/dev/zero", "of=big", "bs=1M", "count=2"]
         assert ("and contents kept" in flashsim(line).stdout) == bool(options)
-        costs.append(Recording.read(here / "run.parquet").facts["cost_s"])
-    assert costs[0] < costs[1]
+        facts = Recording.read(here / "run.parquet").facts
+        costs.append(facts["cost_s"] - 2 / 4000 * facts["calls_seen"])  # 2,000 reads and writes were watched
+    assert costs[0] == pytest.approx(0, abs=1e-9) and 4 < costs[1] < 40  # a byte is written as one to ten; the program's are 4 MiB
 
 
 #: Counts signals until a while after the first.

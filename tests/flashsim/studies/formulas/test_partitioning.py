@@ -51,11 +51,10 @@ def test_a_call_costs_the_formula_less_than_as_many_requests(files: tuple[HeapFi
     assert costs[N_HASH] < 0.7 * costs[TRADITIONAL]
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("memory", [pytest.param(5, marks=pytest.mark.slow), 20])
-def test_simulated_seconds_at_the_published_memory(memory: int) -> None:
-    """Flash presets at a hundredth of the tuples: the rule's buffers are not slower, and the closed form is within 7 %."""
-    share, taken = 0.01, {}
+@pytest.mark.parametrize(("memory", "share", "within"), [pytest.param(5, 0.01, 0.07, marks=pytest.mark.slow), (20, 0.005, 0.04)])
+def test_simulated_seconds_at_the_published_memory(memory: int, share: float, within: float) -> None:
+    """Flash presets at a share of the tuples: the rule's buffers are not slower, and the closed form is near."""
+    taken = {}
     for setup, names in runs(memory).items():
         made = run_partition(vars(setup), share, 1, {name: name for name in names})
         taken |= {(setup, name): made[name]["total"] for name in names}
@@ -68,7 +67,7 @@ def test_simulated_seconds_at_the_published_memory(memory: int) -> None:
         for method in (TRADITIONAL, N_HASH):
             orders = Input(round(PAGES * share), 8192, TUPLES * share)
             told = cost(method, orders, published(asked), asked.drive, asked.processor).total
-            assert told == pytest.approx(taken[setup_of(method, published(asked)), name], rel=0.07), (name, method)
+            assert told == pytest.approx(taken[setup_of(method, published(asked)), name], rel=within), (name, method)
 
 
 def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
