@@ -132,20 +132,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file or folder that the command writes of an outcome.
-
-    Parameters
-    ----------
-    write
-        Writes the outcome into a partial file, whose final path is the third argument.
-    endings
-        Suffixes of the name; any if empty.
-    """
+    """A file or folder that the command writes of an outcome."""
 
     option: str
     metavar: str
     help: str
+    #: Writes the outcome into a partial file, whose final path is the third argument.
     write: Callable[[Any, Path, Path], None]
+    #: Suffixes of the name; any if empty.
     endings: tuple[str, ...] = ()
     folder: bool = False
 

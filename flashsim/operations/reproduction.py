@@ -32,18 +32,13 @@ _SHOWN_PARAMETERS = 200
 
 @dataclass(frozen=True)
 class PaperResult:
-    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both.
-
-    Parameters
-    ----------
-    seeds
-        Verdicts on the claims, in their order, under each further seed.
-    """
+    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both."""
 
     paper: Paper
     judgements: Sequence[Judgement]
     exhibits: Mapping[str, Sequence[Section]]
     results: Results
+    #: Verdicts on the claims, in their order, under each further seed.
     seeds: Sequence[Sequence[Verdict]] = ()
 
     def flips(self) -> dict[str, int]:

@@ -32,23 +32,15 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class PropertyVerdict:
-    """Verdict on a property of a member.
+    """Verdict on a property of a member."""
 
-    Parameters
-    ----------
-    contract_property
-        The property in words.
-    verdict
-        `HOLDS`, `FAILS`, `SKIPPED` or `UNTRIED`.
-    reason
-        What was wrong, or why the property does not apply.
-    case
-        The smallest case that Hypothesis found; empty where the property has one case.
-    """
-
+    #: The property in words.
     contract_property: str
+    #: `HOLDS`, `FAILS`, `SKIPPED` or `UNTRIED`.
     verdict: str
+    #: What was wrong, or why the property does not apply.
     reason: str = ""
+    #: The smallest case that Hypothesis found; empty where the property has one case.
     case: str = ""
 
 

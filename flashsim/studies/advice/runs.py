@@ -37,61 +37,42 @@ _SETTLED = 0.02
 
 @dataclass(frozen=True)
 class LoadStudy:
-    """Parameters of a study of drives under one load.
+    """Parameters of a study of drives under one load."""
 
-    Parameters
-    ----------
-    trace, format, name
-        File of the trace, its format, and its name for people.
-    state
-        State of flash drives before the trace, as ``--precondition`` has it.
-    repeats
-        Repetitions of the trace at most.
-    years
-        Years that a drive has to live.
-    stamps
-        Stamps of the files (`flashsim.studies.runs.kept.stamps`).
-    """
-
+    #: File of the trace, its format, and its name for people.
     trace: str
     format: str | None
     name: str
+    #: State of flash drives before the trace, as ``--precondition`` has it.
     state: str
+    #: Repetitions of the trace at most.
     repeats: int
+    #: Years that a drive has to live.
     years: float
     limit: int | None
     seed: int
+    #: Stamps of the files (`flashsim.studies.runs.kept.stamps`).
     stamps: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Load:
-    """A trace on a drive before anything is run.
+    """A trace on a drive before anything is run."""
 
-    Parameters
-    ----------
-    trace, format
-        File of the trace, and its format.
-    device, state, seed
-        Preset, state of a flash drive before the trace, and the seed of what is drawn for it.
-    pace
-        Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
-    limit
-        Number of requests, from the first on.
-    volume
-        Device of the trace whose requests are taken; None: all.
-    begin
-        Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
-    """
-
+    #: File of the trace, and its format.
     trace: str
     format: str | None
+    #: Preset, state of a flash drive before the trace, and the seed of what is drawn for it.
     device: str
     state: str
     seed: int
+    #: Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
     pace: str
+    #: Number of requests, from the first on.
     limit: int | None
+    #: Device of the trace whose requests are taken; None: all.
     volume: int | None = None
+    #: Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
     begin: int = 0
 
     @property

@@ -33,19 +33,13 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the half width of its interval.
-
-    Parameters
-    ----------
-    windows
-        Means that it rests on.
-    independent
-        The differences pass the test; otherwise the interval is too narrow.
-    """
+    """A mean with the half width of its interval."""
 
     mean: float
     half: float
+    #: Means that it rests on.
     windows: int
+    #: The differences pass the test; otherwise the interval is too narrow.
     independent: bool
 
     @property

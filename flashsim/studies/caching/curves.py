@@ -53,26 +53,18 @@ _POINTS = 1000
 
 @dataclass(frozen=True)
 class Curves:
-    """Misses of policies by size.
+    """Misses of policies by size."""
 
-    Parameters
-    ----------
-    trace
-        The trace, in words.
-    rate
-        The share of pages that were looked at.
-    sizes
-        Sizes of the study.
-    curves
-        Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
-    """
-
+    #: The trace, in words.
     trace: str
     references: int
     pages: int
     page_size: int
+    #: The share of pages that were looked at.
     rate: float
+    #: Sizes of the study.
     sizes: Sequence[PoolSize]
+    #: Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
     curves: dict[str, MissCurve]
     one_pass: Sequence[str]
 

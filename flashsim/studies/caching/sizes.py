@@ -21,17 +21,11 @@ _SHARE, _PAGES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%"), re.compile(r"([0-9]+)
 
 @dataclass(frozen=True)
 class PoolSize:
-    """A size as it is shown, and its frames.
+    """A size as it is shown, and its frames."""
 
-    Parameters
-    ----------
-    label
-        The size as written, or a step of a range.
-    frames
-        Pages that the pool holds.
-    """
-
+    #: The size as written, or a step of a range.
     label: str
+    #: Pages that the pool holds.
     frames: int
 
 

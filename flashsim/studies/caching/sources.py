@@ -37,15 +37,10 @@ A_TRACE = (
 
 @dataclass(frozen=True)
 class ArrayTrace:
-    """References that are in memory already.
-
-    Parameters
-    ----------
-    pages, writes
-        See `flashsim.core.transactions.References`.
-    """
+    """References that are in memory already."""
 
     name: str
+    #: See `flashsim.core.transactions.References`.
     pages: Integers
     writes: np.ndarray | None = None
 

@@ -158,13 +158,7 @@ def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
 
 @dataclass(frozen=True)
 class PhaseComparison:
-    """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing.
-
-    Parameters
-    ----------
-    phases_left_out, requests_left_out, pages_left_out, io_left_out
-        Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
-    """
+    """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing."""
 
     phase: str
     requests: int
@@ -176,6 +170,7 @@ class PhaseComparison:
     formula_pages: int | None
     formula_io: float | None
     formula_io_measured_seek: float | None
+    #: Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
     phases_left_out: tuple[str, ...] = ()
     requests_left_out: int = 0
     pages_left_out: int = 0

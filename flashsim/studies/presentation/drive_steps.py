@@ -25,17 +25,11 @@ _COLUMN, _PAGE, _LEFT = 24, 11, 70
 
 @dataclass
 class Hold:
-    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does.
+    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does."""
 
-    Parameters
-    ----------
-    server
-        The part, as `flashsim.core.spans.server_names` numbers them.
-    kind
-        The kind of rectangle that shows it.
-    """
-
+    #: The part, as `flashsim.core.spans.server_names` numbers them.
     server: int
+    #: The kind of rectangle that shows it.
     kind: str
     text: str
     begin: int

@@ -32,20 +32,14 @@ _MOST_SHOWN = 400
 
 @dataclass(frozen=True)
 class Memory:
-    """What a join's memory holds when a request is made, in pages.
-
-    Parameters
-    ----------
-    requests
-        How many have been made, this one included.
-    outputs
-        By bucket.
-    """
+    """What a join's memory holds when a request is made, in pages."""
 
     phase: str
     request: str
+    #: How many have been made, this one included.
     requests: int
     input: int
+    #: By bucket.
     outputs: tuple[int, ...]
     table: int
 

@@ -50,19 +50,13 @@ _BAND: dict[str, Any] = {"color": "#e3e3e3", "linewidth": 0}
 
 @dataclass(frozen=True)
 class Beside:
-    """Published values and ours at the same places, in order; None where one of them is unknown.
+    """Published values and ours at the same places, in order; None where one of them is unknown."""
 
-    Parameters
-    ----------
-    places
-        Names below the axis: buffer pools, page sizes, joins.
-    tolerance
-        Relative; the band around a published value that ours is judged by. 0 draws none.
-    """
-
+    #: Names below the axis: buffer pools, page sizes, joins.
     places: Sequence[str]
     published: Sequence[float | None]
     ours: Sequence[float | None]
+    #: Relative; the band around a published value that ours is judged by. 0 draws none.
     tolerance: float = 0.0
 
     def errors(self) -> list[float | None]:

@@ -21,24 +21,16 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a command.
-
-    Parameters
-    ----------
-    lead
-        Work, device and result, in a sentence.
-    figures
-        The numbers that a reader looks for first, each with its name.
-    sections
-        Sections; those without a text, a table or a picture are left out.
-    origin
-        The provenance.
-    """
+    """The report of a command."""
 
     title: str
+    #: Work, device and result, in a sentence.
     lead: str
+    #: The numbers that a reader looks for first, each with its name.
     figures: Sequence[tuple[str, str]]
+    #: Sections; those without a text, a table or a picture are left out.
     sections: Sequence[Section]
+    #: The provenance.
     origin: Mapping[str, Any]
 
     def html(self) -> str:

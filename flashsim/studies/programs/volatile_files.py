@@ -60,40 +60,26 @@ class Change(NamedTuple):
 
 
 class Remains(NamedTuple):
-    """Pending effects that are on the drive after a cut.
+    """Pending effects that are on the drive after a cut."""
 
-    Attributes
-    ----------
-    changes
-        How many of the journal's changes, the first ones.
-    patches
-        Of pages, by file and number, how many of their patches; a page that is not named has none.
-    torn
-        The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
-    """
-
+    #: How many of the journal's changes, the first ones.
     changes: int
+    #: Of pages, by file and number, how many of their patches; a page that is not named has none.
     patches: Mapping[tuple[int, int], int]
+    #: The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
     torn: tuple[tuple[int, int], int, int] | None = None
 
 
 @dataclass
 class VolatileFiles:
-    """Files below a folder while a program runs.
+    """Files below a folder while a program runs."""
 
-    Parameters
-    ----------
-    names, contents
-        Files and folders at the begin: numbers by path, and bytes by number.
-    keeps_flushed
-        Whether what was flushed is durable.
-    cache
-        Bytes of a cache that loses its content; of more than that the oldest are durable, in a drive that ignores flushes.
-    """
-
+    #: Files and folders at the begin: numbers by path, and bytes by number.
     names: dict[str, int]
     contents: dict[int, bytes]
+    #: Whether what was flushed is durable.
     keeps_flushed: bool = True
+    #: Bytes of a cache that loses its content; of more than that the oldest are durable, in a drive that ignores flushes.
     cache: int = 16 << 20
     patches: list[Patch] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)

@@ -148,17 +148,11 @@ def _write(device: Device, count: int, seed: int, at: Integers | None = None) ->
 
 @dataclass(frozen=True)
 class Validation:
-    """Claims on drives, judged.
+    """Claims on drives, judged."""
 
-    Parameters
-    ----------
-    judgements
-        One a claim, in order.
-    results
-        The runs behind them.
-    """
-
+    #: One a claim, in order.
     judgements: Sequence[Judgement]
+    #: The runs behind them.
     results: Results
 
     def rows(self) -> list[dict[str, Any]]:
