@@ -65,10 +65,7 @@ def reproduce(
 ) -> list[PaperResult]:
     """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed.
 
-    Parameters
-    ----------
-    experiments
-        Whether those of a whole paper are run too.
+    Experiments of a whole paper are run only if they are asked for.
     """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")

@@ -322,12 +322,7 @@ def serve(
 ) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
-    Parameters
-    ----------
-    scale
-        Real seconds a simulated second; 0 imposes no latency.
-    ready
-        Called once clients can connect.
+    `scale` is real seconds a simulated second; 0 imposes no latency.  `ready` is called once clients can connect.
     """
     drive = ServedDrive(device, export_of(device.preset, device.capacity, read_only), content, scale, monotonic_ns())
     with asyncio.Runner(loop_factory=precise_event_loop) as runner, _restored_signals():

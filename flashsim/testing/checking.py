@@ -61,14 +61,9 @@ def contract_of(path: Path) -> type[Contract]:
 
 
 def verdicts(contract: type[Contract], called: str = "", limit: int = 0) -> Iterator[PropertyVerdict]:
-    """The properties of a contract, tried one after the other.
+    """The properties of a contract, tried one after the other; `called` is the member's path as reasons have it.
 
-    Parameters
-    ----------
-    called
-        The member's path as reasons have it.
-    limit
-        Processor time for each property, ns; it is then tried in a process of its own, which the system can end amid compiled code.
+    Within `limit`, ns of processor time, each is tried in a process of its own, which the system can end amid compiled code.
     """
     names, failed = contract.properties(), False
     with activity(f"the contract of a {contract.FAMILY.kind}") as progress:

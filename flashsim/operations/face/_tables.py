@@ -49,13 +49,7 @@ def source(value: Any, parameter: str) -> Source:
 
 
 def arrow_table(value: Any, parameter: str, bound: str = A_TABLE) -> pa.Table:
-    """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
-
-    Parameters
-    ----------
-    bound
-        Message for any other value.
-    """
+    """A frame, or columns by name, as an Arrow table; an index with names becomes columns.  `bound` is the message for other values."""
     import pandas as pd
 
     try:

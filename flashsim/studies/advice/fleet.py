@@ -120,12 +120,7 @@ def span_of(source: Source) -> int:
 
 
 def simulate(study: FleetStudy, what: Survey, span: int, settings: Settings, progress: Progress | None = None) -> Fleet:
-    """Run the trace on each drive, unless that is kept from before.
-
-    Parameters
-    ----------
-    span
-        Nanoseconds from the trace's first arrival to its last.
+    """Run the trace on each drive, unless that is kept from before; `span` is ns from the trace's first arrival to its last.
 
     Raises
     ------

@@ -151,13 +151,7 @@ def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> di
 
 
 def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The greatest speed of a trace at which a latency is within a bound, and all speeds that were tried.
-
-    Parameters
-    ----------
-    latency, most
-        One of `LATENCIES`, and its bound, ns.
-    """
+    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried."""
     run, tried = _Runs(Load(**load)), list[dict[str, Any]]()
 
     def holds(speed: float) -> bool:

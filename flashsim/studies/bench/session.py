@@ -79,10 +79,7 @@ class Session:
 def bench(device: str, options: Options, method: uflip.Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
     """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
 
-    Parameters
-    ----------
-    draw
-        Begins a timeline of what is measured on a simulated drive.
+    `draw` begins a timeline of what is measured on a simulated drive.
     """
     grid = _grid(options)
     if options.size is not None and options.size < SECTOR:

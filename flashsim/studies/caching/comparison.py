@@ -99,13 +99,7 @@ class Pair:
 
 
 class PolicyComparison:
-    """Runs of policies at the same sizes, compared pair by pair.
-
-    Parameters
-    ----------
-    results
-        Runs with windows, among them the optimum.
-    """
+    """Runs of policies at the same sizes, with windows and the optimum among them, compared pair by pair."""
 
     def __init__(self, results: CacheRuns) -> None:
         self.results = results

@@ -201,10 +201,7 @@ def _count(distances: Integers, counts: Integers) -> None:
 def next_uses(numbers: Integers) -> Integers:
     """The next reference to the same page, counted from 0; behind all of them where there is none, shape (n,).
 
-    Parameters
-    ----------
-    numbers
-        References to pages that are numbered from 0, shape (n,).
+    `numbers` are references to pages that are numbered from 0, shape (n,).
     """
     numbers = np.ascontiguousarray(numbers, np.int64)
     into = np.empty(len(numbers), np.int64)

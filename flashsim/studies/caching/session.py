@@ -95,12 +95,7 @@ class CacheRuns:
 
 
 def execute(source: NamedReferences, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
-    """Let policies replace the pages of pools of several sizes as a trace refers to them.
-
-    Parameters
-    ----------
-    target
-        A device that serves every pool, one after the other.
+    """Let policies replace the pages of pools of several sizes as a trace refers to them; a target serves the pools one by one.
 
     Raises
     ------

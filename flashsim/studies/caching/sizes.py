@@ -111,13 +111,7 @@ def _amount(text: str, whole: str, parameter: str) -> _Amount:
 
 
 def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int, parameter: str = "size") -> list[PoolSize]:
-    """The pools that sizes come to for a trace of so many distinct pages, from the smallest on, no two of the same frames.
-
-    Parameters
-    ----------
-    page_size
-        Bytes.
-    """
+    """The pools that sizes come to for so many distinct pages of so many bytes, from the smallest on, no two of the same frames."""
     pools: dict[int, PoolSize] = {}
     for ends in ranges:
         for amount in ends:

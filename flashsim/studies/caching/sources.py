@@ -54,10 +54,7 @@ class ArrayTrace:
 def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace:
     """References from ids of pages of any one type: integers are taken as they are, others by the order in which they appear.
 
-    Parameters
-    ----------
-    writes
-        Truth values, or 0 and 1: the reference writes its page.
+    Writes are truth values, or 0 and 1.
     """
     numbers = _ids(_series(pages))
     if writes is None:

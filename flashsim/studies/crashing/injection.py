@@ -91,14 +91,8 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
 class Injection:
     """Crashes of one history.
 
-    Parameters
-    ----------
-    depth
-        How often recovery is crashed as well.
-    restarts
-        How often the system goes on after a crash.
-    loses_ssd
-        Whether the SSD is lost in every crash: recovery then has an empty one.
+    Recovery is crashed as well, `depth` times, and the system goes on after a crash `restarts` times.  With `loses_ssd` the SSD is lost in
+    every crash: recovery then has an empty one.
     """
 
     def __init__(self, history: CrashHistory, report: CrashReport, depth: int = 2, restarts: int = 2, loses_ssd: bool = False) -> None:

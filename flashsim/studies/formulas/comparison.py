@@ -45,10 +45,7 @@ def sizes_of(
 ) -> Sizes:
     """Sizes of two base files for a formula: the smaller is R, and temporary files are as full as they are written.
 
-    Parameters
-    ----------
-    algorithm, parameters, results
-        The join, its parameters, and the rows of its result, for one that fetches rows late.
+    One that fetches rows late needs the join, its parameters, and the rows of its result.
     """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
@@ -65,12 +62,7 @@ def sizes_of(
 def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
     """Sizes for the formula of a join that fetches rows late, beside pages: rows that join, digests and the join index.
 
-    Parameters
-    ----------
-    files
-        The smaller is first; `parameters` name columns accordingly.
-    results
-        Rows of the result.
+    The smaller file is first; `parameters` name columns accordingly.
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
     if "columns" in JOINS.load(algorithm).OPTIONS:

@@ -36,13 +36,7 @@ _LAYOUTS: dict[str, ssd_joins.Layout] = {"packed": "packed", "two-disks": "separ
 
 
 def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
-    """A preset's nominal figures for pages of `page_size` bytes.
-
-    Parameters
-    ----------
-    span
-        Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
-    """
+    """A preset's nominal figures for pages of `page_size` bytes; a disk's arm moves within `span` bytes, the whole drive by default."""
     if preset.flash:
         return _flash(preset.flash, page_size)
     if not preset.disk:
@@ -201,14 +195,9 @@ def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
 def division(
     setting: JoinSetting, files: tuple[HeapFile, HeapFile], device: str | None, rule: str
 ) -> tuple[JoinSetting, Allocation | None]:
-    """A join's setting, in which N-Hash has its sub-buffers, and its buffers by a rule.
+    """A join's setting, in which N-Hash has its sub-buffers, and its buffers by one of `RULES`, for a preset or (None) a real device.
 
-    Parameters
-    ----------
-    device
-        The preset that is run on; None for a real device.  `setting` may name another to divide the buffers for.
-    rule
-        One of `RULES`; by Haas et al. the join divides memory itself, and its buffers are None.
+    `setting` may name another preset to divide them for.  By Haas et al. the join divides memory itself, and its buffers are None.
     """
     check_rule(rule)
     if rule == HAAS:

@@ -17,13 +17,7 @@ LAST, _MORE = 0.2, 1.3
 
 
 class TransactionReferences:
-    """The references of a workload's transactions, made as they are needed.
-
-    Parameters
-    ----------
-    stream
-        The transactions.
-    """
+    """The references of a workload's transactions, made as they are needed."""
 
     def __init__(self, stream: TransactionStream) -> None:
         self._batches, self._transactions = stream.batches(), 0

@@ -230,13 +230,7 @@ def _rows(cells: Sequence[Cell]) -> list[list[tuple[float, float]]]:
 
 
 def null_cells(cells: Sequence[Cell], model: str) -> list[Cell]:
-    """The cells with a null model's values in the place of those that were measured.
-
-    Parameters
-    ----------
-    model
-        ``constant``, ``line`` or ``equal``, as the module's beginning has it.
-    """
+    """The cells with values of a null model (``constant``, ``line`` or ``equal``) in the place of those that were measured."""
     rows: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         if cell.is_number and model != "equal":

@@ -180,13 +180,7 @@ def _queue(drive: SteppedDrive, number: int, y: float) -> list[Shape]:
 
 
 def timeline_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
-    """The same writes as the work of each part over virtual time, up to each event; what the run's length hangs on has a red edge.
-
-    Parameters
-    ----------
-    state, writes
-        As of `blocks_in_steps`.
-    """
+    """`blocks_in_steps` as the work of each part over virtual time, up to each event; what the run's length hangs on has a red edge."""
     drive = _begin(state, writes)
     watch = _Watch(drive)
     watch.note()

@@ -124,13 +124,7 @@ def lines(
 
 
 def stacked_bars(by_title: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
-    """A figure of grouped, stacked bars.
-
-    Parameters
-    ----------
-    by_title
-        Bars, one panel below the other on one scale; groups and labels are taken in order of appearance.
-    """
+    """A figure of grouped, stacked bars by title, a panel below the other on one scale; groups and labels in order of appearance."""
     rows = max(1, len(by_title))
     with panels(0.3 + 2.6 * rows, rows, sharey=True, squeeze=False) as (figure, every):
         for axes, (title, bars) in zip(every[:, 0], by_title.items(), strict=False):
@@ -220,10 +214,7 @@ def _handles(panels: Sequence[Beside]) -> list[Any]:
 def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
     """A line a series over `x`, in a panel for each combination of values of the columns `split`.
 
-    Parameters
-    ----------
-    frame
-        Rows whose column `x` holds numbers, or texts that stand in the order of their appearance.
+    Column `x` holds numbers, or texts that stand in the order of their appearance.
     """
     groups = list(frame.groupby(list(split), sort=False)) if split else [((), frame)]
     with panels(0.4 + 2.6 * len(groups), len(groups), squeeze=False) as (figure, every):
@@ -241,10 +232,7 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: 
 def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[str, str]) -> Figure:
     """A scatter plot of two columns on logarithmic axes, with the line where they agree.
 
-    Parameters
-    ----------
-    split
-        A column of truth values; those where it holds and the others look different, and `names` are theirs.
+    Rows where the truth value `split` holds, and the others, look different; `names` are theirs.
     """
     visible = rows[(rows[x] > 0) & (rows[y] > 0)]
     with panels(4.4, width=4.6) as (figure, axes):

@@ -46,14 +46,9 @@ class Report:
 
 
 def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin: Mapping[str, Any], **values: Any) -> str:
-    """The page of one of the templates, which extend the skeleton ``page.html.j2``.
+    """The page of one of the templates, which extend the skeleton ``page.html.j2``, with further values of its own.
 
-    Parameters
-    ----------
-    contents
-        Ids of the parts that the navigation leads to, and their titles.
-    values
-        Further values of the template.
+    `contents` are ids of the parts that the navigation leads to, and their titles.
     """
     environment = Environment(
         loader=PackageLoader("flashsim.studies.presentation"),

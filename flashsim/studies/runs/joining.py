@@ -333,13 +333,7 @@ def run_join_on_file(
     results: ResultRows | None = None,
     progress: Progress | None = None,
 ) -> JoinResult:
-    """Run one join on a real file or block device; a file made for it is removed at the end.
-
-    Parameters
-    ----------
-    allocation
-        The join's buffers, if they are not to be divided as `setting` says.
-    """
+    """Run one join on a real file or block device, with other buffers than the setting's if given; a file made for it is removed."""
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))

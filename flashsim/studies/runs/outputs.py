@@ -27,12 +27,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Outputs:
-    """The files that one command writes, all or none.
-
-    Parameters
-    ----------
-    force
-        Permission to replace existing files.
+    """The files that one command writes, all or none; `force` is permission to replace existing ones.
 
     Examples
     --------

@@ -37,13 +37,7 @@ def unsupported(node: exp.Expression) -> FlashsimError:
 
 
 def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
-    """An expression.
-
-    Parameters
-    ----------
-    resolve
-        Gives the expression of a node that stands for a column, or for something computed before; None for others.
-    """
+    """An expression; `resolve` gives that of a node that stands for a column, or for something computed before, and None of others."""
     known = resolve(node)
     if known is not None:
         return known
