@@ -31,8 +31,8 @@ _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having",
 def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int] | None = None) -> Plan:
     """The plan of a query.
 
-    Schemas and rows are those of each table, by the names that queries use; of joined tables the largest is scanned last, and the others lie
-    in memory.
+    Schemas and rows are those of each table, by the names that queries use: of joined tables the largest is scanned last, and the others
+    lie in memory.
 
     Raises
     ------
