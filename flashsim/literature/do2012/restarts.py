@@ -14,7 +14,7 @@ from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, 
 from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.crashing.guards import frames_kept, search
+from flashsim.studies.crashing.injection import frames_kept, search
 from flashsim.studies.judging.cells import difference, differences, less, number, ratio, saving, statement
 from flashsim.studies.presentation.plots import series_over
 

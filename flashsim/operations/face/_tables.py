@@ -34,14 +34,9 @@ Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
 
 
 def source(value: Any, parameter: str) -> Source:
-    """The rows of a relation.
+    """The rows of a relation, whose name in messages is `parameter`.
 
-    Parameters
-    ----------
-    value
-        ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
-    parameter
-        Name of the relation in messages.
+    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
     """
     if isinstance(value, str | PathLike):
         return open_source(text(value, parameter))

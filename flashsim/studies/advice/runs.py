@@ -83,14 +83,9 @@ class Load:
 
 
 def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The report of a trace as recorded, and the write amplification as it is repeated until that has settled.
+    """The report of a trace as recorded, and the write amplification as it is repeated, at most so often, until that has settled.
 
-    Parameters
-    ----------
-    repeats
-        Repetitions at most.
-    stamps
-        Stamps of the files: changed ones make it another run.
+    Changed `stamps` of the files make it another run.
 
     Returns
     -------

@@ -156,17 +156,7 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
-    """A figure of published values beside ours, a panel a row of the published table.
-
-    Parameters
-    ----------
-    by_title
-        Values, row by row.
-    x, y
-        Labels of the axes, with the unit.
-    share
-        Give all panels one scale.
-    """
+    """A figure of published values beside ours, a panel a row of the published table, on one scale if they share it."""
     rows = -(-len(by_title) // columns)
     with panels(0.5 + 1.75 * rows, rows, columns, sharey=share, squeeze=False) as (figure, grid):
         every = grid.ravel()

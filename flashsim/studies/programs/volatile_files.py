@@ -15,6 +15,7 @@ Rules, as ext4 has them with data that is written late:
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -158,10 +159,7 @@ class VolatileFiles:
 
     def _settle(self, patches: Sequence[Patch], changes: int) -> None:
         """Make effects durable."""
-        counts: dict[tuple[int, int], int] = {}
-        for each in patches:
-            counts[each.page] = counts.get(each.page, 0) + 1
-        self.names, self.contents = self._after(Remains(changes, counts))
+        self.names, self.contents = self._after(Remains(changes, Counter(each.page for each in patches)))
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
         for change in self.changes[:changes]:
@@ -172,10 +170,7 @@ class VolatileFiles:
 
     def pages(self) -> dict[tuple[int, int], int]:
         """Patches of each page that are pending, by file and number."""
-        counts: dict[tuple[int, int], int] = {}
-        for each in self.patches:
-            counts[each.page] = counts.get(each.page, 0) + 1
-        return counts
+        return Counter(each.page for each in self.patches)
 
     def everything(self) -> Remains:
         """All that is pending."""

@@ -36,16 +36,9 @@ def write_report(
     blocks: BlockMap | None = None,
     comparison: ReplayComparison | None = None,
 ) -> None:
-    """Fill a folder with the report.
+    """Fill a folder with the report; `lead` is trace, device and pace, in a sentence.
 
-    Parameters
-    ----------
-    lead
-        Trace, device and pace, in a sentence.
-    statistics, blocks
-        Statistics and erase blocks of a simulated device.
-    comparison
-        Comparison with other runs of the same requests.
+    Statistics and erase blocks are of a simulated device, and the comparison is with other runs of the same requests.
     """
     counters = statistics or {}
     tables, pictures = report.tables(counters), _pictures(folder, report, counters)

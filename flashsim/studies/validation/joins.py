@@ -203,14 +203,7 @@ def validate(
 ) -> JoinsValidation:
     """Run the joins on a real file or block device, replay their traces there, simulate them and ask the formula.
 
-    Parameters
-    ----------
-    preset
-        The device that is simulated.
-    engines
-        Members of `traces.replay`.
-    access
-        Permissions to write; a file that is made is removed at the end.
+    `engines` are members of `traces.replay`; `access` has permissions to write; a file that is made is removed at the end.
     """
     check(on, files, access, engines)
     disk = fitted_disk(preset, files[0].page_size)
