@@ -1,7 +1,5 @@
 """Parameters of operations, each declared once: its sources, its check, and its help texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial

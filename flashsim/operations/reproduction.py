@@ -1,7 +1,5 @@
 """Reproduction of papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

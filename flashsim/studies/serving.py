@@ -3,8 +3,6 @@
 The journal counts requests in the drive's own time and in real time, and records them as a trace.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """A member's contract, run property by property without pytest's command: a verdict each, in one line."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import signal

@@ -1,7 +1,5 @@
 """Devices of all kinds, and systems of a memory pool, its SSD, log and clients, drawn for tests of what drives several devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The family that a Python file belongs to, by what the file defines."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

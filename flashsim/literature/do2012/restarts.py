@@ -1,7 +1,5 @@
 """Chapter 4 with TPC-C and TPC-E: throughput with a restart design, peak-to-peak intervals, and what guards prevent."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import product

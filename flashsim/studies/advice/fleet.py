@@ -1,7 +1,5 @@
 """Many drives under one load: each has a volume of the trace, or begins the trace at a place of its own, and a state of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

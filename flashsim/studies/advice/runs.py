@@ -1,7 +1,5 @@
 """Runs of a trace on one drive: as it was recorded, again and again, and faster and faster."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Crashes after every event, and every write of the recoveries that follow; what guards prevent; an oracle that knows only the history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic

@@ -9,8 +9,6 @@ A null model predicts a claim's cells without any simulator, from the published 
 Statements, which have no published number, are put to equal runs by every null model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

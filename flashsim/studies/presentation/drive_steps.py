@@ -1,7 +1,5 @@
 """A small flash drive in virtual time, event by event: its blocks with what waits for its dies, or the work of its parts over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The output of commands: lines, tables and explanations, fitted to the width of the terminal."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Power is cut at every call of a recorded program that changes what would be left, and a check looks at the files that are left."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Images of files in folders, which a check looks at."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A failure after a power cut, told by the fewest calls whose effects were lost, or kept though others were lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A program is recorded while it runs, unchanged: ``strace`` watches its system calls, and a recording is made of what it writes."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

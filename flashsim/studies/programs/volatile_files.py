@@ -12,8 +12,6 @@ Rules, as ext4 has them with data that is written late:
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

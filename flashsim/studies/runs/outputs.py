@@ -3,8 +3,6 @@
 A file or folder that is written has a name of its own and a lock, unlike those that a killed process leaves behind.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import glob

@@ -4,8 +4,6 @@ A placement is either the host, or the drive with so many stages behind the scan
 pages, and bytes of groups by a power of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Expressions of SQL as `algorithms.expressions` has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any

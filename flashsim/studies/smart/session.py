@@ -1,7 +1,5 @@
 """A query from its text to its rows: planned, placed, run on real pages, and timed in both places that it can have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """SQL queries as plans: parsed by sqlglot in DuckDB's dialect, of a subset that `LANGUAGE` names."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
