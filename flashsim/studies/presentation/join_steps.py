@@ -18,7 +18,7 @@ from algorithms.hashing.table import nested_blocks
 from algorithms.partitioning.base import scan
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.execution.drivers import run
-from flashsim.execution.requests import Algorithm, Answer, Phase, Read, Write, rewrite
+from flashsim.execution.requests import Algorithm, Phase, Read, Request, Write, rewrite
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.steps import Frame, Shape, Steps, label, legend
 from models.allocation.buffers import Allocation, NestedLoopsAllocation, exact
@@ -65,21 +65,20 @@ def memory_by_request(algorithm: Callable[[], Algorithm], files: Sequence[HeapFi
 
 
 def _observed(algorithm: Algorithm, moments: list[Memory], fudge: float) -> Algorithm:
-    answer: Answer = None
     phase, requests = "", 0
     last: Read | None = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
+
+    def note(request: Request) -> Request:
+        nonlocal phase, requests, last
         if isinstance(request, Phase):
             phase = request.name
         if isinstance(request, Read | Write):
             requests += len(request.counts)
             last = request if isinstance(request, Read) else last
             moments.append(_moment(algorithm, phase, request, requests, last, fudge))
-        answer = yield request
+        return request
+
+    return rewrite(algorithm, note)
 
 
 def _under_way(algorithm: Any) -> Iterator[GeneratorType[Any, Any, Any]]:
