@@ -235,7 +235,7 @@ def relative(value: float, reference: float | None) -> float | None:
     return value / reference - 1 if reference else None
 
 
-def comparison_table(rows: Sequence[PhaseComparison], title: str = "") -> Table:
+def comparison_table(rows: Sequence[PhaseComparison]) -> Table:
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
@@ -244,4 +244,4 @@ def comparison_table(rows: Sequence[PhaseComparison], title: str = "") -> Table:
         difference = None if share is None else f"{100 * share:+.1f} %"
         formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, difference]
         body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula])
-    return Table(header, body, title, digits=3 if rows[-1].total < 10 else 2)
+    return Table(header, body, digits=3 if rows[-1].total < 10 else 2)

@@ -185,10 +185,10 @@ def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
     return PageMapped()
 
 
-def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
+def processor_of(cpu: cpus.CpuModel) -> psync.Processor:
     """Times of a core in a partition phase, by a CPU preset's prices."""
     tuples = cpu.user_time({Work.READ_TUPLE: 1, Work.HASH: 1, Work.WRITE_TUPLE: 1})
-    prices = (tuples, cpu.per_call.get(kind, 0.0), cpu.per_request.get(kind, 0.0), cpu.per_byte.get(kind, 0.0))
+    prices = (tuples, *(each.get("ssd", 0.0) for each in (cpu.per_call, cpu.per_request, cpu.per_byte)))
     return psync.Processor(*(price / MILLISECONDS for price in prices))
 
 

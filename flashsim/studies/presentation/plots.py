@@ -123,13 +123,13 @@ def lines(
     return figure
 
 
-def stacked_bars(by_title: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
+def stacked_bars(by_title: Mapping[str, Sequence[Bar]]) -> Figure:
     """A figure of grouped, stacked bars by title, a panel below the other on one scale; groups and labels in order of appearance."""
     rows = max(1, len(by_title))
     with panels(0.3 + 2.6 * rows, rows, sharey=True, squeeze=False) as (figure, every):
         for axes, (title, bars) in zip(every[:, 0], by_title.items(), strict=False):
             _stack(axes, bars)
-            axes.set_ylabel(unit)
+            axes.set_ylabel("seconds")
             axes.set_title(title, fontsize=10)
             axes.margins(x=0.01, y=0.12)
         dots = [bar for bars in by_title.values() for bar in bars if bar.formula is not None]

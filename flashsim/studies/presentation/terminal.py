@@ -42,11 +42,6 @@ def say(*parts: Part) -> None:
         typer.echo(fitted(part, width()))
 
 
-def explain(text: str, indent: str = "") -> None:
-    """Print an explanation."""
-    say(Explanation(text, indent))
-
-
 def fitted(part: Part, columns: int | None) -> str:
     r"""A table or a text in lines of at most so many characters, as far as words and numbers allow.
 
