@@ -1,5 +1,7 @@
 """Random small drives and workloads, full of events that fall on one nanosecond; shared by the tests of the hard disk."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

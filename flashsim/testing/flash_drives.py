@@ -1,5 +1,7 @@
 """Small drives and tie-heavy workloads for the tests of the SSD."""
 
+from __future__ import annotations
+
 import contextlib
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Hypothesis strategies of what storage software is tried on; each shrinks towards the smallest case of its kind."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A driver that keeps pages in memory and checks that an algorithm asks only for what it may."""
 
+from __future__ import annotations
+
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

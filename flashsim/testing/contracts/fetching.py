@@ -1,5 +1,7 @@
 """The contract of page-fetch strategies: each entry of a join index is joined once, in frames that hold its pages, and there is an end."""
 
+from __future__ import annotations
+
 from collections.abc import Generator, Iterable
 
 import numpy as np

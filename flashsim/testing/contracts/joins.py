@@ -1,5 +1,7 @@
 """The contract of joins: rows equal an oracle's whatever the keys, memory and buffers, and requests are the same in every driver."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,5 +1,7 @@
 """The contract of page formats: what is put on pages is what their bytes give back, as many tuples as there is room for."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from itertools import pairwise
 

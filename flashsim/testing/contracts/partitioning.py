@@ -1,5 +1,7 @@
 """The contract of partition methods: every tuple once in its bucket, within memory, by requests of the size that is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

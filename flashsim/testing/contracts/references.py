@@ -1,5 +1,7 @@
 """The contract of generated references: a seed makes them, their number is that which was asked for, and any values are checked."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,7 @@
 """The contract of replay engines: the requests of a trace and no others move on a real file, when they are due, and each is told once."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
