@@ -8,7 +8,7 @@ from typing import Any
 
 from flashsim.core.source_files import source_tree
 from flashsim.testing import CONTRACTS
-from flashsim.testing.families import declarations
+from flashsim.testing.checking import declarations
 
 
 def write_families(file: Path) -> None:

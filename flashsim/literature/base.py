@@ -106,39 +106,30 @@ class Judged(Shown):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and what it claims.
-
-    Parameters
-    ----------
-    family, exhibits
-        Its folder, and by exhibit, in the order of the report, the module in it that holds the exhibit among others, if one does.
-    experiments
-        Exhibits that judge no claim, and are run when they are named or asked for.
-    translation_layers, kinds, designs, policies
-        Of the drives, extensions of memory and replacement in the runs: they are compiled before.
-    takes
-        How long it takes, in words.
-    scaled
-        What the scale multiplies, in words, if not what `flashsim.studies.runs.jobs.Settings.devices` says.
-    texts
-        Texts of the report by name.
-    """
+    """A paper and what it claims."""
 
     name: str
+    #: Its folder.
     family: Family[Exhibit]
     title: str
     reference: str
+    #: By exhibit, in the order of the report, the module of the folder that holds the exhibit among others, if one does.
     exhibits: Mapping[str, str]
     claims: Sequence[Claim]
     least_scale: float = 0.0
     least_scales: Mapping[str, float] = field(default_factory=dict)
+    #: Exhibits that judge no claim, and are run when they are named or asked for.
     experiments: Sequence[str] = ()
+    #: Of the drives, extensions of memory and replacement in the runs: they are compiled before.
     translation_layers: Sequence[str] = ()
     kinds: Sequence[str] = KINDS
     designs: Sequence[str] = ()
     policies: Sequence[str] = ()
+    #: How long it takes, in words.
     takes: str = ""
+    #: What the scale multiplies, in words, if not what `flashsim.studies.runs.jobs.Settings.devices` says.
     scaled: str = ""
+    #: Texts of the report by name.
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def claim(self, claim_id: str) -> Claim:

@@ -1,7 +1,5 @@
 """Parameters of operations, each declared once: its sources, its check, and its help texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -155,64 +153,42 @@ def _duration_text(value: Any, parameter: str) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """A parameter, as ``Annotated`` carries it.
+    """A parameter, as ``Annotated`` carries it."""
 
-    Parameters
-    ----------
-    help
-        Text of both help texts; ``{joins}`` and the like stand for the names that exist.
-    metavar
-        Placeholder of the value in help texts.
-    parse
-        Checks a value, or the default, and converts it for the operation; None stays None where it is
-        the default.
-    completes
-        Kinds of names that shells complete (`flashsim.operations.command.values`).
-    option
-        Names of the option, or of the argument in messages, where they are not the parameter's.
-    kind
-        Type that the command line converts to.
-    python
-        Further values in Python, in words.
-    argument
-        A positional argument of the command.
-    several
-        A repeatable option.
-    reads, writes
-        Names a file that no other option may write (or a function from all values to such files), or a file that is written.
-    provenance
-        Belongs to the provenance, since it changes the result.
-    switch
-        Name of the parameter that the operation passes it on as (`flashsim.operations.operation.switches`).
-    constant
-        A function from all values of the command to this one, which then has no option.
-    required
-        Has no default in the command.
-    single
-        Provenance has a list of one value as that value.
-    default
-        Default of a parameter in a group (`flashsim.operations.operation.parameters`).
-    after_group
-        Comes after the parameters of the operation's group.
-    """
-
+    #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
     help: str
+    #: Placeholder of the value in help texts.
     metavar: str | None = None
+    #: Checks a value, or the default, and converts it for the operation; None stays None where it is the default.
     parse: Parse | None = None
+    #: Kinds of names that shells complete (`flashsim.operations.command.values`).
     completes: tuple[str, ...] = ()
+    #: Names of the option, or of the argument in messages, where they are not the parameter's.
     option: str = ""
+    #: Type that the command line converts to.
     kind: type = str
+    #: Further values in Python, in words.
     python: str = ""
+    #: A positional argument of the command.
     argument: bool = False
+    #: A repeatable option.
     several: bool = False
+    #: Names a file that no other option may write (or a function from all values to such files), or a file that is written.
     reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
     writes: bool = False
+    #: Belongs to the provenance, since it changes the result.
     provenance: bool = True
+    #: Name of the parameter that the operation passes it on as (`flashsim.operations.operation.switches`).
     switch: str = ""
+    #: A function from all values of the command to this one, which then has no option.
     constant: Callable[[Mapping[str, Any]], Any] | None = None
+    #: Has no default in the command.
     required: bool = False
+    #: Provenance has a list of one value as that value.
     single: bool = False
+    #: Default of a parameter in a group (`flashsim.operations.operation.parameters`).
     default: Any = None
+    #: Comes after the parameters of the operation's group.
     after_group: bool = False
 
     def options(self, name: str) -> list[str]:

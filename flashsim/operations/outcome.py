@@ -31,13 +31,7 @@ def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
 
 
 class Picture:
-    """A drawn result: Jupyter shows it, `save` writes it, and `figure` is Matplotlib's, to go on from.
-
-    Parameters
-    ----------
-    figure
-        Made without pyplot, so that nothing is shown twice.
-    """
+    """A drawn result: Jupyter shows it, `save` writes it, and `figure` is Matplotlib's (without pyplot), to go on from."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
@@ -132,20 +126,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file or folder that the command writes of an outcome.
-
-    Parameters
-    ----------
-    write
-        Writes the outcome into a partial file, whose final path is the third argument.
-    endings
-        Suffixes of the name; any if empty.
-    """
+    """A file or folder that the command writes of an outcome."""
 
     option: str
     metavar: str
     help: str
+    #: Writes the outcome into a partial file, whose final path is the third argument.
     write: Callable[[Any, Path, Path], None]
+    #: Suffixes of the name; any if empty.
     endings: tuple[str, ...] = ()
     folder: bool = False
 
@@ -223,10 +211,7 @@ def point_of(function: Callable[..., Outcome], **defaults: Any) -> Callable[...,
 def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
     """A row a device and level: how many requests were outstanding, and in which share of the time.
 
-    Parameters
-    ----------
-    levels
-        Dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
+    Levels are dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
     """
     rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
     return frame(rows, ["device", "outstanding", "share"])

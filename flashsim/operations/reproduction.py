@@ -1,7 +1,5 @@
 """Reproduction of papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,18 +30,13 @@ _SHOWN_PARAMETERS = 200
 
 @dataclass(frozen=True)
 class PaperResult:
-    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both.
-
-    Parameters
-    ----------
-    seeds
-        Verdicts on the claims, in their order, under each further seed.
-    """
+    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both."""
 
     paper: Paper
     judgements: Sequence[Judgement]
     exhibits: Mapping[str, Sequence[Section]]
     results: Results
+    #: Verdicts on the claims, in their order, under each further seed.
     seeds: Sequence[Sequence[Verdict]] = ()
 
     def flips(self) -> dict[str, int]:
@@ -70,10 +63,7 @@ def reproduce(
 ) -> list[PaperResult]:
     """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed.
 
-    Parameters
-    ----------
-    experiments
-        Whether those of a whole paper are run too.
+    Experiments of a whole paper are run only if they are asked for.
     """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")

@@ -3,8 +3,6 @@
 The journal counts requests in the drive's own time and in real time, and records them as a trace.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno
@@ -322,12 +320,7 @@ def serve(
 ) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
-    Parameters
-    ----------
-    scale
-        Real seconds a simulated second; 0 imposes no latency.
-    ready
-        Called once clients can connect.
+    `scale` is real seconds a simulated second; 0 imposes no latency.  `ready` is called once clients can connect.
     """
     drive = ServedDrive(device, export_of(device.preset, device.capacity, read_only), content, scale, monotonic_ns())
     with asyncio.Runner(loop_factory=precise_event_loop) as runner, _restored_signals():

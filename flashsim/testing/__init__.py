@@ -24,28 +24,28 @@ import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
 # The first case compiles or loads kernels, which takes longer than Hypothesis allows one.
 import_module("hypothesis").settings.register_profile("flashsim", deadline=None)
 
-if TYPE_CHECKING:
-    from flashsim.testing.contracts.extensions import ExtensionContract
-    from flashsim.testing.contracts.fetching import FetchContract
-    from flashsim.testing.contracts.format import FormatContract
-    from flashsim.testing.contracts.ftl import FtlContract
-    from flashsim.testing.contracts.gc import GcContract
-    from flashsim.testing.contracts.joins import JoinContract
-    from flashsim.testing.contracts.page import PageContract
-    from flashsim.testing.contracts.page_format import PageTraceContract
-    from flashsim.testing.contracts.partitioning import PartitionContract
-    from flashsim.testing.contracts.placement import PlacementContract
-    from flashsim.testing.contracts.planners import PlannerContract
-    from flashsim.testing.contracts.programs import ProgramContract
-    from flashsim.testing.contracts.references import ReferencesContract
-    from flashsim.testing.contracts.replacement import ReplacementContract
-    from flashsim.testing.contracts.replay import ReplayContract
-    from flashsim.testing.contracts.restart import RestartContract
-    from flashsim.testing.contracts.scheduler import SchedulerContract
-    from flashsim.testing.contracts.source import SourceContract
-    from flashsim.testing.contracts.transactions import TransactionContract
-    from flashsim.testing.contracts.wear import WearContract
-    from flashsim.testing.contracts.workload import WorkloadContract
+if TYPE_CHECKING:  # each by its own name again, so that type checkers take it for one of this module
+    from flashsim.testing.contracts.extensions import ExtensionContract as ExtensionContract
+    from flashsim.testing.contracts.fetching import FetchContract as FetchContract
+    from flashsim.testing.contracts.format import FormatContract as FormatContract
+    from flashsim.testing.contracts.ftl import FtlContract as FtlContract
+    from flashsim.testing.contracts.gc import GcContract as GcContract
+    from flashsim.testing.contracts.joins import JoinContract as JoinContract
+    from flashsim.testing.contracts.page import PageContract as PageContract
+    from flashsim.testing.contracts.page_format import PageTraceContract as PageTraceContract
+    from flashsim.testing.contracts.partitioning import PartitionContract as PartitionContract
+    from flashsim.testing.contracts.placement import PlacementContract as PlacementContract
+    from flashsim.testing.contracts.planners import PlannerContract as PlannerContract
+    from flashsim.testing.contracts.programs import ProgramContract as ProgramContract
+    from flashsim.testing.contracts.references import ReferencesContract as ReferencesContract
+    from flashsim.testing.contracts.replacement import ReplacementContract as ReplacementContract
+    from flashsim.testing.contracts.replay import ReplayContract as ReplayContract
+    from flashsim.testing.contracts.restart import RestartContract as RestartContract
+    from flashsim.testing.contracts.scheduler import SchedulerContract as SchedulerContract
+    from flashsim.testing.contracts.source import SourceContract as SourceContract
+    from flashsim.testing.contracts.transactions import TransactionContract as TransactionContract
+    from flashsim.testing.contracts.wear import WearContract as WearContract
+    from flashsim.testing.contracts.workload import WorkloadContract as WorkloadContract
 
 #: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
 CONTRACTS = {
@@ -72,30 +72,7 @@ CONTRACTS = {
     "workload": "WorkloadContract",
 }
 
-__all__ = [
-    "CONTRACTS",
-    "ExtensionContract",
-    "FetchContract",
-    "FormatContract",
-    "FtlContract",
-    "GcContract",
-    "JoinContract",
-    "PageContract",
-    "PageTraceContract",
-    "PartitionContract",
-    "PlacementContract",
-    "PlannerContract",
-    "ProgramContract",
-    "ReferencesContract",
-    "ReplacementContract",
-    "ReplayContract",
-    "RestartContract",
-    "SchedulerContract",
-    "SourceContract",
-    "TransactionContract",
-    "WearContract",
-    "WorkloadContract",
-]
+__all__ = ["CONTRACTS", *CONTRACTS.values()]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
-"""A member's contract, run property by property without pytest's command: a verdict each, in one line."""
+"""The family of a Python file, and a member's contract, run property by property without pytest's command: a verdict each, in one line."""
 
-from __future__ import annotations
-
+import ast
 import multiprocessing
 import re
 import signal
@@ -17,11 +16,43 @@ from typing import Any
 import pytest
 
 from flashsim.core.activity import activity, show_workers_by
-from flashsim.core.errors import FlashsimError, in_one_line, shortened
+from flashsim.core.errors import FlashsimError, MissingFileError, in_one_line, shortened
+from flashsim.core.members import Family
+from flashsim.core.source_files import source_tree
 from flashsim.core.units import SECONDS
 from flashsim.testing import CONTRACTS
 from flashsim.testing.contract import Contract
-from flashsim.testing.families import family_of
+
+
+def declarations() -> Iterator[tuple[str, str, str, str]]:
+    """Each family's package, and the module, the name and the protocol that it is bound to."""
+    for module, text in source_tree().sources.items():
+        for name, package, protocol in re.findall(r'^(\w+) = Family\(\s*"([\w.]+)", "[^"]*", (\w+)', text.decode(), re.MULTILINE):
+            yield package, module, name, protocol
+
+
+def family_of(path: Path) -> Family[object]:
+    """The family whose contract asks most of what a file defines.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    FlashsimError
+        The file is no Python, or a member of no family.
+    """
+    if not path.is_file():
+        raise MissingFileError(f"no file at {path}")
+    try:
+        ast.parse(path.read_bytes(), path.name)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as problem:
+        raise FlashsimError(f"{path} is no Python: {in_one_line(problem)}") from problem
+    every: list[Family[object]] = [getattr(import_module(module), name) for _, module, name, _ in declarations()]
+    family = max(every, key=lambda each: each.asked_of(path) or 0)
+    if not family.asked_of(path):
+        raise FlashsimError(f"{path} defines no member of any family; each family's base.py says what a member defines")
+    return family
+
 
 HOLDS, FAILS, SKIPPED, UNTRIED = "holds", "FAILS", "does not apply", "not tried"
 #: A property that waits instead of working is ended after this many times the limit.
@@ -32,23 +63,15 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class PropertyVerdict:
-    """Verdict on a property of a member.
+    """Verdict on a property of a member."""
 
-    Parameters
-    ----------
-    contract_property
-        The property in words.
-    verdict
-        `HOLDS`, `FAILS`, `SKIPPED` or `UNTRIED`.
-    reason
-        What was wrong, or why the property does not apply.
-    case
-        The smallest case that Hypothesis found; empty where the property has one case.
-    """
-
+    #: The property in words.
     contract_property: str
+    #: `HOLDS`, `FAILS`, `SKIPPED` or `UNTRIED`.
     verdict: str
+    #: What was wrong, or why the property does not apply.
     reason: str = ""
+    #: The smallest case that Hypothesis found; empty where the property has one case.
     case: str = ""
 
 
@@ -69,14 +92,9 @@ def contract_of(path: Path) -> type[Contract]:
 
 
 def verdicts(contract: type[Contract], called: str = "", limit: int = 0) -> Iterator[PropertyVerdict]:
-    """The properties of a contract, tried one after the other.
+    """The properties of a contract, tried one after the other; `called` is the member's path as reasons have it.
 
-    Parameters
-    ----------
-    called
-        The member's path as reasons have it.
-    limit
-        Processor time for each property, ns; it is then tried in a process of its own, which the system can end amid compiled code.
+    Within `limit`, ns of processor time, each is tried in a process of its own, which the system can end amid compiled code.
     """
     names, failed = contract.properties(), False
     with activity(f"the contract of a {contract.FAMILY.kind}") as progress:

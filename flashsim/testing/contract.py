@@ -1,7 +1,5 @@
 """Common parts of the contracts of all families: the member under test, and settings of Hypothesis."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

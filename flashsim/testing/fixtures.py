@@ -1,7 +1,5 @@
 """Fixtures for pytest: ``pytest_plugins = ["flashsim.testing.fixtures"]`` in a ``conftest.py`` makes them known."""
 
-from __future__ import annotations
-
 import pytest
 
 from algorithms.replacement.base import replacement_policy

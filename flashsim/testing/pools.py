@@ -1,7 +1,5 @@
 """A replacement policy in both of its forms, in pools that are told of pins, changes that are written back, and pages that are dropped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

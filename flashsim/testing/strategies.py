@@ -81,17 +81,7 @@ def disk_drives(draw: st.DrawFn) -> HddParameters:
 
 @st.composite
 def request_streams(draw: st.DrawFn, capacity: int, most: int = 30, longest: int = 16) -> Requests:
-    """Requests of all kinds to a device of so many bytes, some of which wait for earlier ones.
-
-    Parameters
-    ----------
-    capacity
-        Bytes of the device.
-    most
-        Requests.
-    longest
-        Sectors of a request.
-    """
+    """Up to `most` requests of all kinds and at most so many sectors to `capacity` bytes, some of which wait for earlier ones."""
     sectors = capacity // SECTOR
     rows = draw(
         st.lists(

@@ -1,7 +1,5 @@
 """Tables made by Hypothesis for the tests of records, pages and databases."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -17,7 +17,7 @@ from flashsim.device import presets
 from flashsim.device.striped import Striping
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.disks import array_of
+from tests.flashsim.hdd.deep_disks import array_of
 
 ROUNDS = 5
 ENGINE_REQUESTS, SPECIFICATION_REQUESTS = 100_000, 1_000

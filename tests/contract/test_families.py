@@ -11,7 +11,7 @@ from mypy import api
 
 from flashsim.core.members import Family
 from flashsim.core.source_files import source_tree
-from flashsim.testing.families import declarations
+from flashsim.testing.checking import declarations
 from tests.test_house import ROOT
 
 #: Each family's package, and the module, the name and the protocol that it is bound to.

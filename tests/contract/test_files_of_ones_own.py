@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from flashsim.core.errors import FlashsimError
 from flashsim.operations.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
-from flashsim.testing.families import family_of
+from flashsim.testing.checking import family_of
 from flashsim.testing.flash_drives import check_invariants
 from tests.contract.guide import PAGE, commands, write_members
 

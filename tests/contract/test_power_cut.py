@@ -32,6 +32,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing import disks
 from flashsim.testing import flash_drives as flash
+from tests.flashsim.hdd.deep_disks import array_of, deep_drive
 from tests.seeds import seeds
 
 REQUESTS, CUTS = 40, 4
@@ -65,7 +66,7 @@ class Case:
 
 
 def disk(seed: int) -> Case:
-    drive = disks.deep_drive(seed) if seed % 2 else disks.random_drive(seed)
+    drive = deep_drive(seed) if seed % 2 else disks.random_drive(seed)
     drive = replace(drive, write_behind=0) if seed % 4 == 3 else drive
     requests, arrivals = disks.random_workload(seed, drive.capacity, REQUESTS)
     kinds = dict(zip(MODELS, (HddEngine, HddSpecification), strict=True))
@@ -73,11 +74,11 @@ def disk(seed: int) -> Case:
 
 
 def striped_array(seed: int) -> Case:
-    drive = replace(disks.deep_drive(seed), write_behind=seed % 4 * 20 * disks.SECTOR)
+    drive = replace(deep_drive(seed), write_behind=seed % 4 * 20 * disks.SECTOR)
     striping = Striping(drives=3, stripe=8 * disks.SECTOR)
     requests, arrivals = disks.random_workload(seed, striping.capacity(drive.capacity), REQUESTS)
     kinds = dict(zip(MODELS, (HddEngine, HddSpecification), strict=True))
-    return Case(lambda model: disks.array_of(kinds[model], drive, striping), requests, arrivals, drive.write_behind == 0)
+    return Case(lambda model: array_of(kinds[model], drive, striping), requests, arrivals, drive.write_behind == 0)
 
 
 def flash_drive(seed: int) -> Case:

@@ -14,7 +14,8 @@ from flashsim.core.units import SECONDS
 from flashsim.device.striped import Striping
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.disks import SECTOR, array_of, deep_drive, random_drive, random_workload, serve, small_drive
+from flashsim.testing.disks import SECTOR, random_drive, random_workload, serve, small_drive
+from tests.flashsim.hdd.deep_disks import array_of, deep_drive
 
 
 @pytest.mark.parametrize("seed", range(200, 230))

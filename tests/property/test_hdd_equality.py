@@ -14,7 +14,8 @@ from flashsim.core.units import SECONDS
 from flashsim.device.block_layer import split
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.disks import deep_drive, random_drive, random_workload, serve_in_pieces
+from flashsim.testing.disks import random_drive, random_workload
+from tests.flashsim.hdd.deep_disks import deep_drive, serve_in_pieces
 
 
 def compare(seed: int) -> None:

@@ -1,7 +1,5 @@
 """Chapter 4 with TPC-C and TPC-E: throughput with a restart design, peak-to-peak intervals, and what guards prevent."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -14,7 +12,7 @@ from flashsim.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, 
 from flashsim.literature.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.crashing.guards import frames_kept, search
+from flashsim.studies.crashing.injection import frames_kept, search
 from flashsim.studies.judging.cells import difference, differences, less, number, ratio, saving, statement
 from flashsim.studies.presentation.plots import series_over
 

@@ -1,7 +1,5 @@
 """``flashsim doctor``: libraries, compiled kernels and other programs; and compilation in advance."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """``flashsim device serve``: a simulated drive, with content, for programs that speak NBD."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -26,15 +26,7 @@ from traces.file.page_trace import keep as keep_references
 
 
 class CacheOutcome(Outcome):
-    """Runs of policies in pools of several sizes.
-
-    Parameters
-    ----------
-    source
-        The references, which can be read again.
-    study
-        Parameters of the study.
-    """
+    """Runs of policies in pools of several sizes: references that can be read again, and the parameters of their study."""
 
     FILES = (TABLE, PICTURE, REPORT)
 

@@ -70,34 +70,24 @@ class TimelineFile:
 
 @dataclass(eq=False)
 class DriveRun:
-    """A run of requests on one device, and its report.
-
-    Parameters
-    ----------
-    statistics
-        Growth of a simulated drive's counters.
-    state
-        State before the run, in words, if the drive was brought into one.
-    trace
-        The requests with their times, as a trace file, if kept.
-    moved
-        Number of requests wrapped around.
-    replay, lateness
-        Figures of the replay on a real device.
-    comparison
-        Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
-    """
+    """A run of requests on one device, and its report."""
 
     device: str
     report: DeviceReport
     drive: Device | None = None
+    #: Growth of a simulated drive's counters.
     statistics: dict[str, Any] = field(default_factory=dict)
+    #: State before the run, in words, if the drive was brought into one.
     state: str = ""
+    #: The requests with their times, as a trace file, if kept.
     trace: Path | None = None
+    #: Number of requests wrapped around.
     moved: int = 0
     blocks: BlockMap | None = None
+    #: Figures of the replay on a real device.
     replay: RealReplay | None = None
     lateness: Lateness | None = None
+    #: Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     comparison: ReplayComparison | None = None
 
     @cached_property
@@ -161,30 +151,20 @@ class DriveRun:
 
 @dataclass(frozen=True)
 class DriveReplay:
-    """A replay of requests on one device or several, and its records of each run.
-
-    Parameters
-    ----------
-    what
-        Survey of the trace.
-    limit
-        Number of requests, from the first on.
-    origin
-        The provenance.
-    out
-        A file for the requests with their times.
-    requests
-        Keep requests without a file, too.
-    pauses
-        Keep a flash drive's pauses by garbage collection.
-    """
+    """A replay of requests on one device or several, and its records of each run."""
 
     trace: Source
+    #: Survey of the trace.
     what: Survey
+    #: Number of requests, from the first on.
     limit: int | None
+    #: The provenance.
     origin: dict[str, Any]
+    #: A file for the requests with their times.
     out: Path | None = None
+    #: Keep requests without a file, too.
     requests: bool = True
+    #: Keep a flash drive's pauses by garbage collection.
     pauses: bool = False
     timeline: TimelineFile | None = None
 

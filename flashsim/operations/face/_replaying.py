@@ -24,14 +24,7 @@ from flashsim.studies.replaying.survey import Survey
 class ReplayOutcome(Outcome):
     """Reports of one device or several under the same requests.
 
-    Parameters
-    ----------
-    name, pace
-        The trace, and the pace of its requests in words.
-    what
-        Survey of the trace.
-    together
-        Each device of the trace had a device of its own.
+    `together`: each device of the trace had a device of its own.
     """
 
     FILES = (REPORT,)

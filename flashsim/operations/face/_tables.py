@@ -34,14 +34,9 @@ Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
 
 
 def source(value: Any, parameter: str) -> Source:
-    """The rows of a relation.
+    """The rows of a relation, whose name in messages is `parameter`.
 
-    Parameters
-    ----------
-    value
-        ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
-    parameter
-        Name of the relation in messages.
+    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
     """
     if isinstance(value, str | PathLike):
         return open_source(text(value, parameter))
@@ -49,13 +44,7 @@ def source(value: Any, parameter: str) -> Source:
 
 
 def arrow_table(value: Any, parameter: str, bound: str = A_TABLE) -> pa.Table:
-    """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
-
-    Parameters
-    ----------
-    bound
-        Message for any other value.
-    """
+    """A frame, or columns by name, as an Arrow table; an index with names becomes columns.  `bound` is the message for other values."""
     import pandas as pd
 
     try:

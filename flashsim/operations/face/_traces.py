@@ -51,52 +51,52 @@ def part_of(trace: Any, part: TracePart) -> TraceSource:
 
 
 @contextmanager
-def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
+def trace_file(trace: Any) -> Iterator[Excerpt]:
     """A trace, or a part of it, as a file, made for the while if it is a frame."""
     trace, part = (trace.trace, trace.part) if isinstance(trace, TraceSource) else (trace, {})
     if isinstance(trace, str | PathLike):
-        yield excerpt(Path(text(trace, parameter)), **part)
+        yield excerpt(Path(text(trace, "trace")), **part)
         return
-    frame = arrow_table(trace, parameter, A_TRACE).to_pandas()
+    frame = arrow_table(trace, "trace", A_TRACE).to_pandas()
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         path = Path(folder) / "trace.parquet"
-        pq.write_table(as_trace(frame, parameter), path)
+        pq.write_table(as_trace(frame), path)
         yield excerpt(path, **part)
 
 
-def as_trace(frame: pd.DataFrame, parameter: str = "trace") -> pa.Table:
+def as_trace(frame: pd.DataFrame) -> pa.Table:
     """Requests as a trace, numbered anew; one that waited for a request which the frame does not have waits for none."""
     missing = [name for name in _NEEDED if name not in frame]
     if missing:
-        raise SchemaError(f"{parameter}: the frame has no column {missing[0]}; a request needs {', '.join(_NEEDED)} (bytes)")
+        raise SchemaError(f"trace: the frame has no column {missing[0]}; a request needs {', '.join(_NEEDED)} (bytes)")
     unknown = [name for name in frame if name not in SCHEMA.names]
     if unknown:
-        raise UnknownNameError(f"{parameter}: column", str(unknown[0]), SCHEMA.names)
+        raise UnknownNameError("trace: column", str(unknown[0]), SCHEMA.names)
     if not len(frame):
-        raise InvalidParameterError(parameter, "an empty frame", "there must be a request in it")
-    columns: dict[str, Any] = {"operation": _operations(frame["operation"], parameter)}
+        raise InvalidParameterError("trace", "an empty frame", "there must be a request in it")
+    columns: dict[str, Any] = {"operation": _operations(frame["operation"])}
     for name in frame.columns.difference(["operation", "label", "id"]):
-        columns[str(name)] = _numbers(frame[name], str(name), parameter)
+        columns[str(name)] = _numbers(frame[name], str(name))
     if "id" in frame and "dependency" in frame:
         number = pd.Index(frame["id"])
         if number.has_duplicates:
-            raise SchemaError(f"{parameter}: id: {number[number.duplicated()][0]} is there twice, so that dependency is not clear")
+            raise SchemaError(f"trace: id: {number[number.duplicated()][0]} is there twice, so that dependency is not clear")
         dependency = columns["dependency"].to_numpy()
         columns["dependency"] = number.get_indexer(dependency)
         columns["think"] = np.where((dependency >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
     return pa.Table.from_batches([make_batch(columns)], schema_with({}))
 
 
-def _operations(values: pd.Series[Any], parameter: str) -> Any:
+def _operations(values: pd.Series[Any]) -> Any:
     if pd.api.types.is_integer_dtype(values):
-        return _numbers(values, "operation", parameter)
+        return _numbers(values, "operation")
     codes = values.astype(str).map({name: code for code, name in enumerate(OPERATIONS)})
     if codes.isna().any():
-        raise UnknownNameError(f"{parameter}: operation", str(values[codes.isna()].iloc[0]), OPERATIONS)
+        raise UnknownNameError("trace: operation", str(values[codes.isna()].iloc[0]), OPERATIONS)
     return codes.to_numpy(np.int8)
 
 
-def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
+def _numbers(values: pd.Series[Any], column: str) -> pa.Array:
     """A column of a trace; what is missing is null where the schema has nulls."""
     field = SCHEMA.field(column)
     least, end = default(column) or 0, 1 << field.type.bit_width - 1
@@ -105,7 +105,7 @@ def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
     right = ((numbers >= least) & (numbers < end) & (numbers % 1 == 0)).fillna(False).astype(bool)
     if not right.all():
         bad = values[~right].tolist()[0]
-        raise SchemaError(f"{parameter}: {column}: {bad!r} is no whole number of at least {least} and below {end}")
+        raise SchemaError(f"trace: {column}: {bad!r} is no whole number of at least {least} and below {end}")
     return pa.array(numbers.to_numpy(np.int64), field.type, mask=unknown.to_numpy())
 
 

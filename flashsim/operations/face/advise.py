@@ -34,13 +34,7 @@ _PLAIN = "calls:memory=0B,journal=no"
 
 
 class AdviseOutcome(Outcome):
-    """Drives under a load, those that carry most first.
-
-    Parameters
-    ----------
-    memory
-        Hits over memory in front of the drive.
-    """
+    """Drives under a load, those that carry most first, and hits over memory in front of the drive."""
 
     FILES = (PICTURE, REPORT)
 

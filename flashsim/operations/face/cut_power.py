@@ -26,10 +26,7 @@ from flashsim.studies.programs.images import PRINTED, snapshot
 class PowerCutOutcome(Outcome):
     """Power cuts of a program: how many images they leave, and which of them fail.
 
-    Parameters
-    ----------
-    with_flushes
-        The same on a drive that honours flushes, where this one does not and something failed.
+    `with_flushes` are the same on a drive that honours flushes, where this one does not and something failed.
     """
 
     result: CutReport

@@ -52,14 +52,7 @@ _MOST_STREAM = 2**15 - 1
 class Drive:
     """A simulated drive with a past: what is written to it stays, and its clock goes on.
 
-    Parameters
-    ----------
-    device
-        The drive itself.
-    preset, state, seed
-        Arguments of `drive`.
-    preparation
-        The preparation of the state, in words.
+    It was made with arguments of `drive`; `preparation` is that of its state, in words.
     """
 
     def __init__(self, device: Device, preset: str, state: str, seed: int, preparation: str) -> None:

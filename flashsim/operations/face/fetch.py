@@ -79,13 +79,10 @@ class FetchOutcome(Outcome):
 
     def _draw(self) -> Figure:
         import numpy as np
-        from matplotlib.figure import Figure
 
-        from flashsim.studies.presentation.plots import LINES, WIDTH, legend, style
+        from flashsim.studies.presentation.plots import LINES, legend, panels
 
-        with style():
-            figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-            axes = figure.subplots()
+        with panels(3.2) as (figure, axes):
             for number, one in enumerate(self.result.results):
                 colour, marker = LINES[number % len(LINES)]
                 shares = np.cumsum(one.plan.edges_met) / max(1, self.graph.edges) if one.plan else [1.0]

@@ -40,13 +40,7 @@ _HEAD = 15
 
 
 class ExhibitView:
-    """An exhibit of a paper as the report shows it: words, pictures and tables.
-
-    Parameters
-    ----------
-    sections
-        Parts of the exhibit.
-    """
+    """An exhibit of a paper as the report shows it: words, pictures and tables, in sections."""
 
     def __init__(self, sections: Sequence[Section]) -> None:
         self.sections = list(sections)

@@ -36,13 +36,7 @@ Swept = Callable[..., Outcome]
 
 
 class SweepOutcome(Outcome):
-    """All runs of a sweep as one frame.
-
-    Parameters
-    ----------
-    axes
-        The names of the arguments that vary.
-    """
+    """All runs of a sweep as one frame; axes are the names of the arguments that vary."""
 
     def __init__(self, points: Sequence[dict[str, Any]], axes: Mapping[str, Sequence[str]], title: str, provenance: dict[str, Any]) -> None:
         super().__init__(points, title, provenance)

@@ -33,15 +33,7 @@ Trace = Annotated[
 
 
 class TraceOutcome(Outcome, TraceSource):
-    """A trace, or a part of it, summarised; `fs.replay` and a drive take it for a trace.
-
-    Parameters
-    ----------
-    source
-        The trace and its part.
-    result
-        Summary by `traces.summary.information.describe`.
-    """
+    """A trace, or a part of it, summarised (`traces.summary.information.describe`); `fs.replay` and a drive take it for a trace."""
 
     FILES = (REPORT,)
 

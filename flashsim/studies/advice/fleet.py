@@ -1,7 +1,5 @@
 """Many drives under one load: each has a volume of the trace, or begins the trace at a place of its own, and a state of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -120,12 +118,7 @@ def span_of(source: Source) -> int:
 
 
 def simulate(study: FleetStudy, what: Survey, span: int, settings: Settings, progress: Progress | None = None) -> Fleet:
-    """Run the trace on each drive, unless that is kept from before.
-
-    Parameters
-    ----------
-    span
-        Nanoseconds from the trace's first arrival to its last.
+    """Run the trace on each drive, unless that is kept from before; `span` is ns from the trace's first arrival to its last.
 
     Raises
     ------

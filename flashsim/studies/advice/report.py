@@ -34,15 +34,10 @@ _WORTH = 0.9
 
 @dataclass(frozen=True)
 class MemoryCurve:
-    """Hits of an LRU cache in front of the device, by size.
-
-    Parameters
-    ----------
-    page_size
-        Bytes of a page.
-    """
+    """Hits of an LRU cache in front of the device, by size."""
 
     curve: MissCurve
+    #: Bytes of a page.
     page_size: int
 
     @classmethod

@@ -1,7 +1,5 @@
 """Runs of a trace on one drive: as it was recorded, again and again, and faster and faster."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -37,61 +35,42 @@ _SETTLED = 0.02
 
 @dataclass(frozen=True)
 class LoadStudy:
-    """Parameters of a study of drives under one load.
+    """Parameters of a study of drives under one load."""
 
-    Parameters
-    ----------
-    trace, format, name
-        File of the trace, its format, and its name for people.
-    state
-        State of flash drives before the trace, as ``--precondition`` has it.
-    repeats
-        Repetitions of the trace at most.
-    years
-        Years that a drive has to live.
-    stamps
-        Stamps of the files (`flashsim.studies.runs.kept.stamps`).
-    """
-
+    #: File of the trace, its format, and its name for people.
     trace: str
     format: str | None
     name: str
+    #: State of flash drives before the trace, as ``--precondition`` has it.
     state: str
+    #: Repetitions of the trace at most.
     repeats: int
+    #: Years that a drive has to live.
     years: float
     limit: int | None
     seed: int
+    #: Stamps of the files (`flashsim.studies.runs.kept.stamps`).
     stamps: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Load:
-    """A trace on a drive before anything is run.
+    """A trace on a drive before anything is run."""
 
-    Parameters
-    ----------
-    trace, format
-        File of the trace, and its format.
-    device, state, seed
-        Preset, state of a flash drive before the trace, and the seed of what is drawn for it.
-    pace
-        Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
-    limit
-        Number of requests, from the first on.
-    volume
-        Device of the trace whose requests are taken; None: all.
-    begin
-        Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
-    """
-
+    #: File of the trace, and its format.
     trace: str
     format: str | None
+    #: Preset, state of a flash drive before the trace, and the seed of what is drawn for it.
     device: str
     state: str
     seed: int
+    #: Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
     pace: str
+    #: Number of requests, from the first on.
     limit: int | None
+    #: Device of the trace whose requests are taken; None: all.
     volume: int | None = None
+    #: Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
     begin: int = 0
 
     @property
@@ -102,14 +81,9 @@ class Load:
 
 
 def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The report of a trace as recorded, and the write amplification as it is repeated until that has settled.
+    """The report of a trace as recorded, and the write amplification as it is repeated, at most so often, until that has settled.
 
-    Parameters
-    ----------
-    repeats
-        Repetitions at most.
-    stamps
-        Stamps of the files: changed ones make it another run.
+    Changed `stamps` of the files make it another run.
 
     Returns
     -------
@@ -170,13 +144,7 @@ def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> di
 
 
 def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The greatest speed of a trace at which a latency is within a bound, and all speeds that were tried.
-
-    Parameters
-    ----------
-    latency, most
-        One of `LATENCIES`, and its bound, ns.
-    """
+    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried."""
     run, tried = _Runs(Load(**load)), list[dict[str, Any]]()
 
     def holds(speed: float) -> bool:

@@ -30,20 +30,15 @@ _BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
 class Bound:
     """A latency of all requests together that must not be exceeded.
 
-    Parameters
-    ----------
-    latency
-        One of `flashsim.studies.advice.runs.LATENCIES`.
-    most
-        In ns.
-
     Examples
     --------
     >>> Bound.parse("p99=2ms", "bound")
     Bound(latency='p99', most=2000000)
     """
 
+    #: One of `flashsim.studies.advice.runs.LATENCIES`.
     latency: str
+    #: In ns.
     most: int
 
     @classmethod
@@ -72,20 +67,14 @@ class AdviceStudy(LoadStudy):
 
 @dataclass(frozen=True)
 class DriveAdvice:
-    """Results of one drive's runs.
-
-    Parameters
-    ----------
-    repeated, load
-        Results of `flashsim.studies.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
-    problem
-        Why it was.
-    """
+    """Results of one drive's runs."""
 
     preset: presets.Preset
     study: AdviceStudy
+    #: Results of `flashsim.studies.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
     repeated: Mapping[str, Any] | None = None
     load: Mapping[str, Any] | None = None
+    #: Why it was.
     problem: str | None = None
 
     @property
@@ -137,19 +126,13 @@ class DriveAdvice:
 
 @dataclass(frozen=True)
 class Advice:
-    """Results of a study.
-
-    Parameters
-    ----------
-    drives
-        Those that carry most first, then those that were refused.
-    recalled
-        Number of runs kept from before.
-    """
+    """Results of a study."""
 
     study: AdviceStudy
     what: Survey
+    #: Those that carry most first, then those that were refused.
     drives: Sequence[DriveAdvice]
+    #: Number of runs kept from before.
     recalled: int = 0
 
     def title(self) -> str:

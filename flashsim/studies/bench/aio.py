@@ -38,20 +38,13 @@ _LARGEST = 64 * MIB
 
 @dataclass(frozen=True)
 class Grid:
-    """Sizes and levels, each of which is measured with each.
+    """Sizes and levels, each of which is measured with each."""
 
-    Parameters
-    ----------
-    sizes
-        Bytes of a request.
-    levels
-        Requests that are handed over at once.
-    count
-        Requests of a run at least; it has eight sets at least, and writes eight times what a simulated drive's buffer holds.
-    """
-
+    #: Bytes of a request.
     sizes: tuple[int, ...] = SIZES
+    #: Requests that are handed over at once.
     levels: tuple[int, ...] = LEVELS
+    #: Requests of a run at least; it has eight sets at least, and writes eight times what a simulated drive's buffer holds.
     count: int = _COUNT
 
     @classmethod

@@ -79,10 +79,7 @@ class Session:
 def bench(device: str, options: Options, method: uflip.Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
     """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
 
-    Parameters
-    ----------
-    draw
-        Begins a timeline of what is measured on a simulated drive.
+    `draw` begins a timeline of what is measured on a simulated drive.
     """
     grid = _grid(options)
     if options.size is not None and options.size < SECTOR:
@@ -261,9 +258,9 @@ def _aio_overview(runs: pd.DataFrame) -> Table:
     return Table(["", "most MB/s", *heads, "least MB/s", "at size, level", "most / least"], rows, "overview")
 
 
-def reaching(runs: pd.DataFrame, outstanding: int, share: float = REACHED) -> int | None:
-    """The least size that has a share of the highest bandwidth with so many requests at once, bytes; None if none has."""
-    fast = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= share * runs["bandwidth"].max())]
+def reaching(runs: pd.DataFrame, outstanding: int) -> int | None:
+    """The least size that has nearly (`REACHED`) the highest bandwidth with so many requests at once, bytes; None if none has."""
+    fast = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= REACHED * runs["bandwidth"].max())]
     return int(fast["value"].min()) if len(fast) else None
 
 

@@ -32,20 +32,13 @@ _MOST_RUNS = 16
 
 @dataclass(frozen=True)
 class Method:
-    """State, pauses and start-up of runs.
+    """State, pauses and start-up of runs."""
 
-    Parameters
-    ----------
-    share
-        The share of the area that is written at random before the first run (simulated drives; a real one is written whole).
-    pause
-        Nanoseconds between runs; None: by a probe (`probed_pause`).
-    ignore
-        Requests at the beginning of a run that statistics leave out; None: by the response times (`start_up`).
-    """
-
+    #: The share of the area that is written at random before the first run (simulated drives; a real one is written whole).
     share: float = 0.1
+    #: Nanoseconds between runs; None: by a probe (`probed_pause`).
     pause: int | None = SECONDS
+    #: Requests at the beginning of a run that statistics leave out; None: by the response times (`start_up`).
     ignore: int | None = None
     seed: int = 0
 

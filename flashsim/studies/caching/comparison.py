@@ -33,19 +33,13 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the half width of its interval.
-
-    Parameters
-    ----------
-    windows
-        Means that it rests on.
-    independent
-        The differences pass the test; otherwise the interval is too narrow.
-    """
+    """A mean with the half width of its interval."""
 
     mean: float
     half: float
+    #: Means that it rests on.
     windows: int
+    #: The differences pass the test; otherwise the interval is too narrow.
     independent: bool
 
     @property
@@ -105,13 +99,7 @@ class Pair:
 
 
 class PolicyComparison:
-    """Runs of policies at the same sizes, compared pair by pair.
-
-    Parameters
-    ----------
-    results
-        Runs with windows, among them the optimum.
-    """
+    """Runs of policies at the same sizes, with windows and the optimum among them, compared pair by pair."""
 
     def __init__(self, results: CacheRuns) -> None:
         self.results = results

@@ -19,7 +19,6 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
-from flashsim.core.transactions import References
 from flashsim.core.units import format_size
 from flashsim.studies.caching.miss_curves import (
     CONFIDENCE,
@@ -32,7 +31,7 @@ from flashsim.studies.caching.miss_curves import (
     stack_distances,
     steps_of,
 )
-from flashsim.studies.caching.numbered import NumberedTrace
+from flashsim.studies.caching.numbered import NumberedTrace, first_references
 from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
 from flashsim.studies.caching.session import CacheStudy, NamedReferences
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
@@ -53,26 +52,18 @@ _POINTS = 1000
 
 @dataclass(frozen=True)
 class Curves:
-    """Misses of policies by size.
+    """Misses of policies by size."""
 
-    Parameters
-    ----------
-    trace
-        The trace, in words.
-    rate
-        The share of pages that were looked at.
-    sizes
-        Sizes of the study.
-    curves
-        Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
-    """
-
+    #: The trace, in words.
     trace: str
     references: int
     pages: int
     page_size: int
+    #: The share of pages that were looked at.
     rate: float
+    #: Sizes of the study.
     sizes: Sequence[PoolSize]
+    #: Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
     curves: dict[str, MissCurve]
     one_pass: Sequence[str]
 
@@ -151,7 +142,7 @@ def curves(
 
 def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
     lru = LruCurve(sample, least_pages)
-    for batch in _batches(source, study.limit):
+    for batch in first_references(source.batches(), study.limit):
         lru.add(batch.pages)
         if progress is not None:
             progress(lru.references, study.limit or 0, "" if study.limit else f"{lru.references:,} references")
@@ -166,19 +157,9 @@ def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages:
 def working_sets(source: NamedReferences, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
     """The mean working set, in pages, and the share of misses, by the references of a window."""
     sets = WorkingSets(sample)
-    for batch in _batches(source, limit):
+    for batch in first_references(source.batches(), limit):
         sets.add(batch.pages)
     return sets.curve()
-
-
-def _batches(source: NamedReferences, limit: int | None) -> Iterator[References]:
-    count = 0
-    for batch in source.batches():
-        rest = len(batch.pages) if limit is None else limit - count
-        yield References(batch.pages[:rest], None if batch.writes is None else batch.writes[:rest])
-        count += len(batch.pages)
-        if limit is not None and count >= limit:
-            return
 
 
 def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
@@ -187,7 +168,7 @@ def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[
         yield NumberedTrace(source.name, source.batches(), study.limit), 1
         return
     batches = []
-    for batch in _batches(source, study.limit):
+    for batch in first_references(source.batches(), study.limit):
         rows = sampled_rows(batch.pages, rate)
         batches.append((batch.pages[rows], np.zeros(len(rows), np.bool_) if batch.writes is None else batch.writes[rows]))
     pages, writes = (np.concatenate(each) for each in zip(*batches, strict=True))

@@ -45,23 +45,15 @@ class Steps:
 
 @dataclass(frozen=True)
 class MissCurve:
-    """Misses by size of the pool.
+    """Misses by size of the pool."""
 
-    Parameters
-    ----------
-    references
-        Number of references.
-    pages
-        Number of distinct pages; an estimate if there is a sample.
-    rate
-        The share of pages that were looked at: 1 where all is exact.
-    whole, parts
-        Steps of all pages that were looked at, and of disjoint parts of them.
-    """
-
+    #: Number of references.
     references: int
+    #: Number of distinct pages; an estimate if there is a sample.
     pages: int
+    #: The share of pages that were looked at: 1 where all is exact.
     rate: float
+    #: Steps of all pages that were looked at, and of disjoint parts of them.
     whole: Steps = field(repr=False)
     parts: Sequence[Steps] = field(default=(), repr=False)
 
@@ -209,10 +201,7 @@ def _count(distances: Integers, counts: Integers) -> None:
 def next_uses(numbers: Integers) -> Integers:
     """The next reference to the same page, counted from 0; behind all of them where there is none, shape (n,).
 
-    Parameters
-    ----------
-    numbers
-        References to pages that are numbered from 0, shape (n,).
+    `numbers` are references to pages that are numbered from 0, shape (n,).
     """
     numbers = np.ascontiguousarray(numbers, np.int64)
     into = np.empty(len(numbers), np.int64)

@@ -70,10 +70,7 @@ class NumberedTrace:
         self, batches: Iterator[References], limit: int | None, keep: Callable[[Integers], np.ndarray] | None, progress: Progress | None
     ) -> None:
         numbers = PageNumbers()
-        for batch in batches:
-            pages, writes = batch.pages, batch.writes
-            if limit is not None and self.read + len(pages) > limit:
-                pages, writes = pages[: limit - self.read], None if writes is None else writes[: limit - self.read]
+        for pages, writes in first_references(batches, limit):
             self.read += len(pages)
             if keep is not None:
                 rows = keep(pages)
@@ -81,8 +78,6 @@ class NumberedTrace:
             self._add(numbers.number(pages), writes)
             if progress is not None:
                 progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
-            if self.read == limit:
-                break
         if not self.references:
             raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
         self.pages, self.ids = len(numbers), numbers.ids().copy()
@@ -140,6 +135,17 @@ class NumberedTrace:
             future.close()
             raise
         self._future = future
+
+
+def first_references(batches: Iterator[References], limit: int | None) -> Iterator[References]:
+    """The references up to a limit."""
+    count = 0
+    for batch in batches:
+        rest = len(batch.pages) if limit is None else limit - count
+        yield References(batch.pages[:rest], None if batch.writes is None else batch.writes[:rest])
+        count += len(batch.pages)
+        if limit is not None and count >= limit:
+            return
 
 
 @lean_kernel

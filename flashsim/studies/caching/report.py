@@ -1,7 +1,5 @@
 """Runs of policies as tables, pictures and a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

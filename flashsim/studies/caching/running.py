@@ -37,26 +37,18 @@ _PATIENCE = 2.0
 
 @dataclass(frozen=True)
 class PolicyRun:
-    """Counts of one policy in a pool of one size, after the warm-up.
-
-    Parameters
-    ----------
-    future
-        The policy knows the future: a bound, and nothing that could be used.
-    windows
-        Hit ratio in each window, shape (n,).
-    seconds
-        Processor seconds of all references.
-    cost
-        Cost of the misses and write-backs on a device, if there was one.
-    """
+    """Counts of one policy in a pool of one size, after the warm-up."""
 
     policy: str
+    #: The policy knows the future: a bound, and nothing that could be used.
     future: bool
     size: PoolSize
     counts: Counts
+    #: Hit ratio in each window, shape (n,).
     windows: npt.NDArray[np.float64]
+    #: Processor seconds of all references.
     seconds: float
+    #: Cost of the misses and write-backs on a device, if there was one.
     cost: DeviceCost | None = None
 
     @property
@@ -128,26 +120,17 @@ def warm_up_references(value: str | int, references: int) -> int:
 
 @dataclass(frozen=True)
 class CacheSetting:
-    """Warm-up, sample, windows, threads and seed of runs.
+    """Warm-up, sample, windows, threads and seed of runs."""
 
-    Parameters
-    ----------
-    warm_up
-        References of the whole trace before those that count.
-    sample
-        The share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
-    windows
-        Windows of equal length, at most as many as there are references.
-    jobs
-        Threads.
-    seed
-        Seed of what policies draw.
-    """
-
+    #: References of the whole trace before those that count.
     warm_up: int = 0
+    #: The share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
     sample: float = 1.0
+    #: Windows of equal length, at most as many as there are references.
     windows: int = 1
+    #: Threads.
     jobs: int = 1
+    #: Seed of what policies draw.
     seed: int = 0
 
 

@@ -31,34 +31,23 @@ class NamedReferences(Protocol):
 
 @dataclass(frozen=True)
 class CacheStudy:
-    """Parameters of a study of policies; what can be refused without a trace is refused at once.
+    """Parameters of a study of policies; what can be refused without a trace is refused at once."""
 
-    Parameters
-    ----------
-    policies
-        Texts that `flashsim.studies.caching.running.policy_names` takes.
-    sizes
-        Texts that `flashsim.studies.caching.sizes.parse_sizes` takes.
-    page_size
-        Bytes.
-    warm_up
-        A value that `flashsim.studies.caching.running.warm_up_references` takes.
-    limit
-        Number of references, from the first on.
-    sample
-        The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
-    windows
-        Windows of the trace with a hit ratio each.
-    """
-
+    #: Texts that `flashsim.studies.caching.running.policy_names` takes.
     policies: Sequence[str]
+    #: Texts that `flashsim.studies.caching.sizes.parse_sizes` takes.
     sizes: Sequence[str]
+    #: Bytes.
     page_size: int
+    #: A value that `flashsim.studies.caching.running.warm_up_references` takes.
     warm_up: str | int = 0
+    #: Number of references, from the first on.
     limit: int | None = None
     seed: int = 0
     jobs: int = 1
+    #: The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
     sample: float = 1.0
+    #: Windows of the trace with a hit ratio each.
     windows: int = 1
 
     def __post_init__(self) -> None:
@@ -80,17 +69,11 @@ class CacheStudy:
 
 @dataclass(frozen=True)
 class CacheRuns:
-    """Runs of a study of policies.
+    """Runs of a study of policies."""
 
-    Parameters
-    ----------
-    trace
-        The trace, in words.
-    references, writes, pages
-        References of the whole trace, those that write, and distinct pages; the latter two are estimates if there is a sample.
-    """
-
+    #: The trace, in words.
     trace: str
+    #: References of the whole trace, those that write, and distinct pages; the latter two are estimates if there is a sample.
     references: int
     writes: int
     pages: int
@@ -112,12 +95,7 @@ class CacheRuns:
 
 
 def execute(source: NamedReferences, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
-    """Let policies replace the pages of pools of several sizes as a trace refers to them.
-
-    Parameters
-    ----------
-    target
-        A device that serves every pool, one after the other.
+    """Let policies replace the pages of pools of several sizes as a trace refers to them; a target serves the pools one by one.
 
     Raises
     ------

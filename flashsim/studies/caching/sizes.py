@@ -21,17 +21,11 @@ _SHARE, _PAGES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%"), re.compile(r"([0-9]+)
 
 @dataclass(frozen=True)
 class PoolSize:
-    """A size as it is shown, and its frames.
+    """A size as it is shown, and its frames."""
 
-    Parameters
-    ----------
-    label
-        The size as written, or a step of a range.
-    frames
-        Pages that the pool holds.
-    """
-
+    #: The size as written, or a step of a range.
     label: str
+    #: Pages that the pool holds.
     frames: int
 
 
@@ -54,7 +48,7 @@ class _Amount:
         return f"{self.amount:,.0f} pages" if self.unit == "pages" else format_size(round(self.amount))
 
 
-def parse_sizes(text: str | Iterable[str], parameter: str = "size") -> list[tuple[_Amount, ...]]:
+def parse_sizes(text: str | Iterable[str]) -> list[tuple[_Amount, ...]]:
     """Sizes, and ends of ranges, of texts that hold one or several separated by commas.
 
     Examples
@@ -63,17 +57,17 @@ def parse_sizes(text: str | Iterable[str], parameter: str = "size") -> list[tupl
     [10, 17, 28, 46, 77, 129, 215, 359, 599, 600, 1000]
     """
     parts = [text] if isinstance(text, str) else list(text)
-    return [_range(each.strip(), parameter) for part in parts for each in part.split(",")]
+    return [_range(each.strip()) for part in parts for each in part.split(",")]
 
 
-def parse_share(value: str | float, parameter: str = "sample") -> float:
+def parse_share(value: str | float) -> float:
     """A share of pages, as ``1%`` or ``0.01``."""
     text = str(value).strip()
     with suppress(ValueError):
         share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
         if 0 < share <= 1:
             return share
-    raise InvalidParameterError(parameter, repr(value), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
+    raise InvalidParameterError("sample", repr(value), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
 
 
 def parse_sample(value: str | float) -> tuple[float, int]:
@@ -86,50 +80,42 @@ def parse_sample(value: str | float) -> tuple[float, int]:
     return parse_share(value), LEAST_PAGES
 
 
-def _range(text: str, parameter: str) -> tuple[_Amount, ...]:
-    ends = tuple(_amount(end.strip(), text, parameter) for end in text.split(".."))
+def _range(text: str) -> tuple[_Amount, ...]:
+    ends = tuple(_amount(end.strip(), text) for end in text.split(".."))
     if len(ends) > 2:
-        raise InvalidParameterError(parameter, repr(text), _EXAMPLES)
+        raise InvalidParameterError("size", repr(text), _EXAMPLES)
     if len(ends) == 2 and (ends[0].unit != ends[1].unit or ends[0].amount >= ends[1].amount):
-        raise InvalidParameterError(parameter, repr(text), "a range leads from a smaller size to a larger one of the same unit")
+        raise InvalidParameterError("size", repr(text), "a range leads from a smaller size to a larger one of the same unit")
     return ends
 
 
-def _amount(text: str, whole: str, parameter: str) -> _Amount:
+def _amount(text: str, whole: str) -> _Amount:
     if match := _SHARE.fullmatch(text):
         amount = _Amount("%", float(match[1]))
     elif match := _PAGES.fullmatch(text):
         amount = _Amount("pages", float(match[1]))
     else:
         try:
-            amount = _Amount("bytes", parse_size(text, parameter))
+            amount = _Amount("bytes", parse_size(text, "size"))
         except InvalidParameterError:
-            raise InvalidParameterError(parameter, repr(whole), _EXAMPLES) from None
+            raise InvalidParameterError("size", repr(whole), _EXAMPLES) from None
     if amount.amount <= 0:
-        raise InvalidParameterError(parameter, repr(whole), "a pool holds at least one page")
+        raise InvalidParameterError("size", repr(whole), "a pool holds at least one page")
     if amount.unit == "%" and amount.amount > 100:
-        raise InvalidParameterError(
-            parameter, repr(whole), "a share is at most 100 % of the trace's pages (a number of pages may be larger)"
-        )
+        raise InvalidParameterError("size", repr(whole), "a share is at most 100 % of the trace's pages (a number of pages may be larger)")
     if amount.unit == "pages" and amount.amount > MOST_FRAMES:
-        raise InvalidParameterError(parameter, repr(whole), f"a pool holds at most {MOST_FRAMES:,} pages")
+        raise InvalidParameterError("size", repr(whole), f"a pool holds at most {MOST_FRAMES:,} pages")
     return amount
 
 
-def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int, parameter: str = "size") -> list[PoolSize]:
-    """The pools that sizes come to for a trace of so many distinct pages, from the smallest on, no two of the same frames.
-
-    Parameters
-    ----------
-    page_size
-        Bytes.
-    """
+def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int) -> list[PoolSize]:
+    """The pools that sizes come to for so many distinct pages of so many bytes, from the smallest on, no two of the same frames."""
     pools: dict[int, PoolSize] = {}
     for ends in ranges:
         for amount in ends:
             if amount.unit == "bytes" and not page_size <= amount.amount <= page_size * MOST_FRAMES:
                 bound = f"a pool holds from one page of {format_size(page_size)} to {MOST_FRAMES:,} pages"
-                raise InvalidParameterError(parameter, amount.label, bound)
+                raise InvalidParameterError("size", amount.label, bound)
         steps = [*np.geomspace(ends[0].amount, ends[1].amount, STEPS)] if len(ends) == 2 else [ends[0].amount]
         for step in steps:
             amount = _Amount(ends[0].unit, float(step))

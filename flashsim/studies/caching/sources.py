@@ -37,15 +37,10 @@ A_TRACE = (
 
 @dataclass(frozen=True)
 class ArrayTrace:
-    """References that are in memory already.
-
-    Parameters
-    ----------
-    pages, writes
-        See `flashsim.core.transactions.References`.
-    """
+    """References that are in memory already."""
 
     name: str
+    #: See `flashsim.core.transactions.References`.
     pages: Integers
     writes: np.ndarray | None = None
 
@@ -59,10 +54,7 @@ class ArrayTrace:
 def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace:
     """References from ids of pages of any one type: integers are taken as they are, others by the order in which they appear.
 
-    Parameters
-    ----------
-    writes
-        Truth values, or 0 and 1: the reference writes its page.
+    Writes are truth values, or 0 and 1.
     """
     numbers = _ids(_series(pages))
     if writes is None:

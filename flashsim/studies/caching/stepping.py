@@ -26,32 +26,22 @@ _DIRTY = "#c00000"
 
 @dataclass(frozen=True)
 class PolicyStep:
-    """The effect of one reference on one pool.
-
-    Parameters
-    ----------
-    reference
-        Number of the reference; the first is 1.
-    outcome
-        `HIT`, `FIRST` (a miss of a page that was never referenced before) or `AGAIN` (of one that had left).
-    left
-        The page that left, if one did.
-    written_back
-        The page that left was dirty.
-    frames
-        The page in each frame from then on; a page enters where one left.
-    dirty
-        Pages in frames that were written since they entered.
-    """
+    """The effect of one reference on one pool."""
 
     policy: str
+    #: Number of the reference; the first is 1.
     reference: int
     page: int
     write: bool
+    #: `HIT`, `FIRST` (a miss of a page that was never referenced before) or `AGAIN` (of one that had left).
     outcome: str
+    #: The page that left, if one did.
     left: int | None
+    #: The page that left was dirty.
     written_back: bool
+    #: The page in each frame from then on; a page enters where one left.
     frames: tuple[int | None, ...]
+    #: Pages in frames that were written since they entered.
     dirty: frozenset[int]
 
     def row(self) -> dict[str, Any]:

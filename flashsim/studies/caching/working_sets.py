@@ -39,12 +39,7 @@ class WorkingSetCurve(NamedTuple):
 
 
 class WorkingSets:
-    """Takes references in batches; memory grows with the distinct pages, 8 bytes each besides their numbers.
-
-    Parameters
-    ----------
-    rate
-        The share of pages to look at.
+    """Takes references in batches, of a share of the pages; memory grows with these pages, 8 bytes each besides their numbers.
 
     Examples
     --------

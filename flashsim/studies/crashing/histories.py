@@ -1,7 +1,5 @@
 """Small histories of a database with an SSD, drawn so that everything that can come before something else does so in one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,6 +1,4 @@
-"""Crashes injected after every event, and after every write of the recoveries that follow; an oracle that knows only the history."""
-
-from __future__ import annotations
+"""Crashes after every event, and every write of the recoveries that follow; what guards prevent; an oracle that knows only the history."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,7 @@ from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import History
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log.durable import Durable, Write
-from flashsim.storage.log.records import DIRTY
+from flashsim.storage.log.records import DIRTY, FREE
 from flashsim.storage.log.recovery import Recovery, RedoFailureError, RestartDesign
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 
@@ -91,14 +89,8 @@ def problems(recovery: Recovery, history: History, pages: int) -> list[str]:
 class Injection:
     """Crashes of one history.
 
-    Parameters
-    ----------
-    depth
-        How often recovery is crashed as well.
-    restarts
-        How often the system goes on after a crash.
-    loses_ssd
-        Whether the SSD is lost in every crash: recovery then has an empty one.
+    Recovery is crashed as well, `depth` times, and the system goes on after a crash `restarts` times.  With `loses_ssd` the SSD is lost in
+    every crash: recovery then has an empty one.
     """
 
     def __init__(self, history: CrashHistory, report: CrashReport, depth: int = 2, restarts: int = 2, loses_ssd: bool = False) -> None:
@@ -270,3 +262,29 @@ def exhaustive(
         progress(number + 1, histories, f"{report.points:,} crash points")
     report.seconds = monotonic() - start
     return report
+
+
+def search(restart: str, without: list[str], seed: int, most: int) -> dict[str, Any]:
+    """Crash drawn histories without guards until one fails, and that one with them; JSON-ready."""
+    for history in range(most):
+        if exhaustive(restart, 1, seed + history, without, limit=0).violations:
+            return {"histories": history + 1, "fails": 1, "fails_with": len(exhaustive(restart, 1, seed + history, limit=0).violations)}
+    return {"histories": most, "fails": 0, "fails_with": 0}
+
+
+def frames_kept(without: list[str], seed: int, histories: int) -> dict[str, Any]:
+    """Frames that are warm after a shutdown with LVR and DW, whose flusher is slow, in all of some histories; JSON-ready."""
+    kept = in_use = 0
+    for number in range(histories):
+        run = drawn_history(seed + number, "lvr", without, "dw", "fuzzy").build(pause=1 << 14, chunk=1)
+        while not run.is_idle:
+            run.env.step()
+        run.shut_down()
+        while not run.is_down:
+            run.env.step()
+        in_use += sum(entry.state != FREE for entry in run.table.entries.values())
+        recovery = Recovery(run.durable, run.logging.restart, run.system.ssd, run.system.memory, without)
+        for _ in recovery.writes():
+            pass
+        kept += len(recovery.entries)
+    return {"kept": kept / in_use}

@@ -1,7 +1,5 @@
 """A state that survived a crash as a file, to be recovered later, elsewhere, or without a guard."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """One crash of one history: what survives, the phases of recovery, and whether the database is as its clients know it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

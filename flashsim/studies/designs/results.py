@@ -26,30 +26,20 @@ _TRAFFIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class DesignResult(PoolResult):
-    """The result of a design.
+    """The result of a design."""
 
-    Parameters
-    ----------
-    design, without
-        The design, and the part of the SSD manager that it was without, None for none.
-    system
-        The system of pools.
-    metric
-        The benchmark's metric, if the workload has one.
-    last
-        The share of the time, at its end, over which rates are means.
-    lifetime_erases
-        Erases that the SSD's blocks last together, 0 where that is not known.
-    scale
-        Scale of the run: times are reported as at scale 1.
-    """
-
+    #: The design, and the part of the SSD manager that it was without, None for none.
     design: str
     without: str | None
+    #: The system of pools.
     system: PoolSystem
+    #: The benchmark's metric, if the workload has one.
     metric: Metric | None = None
+    #: The share of the time, at its end, over which rates are means.
     last: float = 1.0
+    #: Erases that the SSD's blocks last together, 0 where that is not known.
     lifetime_erases: int = 0
+    #: Scale of the run: times are reported as at scale 1.
     scale: float = 1.0
 
     @property

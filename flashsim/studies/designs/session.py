@@ -51,48 +51,33 @@ _STEPS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PoolStudy:
-    """Parameters of a study of designs; what can be refused without compiling anything is refused at once.
+    """Parameters of a study of designs; what can be refused without compiling anything is refused at once."""
 
-    Parameters
-    ----------
-    workload
-        Text that `traces.transactions.workload` takes.
-    designs
-        Names, or files of one's own.
-    memory, ssd
-        Bytes of the memory pool and of the SSD's frames.
-    time
-        Nanoseconds that each system runs.
-    scale
-        Multiplies pages, what the workload grows by, memory, the SSD and all times but those of devices and clients.
-    devices
-        Texts that `flashsim.pools.devices.PoolDevice` takes, by purpose.
-    states
-        States of flash drives before each run, as ``--precondition`` has them, and the seeds of what is drawn then, by purpose;
-        empty: flash drives are empty.
-    policy
-        Replacement policy of the memory pool.
-    without
-        Names of `PARTS`: each design runs once more without each of them.
-    last
-        The share of the time, at its end, over which rates are means.
-    switches
-        More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
-    """
-
+    #: Text that `traces.transactions.workload` takes.
     workload: str
+    #: Names, or files of one's own.
     designs: Sequence[str]
+    #: Bytes of the memory pool and of the SSD's frames.
     memory: int
     ssd: int
+    #: Nanoseconds that each system runs.
     time: int
+    #: Texts that `flashsim.pools.devices.PoolDevice` takes, by purpose.
     devices: Mapping[str, str] = field(default_factory=lambda: {"disk": "rates", "ssd": "rates"})
+    #: States of flash drives before each run, as ``--precondition`` has them, and the seeds of what is drawn then, by purpose; empty: flash
+    #: drives are empty.
     states: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    #: Replacement policy of the memory pool.
     policy: str = "lru-k"
     page_size: int = 8 * KIB
     seed: int = 0
+    #: Multiplies pages, what the workload grows by, memory, the SSD and all times but those of devices and clients.
     scale: float = 1.0
+    #: Names of `PARTS`: each design runs once more without each of them.
     without: Sequence[str] = ()
+    #: The share of the time, at its end, over which rates are means.
     last: float = 0.2
+    #: More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
     switches: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -155,23 +140,15 @@ class PoolStudy:
 
 @dataclass(frozen=True)
 class DesignRuns:
-    """Results of a study of designs.
+    """Results of a study of designs."""
 
-    Parameters
-    ----------
-    study
-        Parameters of the study.
-    pages
-        Pages of the database.
-    runs
-        A result a design and part that it was without.
-    recalled
-        Number of these that were kept from before.
-    """
-
+    #: Parameters of the study.
     study: PoolStudy
+    #: Pages of the database.
     pages: int
+    #: A result a design and part that it was without.
     runs: Sequence[DesignResult]
+    #: Number of these that were kept from before.
     recalled: int = 0
 
     def title(self) -> str:

@@ -65,28 +65,19 @@ class Prices:
 
 @dataclass(frozen=True)
 class Choice:
-    """A division of a budget, and its throughput.
+    """A division of a budget, and its throughput."""
 
-    Parameters
-    ----------
-    budget, cost
-        Dollars.
-    design
-        Design of the extension.
-    memory, ssd
-        Bytes.
-    disks
-        Number of disks.
-    formula, simulated
-        Transactions a second; of the latter None where it was not simulated.
-    """
-
+    #: Dollars.
     budget: float
     cost: float
+    #: Design of the extension.
     design: str
+    #: Bytes.
     memory: int
     ssd: int
+    #: Number of disks.
     disks: int
+    #: Transactions a second; of the latter None where it was not simulated.
     formula: float
     simulated: float | None = None
 
@@ -97,37 +88,25 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class WorthStudy:
-    """Parameters of a division of budgets.
+    """Parameters of a division of budgets."""
 
-    Parameters
-    ----------
-    workload
-        Text that `traces.transactions.workload` takes, of a workload that can be scaled and has no scans.
-    budgets
-        Dollars.
-    prices
-        A name of `PRICES`, or a TOML file.
-    designs
-        Names of `models.pool_flows.DESIGNS`.
-    devices
-        Rates of the disks and of the SSD; those of the disks are divided by their servers, and bought one by one.
-    clients, think, work
-        Number of clients; nanoseconds a transaction that they think, and that the processor works.
-    scale
-        Scale of pages and sizes; 0: one by which the database is small.
-    verified
-        Designs that are simulated, the best of each budget.
-    """
-
+    #: Text that `traces.transactions.workload` takes, of a workload that can be scaled and has no scans.
     workload: str
+    #: Dollars.
     budgets: Sequence[float]
+    #: A name of `PRICES`, or a TOML file.
     prices: str = "retail-2026"
+    #: Names of `models.pool_flows.DESIGNS`.
     designs: Sequence[str] = DESIGNS
+    #: Rates of the disks and of the SSD; those of the disks are divided by their servers, and bought one by one.
     devices: tuple[str, str] = ("rates", "rates")
+    #: Number of clients; nanoseconds a transaction that they think, and that the processor works.
     clients: int = 64
     think: int = 0
     work: int = 500 * MICROSECONDS
+    #: Scale of pages and sizes; 0: one by which the database is small.
     scale: float = 0.0
+    #: Designs that are simulated, the best of each budget.
     verified: int = 1
     page_size: int = 8 * KIB
     seed: int = 0

@@ -45,10 +45,7 @@ def sizes_of(
 ) -> Sizes:
     """Sizes of two base files for a formula: the smaller is R, and temporary files are as full as they are written.
 
-    Parameters
-    ----------
-    algorithm, parameters, results
-        The join, its parameters, and the rows of its result, for one that fetches rows late.
+    One that fetches rows late needs the join, its parameters, and the rows of its result.
     """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
@@ -65,12 +62,7 @@ def sizes_of(
 def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
     """Sizes for the formula of a join that fetches rows late, beside pages: rows that join, digests and the join index.
 
-    Parameters
-    ----------
-    files
-        The smaller is first; `parameters` name columns accordingly.
-    results
-        Rows of the result.
+    The smaller file is first; `parameters` name columns accordingly.
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
     if "columns" in JOINS.load(algorithm).OPTIONS:
@@ -158,13 +150,7 @@ def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
 
 @dataclass(frozen=True)
 class PhaseComparison:
-    """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing.
-
-    Parameters
-    ----------
-    phases_left_out, requests_left_out, pages_left_out, io_left_out
-        Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
-    """
+    """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing."""
 
     phase: str
     requests: int
@@ -176,6 +162,7 @@ class PhaseComparison:
     formula_pages: int | None
     formula_io: float | None
     formula_io_measured_seek: float | None
+    #: Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
     phases_left_out: tuple[str, ...] = ()
     requests_left_out: int = 0
     pages_left_out: int = 0
@@ -248,7 +235,7 @@ def relative(value: float, reference: float | None) -> float | None:
     return value / reference - 1 if reference else None
 
 
-def comparison_table(rows: Sequence[PhaseComparison], title: str = "") -> Table:
+def comparison_table(rows: Sequence[PhaseComparison]) -> Table:
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
@@ -257,4 +244,4 @@ def comparison_table(rows: Sequence[PhaseComparison], title: str = "") -> Table:
         difference = None if share is None else f"{100 * share:+.1f} %"
         formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, difference]
         body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula])
-    return Table(header, body, title, digits=3 if rows[-1].total < 10 else 2)
+    return Table(header, body, digits=3 if rows[-1].total < 10 else 2)

@@ -36,13 +36,7 @@ _LAYOUTS: dict[str, ssd_joins.Layout] = {"packed": "packed", "two-disks": "separ
 
 
 def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
-    """A preset's nominal figures for pages of `page_size` bytes.
-
-    Parameters
-    ----------
-    span
-        Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
-    """
+    """A preset's nominal figures for pages of `page_size` bytes; a disk's arm moves within `span` bytes, the whole drive by default."""
     if preset.flash:
         return _flash(preset.flash, page_size)
     if not preset.disk:
@@ -191,24 +185,19 @@ def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
     return PageMapped()
 
 
-def processor_of(cpu: cpus.CpuModel, kind: str = "ssd") -> psync.Processor:
+def processor_of(cpu: cpus.CpuModel) -> psync.Processor:
     """Times of a core in a partition phase, by a CPU preset's prices."""
     tuples = cpu.user_time({Work.READ_TUPLE: 1, Work.HASH: 1, Work.WRITE_TUPLE: 1})
-    prices = (tuples, cpu.per_call.get(kind, 0.0), cpu.per_request.get(kind, 0.0), cpu.per_byte.get(kind, 0.0))
+    prices = (tuples, *(each.get("ssd", 0.0) for each in (cpu.per_call, cpu.per_request, cpu.per_byte)))
     return psync.Processor(*(price / MILLISECONDS for price in prices))
 
 
 def division(
     setting: JoinSetting, files: tuple[HeapFile, HeapFile], device: str | None, rule: str
 ) -> tuple[JoinSetting, Allocation | None]:
-    """A join's setting, in which N-Hash has its sub-buffers, and its buffers by a rule.
+    """A join's setting, in which N-Hash has its sub-buffers, and its buffers by one of `RULES`, for a preset or (None) a real device.
 
-    Parameters
-    ----------
-    device
-        The preset that is run on; None for a real device.  `setting` may name another to divide the buffers for.
-    rule
-        One of `RULES`; by Haas et al. the join divides memory itself, and its buffers are None.
+    `setting` may name another preset to divide them for.  By Haas et al. the join divides memory itself, and its buffers are None.
     """
     check_rule(rule)
     if rule == HAAS:

@@ -17,13 +17,7 @@ LAST, _MORE = 0.2, 1.3
 
 
 class TransactionReferences:
-    """The references of a workload's transactions, made as they are needed.
-
-    Parameters
-    ----------
-    stream
-        The transactions.
-    """
+    """The references of a workload's transactions, made as they are needed."""
 
     def __init__(self, stream: TransactionStream) -> None:
         self._batches, self._transactions = stream.batches(), 0
@@ -62,21 +56,14 @@ def service(rates: Rates) -> Service:
 
 @dataclass(frozen=True)
 class Formula:
-    """A system with its devices, as formulas take it.
+    """A system with its devices, as formulas take it."""
 
-    Parameters
-    ----------
-    system
-        A system whose design is one of `models.pool_flows.DESIGNS`.
-    disk, ssd
-        Service times.
-    uses
-        1 for LRU in memory, 2 for LRU-2.
-    """
-
+    #: A system whose design is one of `models.pool_flows.DESIGNS`.
     system: PoolSystem
+    #: Service times.
     disk: Service
     ssd: Service
+    #: 1 for LRU in memory, 2 for LRU-2.
     uses: int = 2
 
     def stays(self, references: ReferenceStream, window: Window) -> Stays:

@@ -130,14 +130,9 @@ class Fetching:
 
 
 def schedule(graph: PageGraph, frames: int, planners: Sequence[str], *, exact: bool = False, progress: Progress | None = None) -> Fetching:
-    """Plan a graph by several planners; the plan of a file of one's own is checked.
+    """Plan a graph by several planners, members or Python files; the plan of a file of one's own is checked.
 
-    Parameters
-    ----------
-    planners
-        Names of members, or paths of Python files.
-    exact
-        Search for the optimum too, which takes minutes beyond some fifteen pages.
+    `exact` searches for the optimum too, which takes minutes beyond some fifteen pages.
     """
     check_frames(frames)
     plan_of = {name: PLANNERS.load(name).plan for name in planners}

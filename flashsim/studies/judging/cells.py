@@ -9,8 +9,6 @@ A null model predicts a claim's cells without any simulator, from the published 
 Statements, which have no published number, are put to equal runs by every null model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -32,50 +30,34 @@ NONE = nan
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number or statement, and the values that it is held against.
-
-    Parameters
-    ----------
-    published
-        A number, or the statement in words.
-    values
-        Measured; None where a run is missing.
-    limit
-        Distance from a published number up to which a value is inside, as a share of the number or in `points`; 0 asks for equality.
-    holds
-        Whether a statement does, of the values.
-    row, place
-        A null model's constant is that of a row; a place is a number along its axis.
-    equal
-        The values if all runs were the same.
-    variant
-        The reading or assumption that the values belong to, if not the claim's own.
-    runs
-        Ids of the runs that the values come from.
-    calibrates
-        Whether a parameter was solved from the published number.
-    follows
-        Whether the published number follows from other published ones, as a ratio does from its two sides.
-    printed
-        The published number's name where several cells are held against one.
-    digits
-        Decimals of the values of a statement.
-    """
+    """A published number or statement, and the values that it is held against."""
 
     name: str
+    #: A number, or the statement in words.
     published: Entry
+    #: Measured; None where a run is missing.
     values: tuple[float | None, ...]
+    #: Distance from a published number up to which a value is inside, as a share of the number or in `points`; 0 asks for equality.
     limit: float = 0.0
     points: bool = False
+    #: Whether a statement does, of the values.
     holds: Callable[..., bool] | None = field(default=None, repr=False)
+    #: A null model's constant is that of a row; a place is a number along its axis.
     row: str = ""
     place: float = 0.0
+    #: The values if all runs were the same.
     equal: tuple[float, ...] = (1.0,)
+    #: The reading or assumption that the values belong to, if not the claim's own.
     variant: str = ""
+    #: Ids of the runs that the values come from.
     runs: tuple[str, ...] = ()
+    #: Whether a parameter was solved from the published number.
     calibrates: bool = False
+    #: Whether the published number follows from other published ones, as a ratio does from its two sides.
     follows: bool = False
+    #: The published number's name where several cells are held against one.
     printed: str = ""
+    #: Decimals of the values of a statement.
     digits: int = 3
 
     @property
@@ -246,13 +228,7 @@ def _rows(cells: Sequence[Cell]) -> list[list[tuple[float, float]]]:
 
 
 def null_cells(cells: Sequence[Cell], model: str) -> list[Cell]:
-    """The cells with a null model's values in the place of those that were measured.
-
-    Parameters
-    ----------
-    model
-        ``constant``, ``line`` or ``equal``, as the module's beginning has it.
-    """
+    """The cells with values of a null model (``constant``, ``line`` or ``equal``) in the place of those that were measured."""
     rows: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         if cell.is_number and model != "equal":

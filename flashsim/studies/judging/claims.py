@@ -30,18 +30,12 @@ OUTSIDE = "outside"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that was chosen with published numbers in view.
-
-    Parameters
-    ----------
-    how
-        It was chosen, in words.
-    solved_from
-        Parts of cells' names by claim; none stands for all cells of a claim.
-    """
+    """A parameter that was chosen with published numbers in view."""
 
     name: str
+    #: It was chosen, in words.
     how: str
+    #: Parts of cells' names by claim; none stands for all cells of a claim.
     solved_from: Mapping[str, Sequence[str]]
 
     def is_solved_from(self, claim: str, cell: str) -> bool:
@@ -52,57 +46,39 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Claim:
-    """One published result.
-
-    Parameters
-    ----------
-    id
-        Within its paper.
-    tolerance
-        In words; `limits` holds its numbers.
-    exhibit
-        The module that judges it, or None.
-    null
-        The null model beside it (`flashsim.studies.judging.cells`).
-    rests_on
-        Parameters of its runs that were chosen with published numbers in view.
-    cause
-        Why it differs, as an experiment has shown, or an empty text.
-    experiment
-        What `flashsim reproduce` takes to make the experiment again; of a paper's file, the claim's exhibit unless it says another.
-    published
-        Published values by row.
-    stated
-        Variants of which an exhibit makes cells; like all variants they are shown and decide nothing.
-    most
-        Whether more than half of the cells suffice.
-    simulated
-        Whether a simulator has a part in it: without one a claim is at best consistent.
-    scaled
-        Whether the verdict depends on the scale.
-    changes
-        Limits and definitions that changed after they were first written: what, before, now, and why.
-    values
-        All that the file says, for what only one exhibit needs.
-    """
+    """One published result."""
 
     paper: str
+    #: Within its paper.
     id: str
     title: str
     source: str
+    #: In words; `limits` holds its numbers.
     tolerance: str
+    #: The module that judges it, or None.
     exhibit: str | None = None
+    #: The null model beside it (`flashsim.studies.judging.cells`).
     null: str = "equal"
+    #: Parameters of its runs that were chosen with published numbers in view.
     rests_on: Sequence[Parameter] = ()
+    #: Why it differs, as an experiment has shown, or an empty text.
     cause: str = ""
+    #: What `flashsim reproduce` takes to make the experiment again; of a paper's file, the claim's exhibit unless it says another.
     experiment: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+    #: Published values by row.
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: Variants of which an exhibit makes cells; like all variants they are shown and decide nothing.
     stated: Sequence[str] = ()
+    #: Whether more than half of the cells suffice.
     most: bool = False
+    #: Whether a simulator has a part in it: without one a claim is at best consistent.
     simulated: bool = True
+    #: Whether the verdict depends on the scale.
     scaled: bool = True
+    #: Limits and definitions that changed after they were first written: what, before, now, and why.
     changes: Sequence[Mapping[str, str]] = ()
+    #: All that the file says, for what only one exhibit needs.
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -1,7 +1,5 @@
 """A small flash drive in virtual time, event by event: its blocks with what waits for its dies, or the work of its parts over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -25,17 +23,11 @@ _COLUMN, _PAGE, _LEFT = 24, 11, 70
 
 @dataclass
 class Hold:
-    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does.
+    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does."""
 
-    Parameters
-    ----------
-    server
-        The part, as `flashsim.core.spans.server_names` numbers them.
-    kind
-        The kind of rectangle that shows it.
-    """
-
+    #: The part, as `flashsim.core.spans.server_names` numbers them.
     server: int
+    #: The kind of rectangle that shows it.
     kind: str
     text: str
     begin: int
@@ -186,13 +178,7 @@ def _queue(drive: SteppedDrive, number: int, y: float) -> list[Shape]:
 
 
 def timeline_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
-    """The same writes as the work of each part over virtual time, up to each event; what the run's length hangs on has a red edge.
-
-    Parameters
-    ----------
-    state, writes
-        As of `blocks_in_steps`.
-    """
+    """`blocks_in_steps` as the work of each part over virtual time, up to each event; what the run's length hangs on has a red edge."""
     drive = _begin(state, writes)
     watch = _Watch(drive)
     watch.note()

@@ -18,7 +18,7 @@ from algorithms.hashing.table import nested_blocks
 from algorithms.partitioning.base import scan
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.execution.drivers import run
-from flashsim.execution.requests import Algorithm, Answer, Phase, Read, Write, rewrite
+from flashsim.execution.requests import Algorithm, Phase, Read, Request, Write, rewrite
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.steps import Frame, Shape, Steps, label, legend
 from models.allocation.buffers import Allocation, NestedLoopsAllocation, exact
@@ -32,20 +32,14 @@ _MOST_SHOWN = 400
 
 @dataclass(frozen=True)
 class Memory:
-    """What a join's memory holds when a request is made, in pages.
-
-    Parameters
-    ----------
-    requests
-        How many have been made, this one included.
-    outputs
-        By bucket.
-    """
+    """What a join's memory holds when a request is made, in pages."""
 
     phase: str
     request: str
+    #: How many have been made, this one included.
     requests: int
     input: int
+    #: By bucket.
     outputs: tuple[int, ...]
     table: int
 
@@ -71,21 +65,20 @@ def memory_by_request(algorithm: Callable[[], Algorithm], files: Sequence[HeapFi
 
 
 def _observed(algorithm: Algorithm, moments: list[Memory], fudge: float) -> Algorithm:
-    answer: Answer = None
     phase, requests = "", 0
     last: Read | None = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
+
+    def note(request: Request) -> Request:
+        nonlocal phase, requests, last
         if isinstance(request, Phase):
             phase = request.name
         if isinstance(request, Read | Write):
             requests += len(request.counts)
             last = request if isinstance(request, Read) else last
             moments.append(_moment(algorithm, phase, request, requests, last, fudge))
-        answer = yield request
+        return request
+
+    return rewrite(algorithm, note)
 
 
 def _under_way(algorithm: Any) -> Iterator[GeneratorType[Any, Any, Any]]:
@@ -116,14 +109,7 @@ def _moment(algorithm: Algorithm, phase: str, request: Read | Write, requests: i
 def memory_in_steps(
     title: str, algorithm: Callable[[], Algorithm], files: Sequence[HeapFile], memory: int, allocation: Allocation, fudge: float
 ) -> Steps:
-    """A join's memory, a square a page, at its requests; of more than fit a picture, every second, third and so on.
-
-    Parameters
-    ----------
-    memory
-        Pages.
-    allocation
-        How the join divides it.
+    """A join's memory of so many pages, a square each, at its requests; of more than fit a picture, every second, third and so on.
 
     Raises
     ------

@@ -50,19 +50,13 @@ _BAND: dict[str, Any] = {"color": "#e3e3e3", "linewidth": 0}
 
 @dataclass(frozen=True)
 class Beside:
-    """Published values and ours at the same places, in order; None where one of them is unknown.
+    """Published values and ours at the same places, in order; None where one of them is unknown."""
 
-    Parameters
-    ----------
-    places
-        Names below the axis: buffer pools, page sizes, joins.
-    tolerance
-        Relative; the band around a published value that ours is judged by. 0 draws none.
-    """
-
+    #: Names below the axis: buffer pools, page sizes, joins.
     places: Sequence[str]
     published: Sequence[float | None]
     ours: Sequence[float | None]
+    #: Relative; the band around a published value that ours is judged by. 0 draws none.
     tolerance: float = 0.0
 
     def errors(self) -> list[float | None]:
@@ -129,19 +123,13 @@ def lines(
     return figure
 
 
-def stacked_bars(by_title: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
-    """A figure of grouped, stacked bars.
-
-    Parameters
-    ----------
-    by_title
-        Bars, one panel below the other on one scale; groups and labels are taken in order of appearance.
-    """
+def stacked_bars(by_title: Mapping[str, Sequence[Bar]]) -> Figure:
+    """A figure of grouped, stacked bars by title, a panel below the other on one scale; groups and labels in order of appearance."""
     rows = max(1, len(by_title))
     with panels(0.3 + 2.6 * rows, rows, sharey=True, squeeze=False) as (figure, every):
         for axes, (title, bars) in zip(every[:, 0], by_title.items(), strict=False):
             _stack(axes, bars)
-            axes.set_ylabel(unit)
+            axes.set_ylabel("seconds")
             axes.set_title(title, fontsize=10)
             axes.margins(x=0.01, y=0.12)
         dots = [bar for bars in by_title.values() for bar in bars if bar.formula is not None]
@@ -168,17 +156,7 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
-    """A figure of published values beside ours, a panel a row of the published table.
-
-    Parameters
-    ----------
-    by_title
-        Values, row by row.
-    x, y
-        Labels of the axes, with the unit.
-    share
-        Give all panels one scale.
-    """
+    """A figure of published values beside ours, a panel a row of the published table, on one scale if they share it."""
     rows = -(-len(by_title) // columns)
     with panels(0.5 + 1.75 * rows, rows, columns, sharey=share, squeeze=False) as (figure, grid):
         every = grid.ravel()
@@ -226,10 +204,7 @@ def _handles(panels: Sequence[Beside]) -> list[Any]:
 def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
     """A line a series over `x`, in a panel for each combination of values of the columns `split`.
 
-    Parameters
-    ----------
-    frame
-        Rows whose column `x` holds numbers, or texts that stand in the order of their appearance.
+    Column `x` holds numbers, or texts that stand in the order of their appearance.
     """
     groups = list(frame.groupby(list(split), sort=False)) if split else [((), frame)]
     with panels(0.4 + 2.6 * len(groups), len(groups), squeeze=False) as (figure, every):
@@ -247,10 +222,7 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: 
 def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[str, str]) -> Figure:
     """A scatter plot of two columns on logarithmic axes, with the line where they agree.
 
-    Parameters
-    ----------
-    split
-        A column of truth values; those where it holds and the others look different, and `names` are theirs.
+    Rows where the truth value `split` holds, and the others, look different; `names` are theirs.
     """
     visible = rows[(rows[x] > 0) & (rows[y] > 0)]
     with panels(4.4, width=4.6) as (figure, axes):

@@ -21,24 +21,16 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a command.
-
-    Parameters
-    ----------
-    lead
-        Work, device and result, in a sentence.
-    figures
-        The numbers that a reader looks for first, each with its name.
-    sections
-        Sections; those without a text, a table or a picture are left out.
-    origin
-        The provenance.
-    """
+    """The report of a command."""
 
     title: str
+    #: Work, device and result, in a sentence.
     lead: str
+    #: The numbers that a reader looks for first, each with its name.
     figures: Sequence[tuple[str, str]]
+    #: Sections; those without a text, a table or a picture are left out.
     sections: Sequence[Section]
+    #: The provenance.
     origin: Mapping[str, Any]
 
     def html(self) -> str:
@@ -54,14 +46,9 @@ class Report:
 
 
 def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin: Mapping[str, Any], **values: Any) -> str:
-    """The page of one of the templates, which extend the skeleton ``page.html.j2``.
+    """The page of one of the templates, which extend the skeleton ``page.html.j2``, with further values of its own.
 
-    Parameters
-    ----------
-    contents
-        Ids of the parts that the navigation leads to, and their titles.
-    values
-        Further values of the template.
+    `contents` are ids of the parts that the navigation leads to, and their titles.
     """
     environment = Environment(
         loader=PackageLoader("flashsim.studies.presentation"),

@@ -1,7 +1,5 @@
 """A picture in steps: frames of rectangles and texts, shown with a slider in Jupyter and in a page of its own, and as one still picture."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

@@ -63,14 +63,9 @@ class Table(pd.DataFrame):
 
     @classmethod
     def of(cls, records: Iterable[Mapping[Any, Any]], columns: Mapping[str, Any], **caption: Any) -> Self:
-        """A row a record.
+        """A row a record; see `Table` for its caption.
 
-        Parameters
-        ----------
-        columns
-            The name of the record's entry, by the column's; with its unit, or a function from the entry to the value shown.
-        caption
-            See `Table`.
+        Columns have the name of the record's entry; with its unit, or a function from the entry to the value shown.
 
         Examples
         --------

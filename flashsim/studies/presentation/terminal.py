@@ -1,7 +1,5 @@
 """The output of commands: lines, tables and explanations, fitted to the width of the terminal."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass
@@ -42,11 +40,6 @@ def say(*parts: Part) -> None:
     """Print tables, explanations, and texts line by line; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:
         typer.echo(fitted(part, width()))
-
-
-def explain(text: str, indent: str = "") -> None:
-    """Print an explanation."""
-    say(Explanation(text, indent))
 
 
 def fitted(part: Part, columns: int | None) -> str:

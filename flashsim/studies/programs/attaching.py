@@ -3,8 +3,6 @@
 A process that runs already stands still (SIGSTOP) while that is read and strace attaches, so that nothing moves in between.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

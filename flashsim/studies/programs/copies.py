@@ -1,7 +1,5 @@
 """Bytes that the kernel copies from one file to another: its calls do not show them, but files do that have not changed since."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property

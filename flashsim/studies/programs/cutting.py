@@ -1,7 +1,5 @@
 """Power is cut at every call of a recorded program that changes what would be left, and a check looks at the files that are left."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,50 +37,33 @@ _SEARCHES = 15
 
 
 class Drive(NamedTuple):
-    """Rules of a drive for writes that it has acknowledged.
+    """Rules of a drive for writes that it has acknowledged."""
 
-    Attributes
-    ----------
-    keeps_flushed
-        It honours flushes, or its cache does not lose its content.
-    tears
-        A cut may leave a page with some of its sectors.
-    device
-        A preset that is simulated besides; None for none.
-    """
-
+    #: It honours flushes, or its cache does not lose its content.
     keeps_flushed: bool = True
+    #: A cut may leave a page with some of its sectors.
     tears: bool = True
+    #: A preset that is simulated besides; None for none.
     device: str | None = None
 
 
 @dataclass
 class CutReport:
-    """Results of power cuts of a program.
-
-    Parameters
-    ----------
-    cuts
-        Outcomes of cuts that were looked at.
-    images
-        Distinct states of files, and of what had been printed, that were checked.
-    on_drive
-        Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
-    failed_images
-        Images that the check does not pass.
-    is_complete
-        These are all images that the rules allow.
-    missed
-        What the recording does not show.
-    """
+    """Results of power cuts of a program."""
 
     calls: int = 0
+    #: Outcomes of cuts that were looked at.
     cuts: int = 0
+    #: Distinct states of files, and of what had been printed, that were checked.
     images: int = 0
+    #: Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
     on_drive: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    #: Images that the check does not pass.
     failed_images: int = 0
+    #: These are all images that the rules allow.
     is_complete: bool = True
+    #: What the recording does not show.
     missed: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Images of files in folders, which a check looks at."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -69,14 +67,9 @@ def _words(image: Mapping[str, bytes], path: str) -> str:
 
 
 class ImageFolder:
-    """A folder that shows one image after the other; only what differs, or was changed by a check, is written.
+    """A folder, beside others by its number, that shows one image after the other; only what differs, or a check changed, is written.
 
-    Parameters
-    ----------
-    place, number
-        Where the folder is, beside others, and which of them it is.
-    modes
-        Permissions of files by path within the folder; others are new files.
+    `modes` are permissions of files by path within the folder; others are new files.
     """
 
     def __init__(self, place: Path, number: int, modes: Mapping[str, int] | None = None) -> None:
@@ -87,14 +80,9 @@ class ImageFolder:
         self._modes = modes or {}
 
     def look(self, image: Mapping[str, bytes], printed: bytes, check: str, limit: float) -> tuple[int, str]:
-        """The exit code of a check on an image, and its output.
+        """The exit code of a check on an image, and its output; it may take `limit` seconds.
 
-        Parameters
-        ----------
-        image
-            Files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
-        limit
-            Seconds that the check may take.
+        An image has files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
         """
         self._show(image)
         self._printed.write_bytes(printed)

@@ -38,23 +38,15 @@ Page = tuple[int, int]
 
 
 class Moment(NamedTuple):
-    """A power cut of the drive.
+    """A power cut of the drive."""
 
-    Attributes
-    ----------
-    begun
-        The first call that had not begun.
-    under_way
-        Calls before it of which requests had not completed.
-    pages
-        The call at which the content was written that the drive holds of a page; of others it holds what there was before the program.
-    journal
-        The call at which the last transaction was written that the drive holds; -1: none.
-    """
-
+    #: The first call that had not begun.
     begun: int
+    #: Calls before it of which requests had not completed.
     under_way: frozenset[int]
+    #: The call at which the content was written that the drive holds of a page; of others it holds what there was before the program.
     pages: Mapping[Page, int]
+    #: The call at which the last transaction was written that the drive holds; -1: none.
     journal: int
 
 

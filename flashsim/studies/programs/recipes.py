@@ -1,7 +1,5 @@
 """A failure after a power cut, told by the fewest calls whose effects were lost, or kept though others were lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,23 +25,15 @@ class Cut(NamedTuple):
 
 @dataclass
 class Failure:
-    """A cut that the check does not pass.
+    """A cut that the check does not pass."""
 
-    Parameters
-    ----------
-    call
-        The call after which the power was cut, in words.
-    recipe
-        Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
-    output
-        What the check printed.
-    count
-        Images that fail after this call and differ in where a page is torn.
-    """
-
+    #: The call after which the power was cut, in words.
     call: str
+    #: Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
     recipe: tuple[str, ...]
+    #: What the check printed.
     output: str
+    #: Images that fail after this call and differ in where a page is torn.
     count: int = 1
 
 

@@ -12,9 +12,8 @@ Rules, as ext4 has them with data that is written late:
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
-from __future__ import annotations
-
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -60,40 +59,26 @@ class Change(NamedTuple):
 
 
 class Remains(NamedTuple):
-    """Pending effects that are on the drive after a cut.
+    """Pending effects that are on the drive after a cut."""
 
-    Attributes
-    ----------
-    changes
-        How many of the journal's changes, the first ones.
-    patches
-        Of pages, by file and number, how many of their patches; a page that is not named has none.
-    torn
-        The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
-    """
-
+    #: How many of the journal's changes, the first ones.
     changes: int
+    #: Of pages, by file and number, how many of their patches; a page that is not named has none.
     patches: Mapping[tuple[int, int], int]
+    #: The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
     torn: tuple[tuple[int, int], int, int] | None = None
 
 
 @dataclass
 class VolatileFiles:
-    """Files below a folder while a program runs.
+    """Files below a folder while a program runs."""
 
-    Parameters
-    ----------
-    names, contents
-        Files and folders at the begin: numbers by path, and bytes by number.
-    keeps_flushed
-        Whether what was flushed is durable.
-    cache
-        Bytes of a cache that loses its content; of more than that the oldest are durable, in a drive that ignores flushes.
-    """
-
+    #: Files and folders at the begin: numbers by path, and bytes by number.
     names: dict[str, int]
     contents: dict[int, bytes]
+    #: Whether what was flushed is durable.
     keeps_flushed: bool = True
+    #: Bytes of a cache that loses its content; of more than that the oldest are durable, in a drive that ignores flushes.
     cache: int = 16 << 20
     patches: list[Patch] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -172,10 +157,7 @@ class VolatileFiles:
 
     def _settle(self, patches: Sequence[Patch], changes: int) -> None:
         """Make effects durable."""
-        counts: dict[tuple[int, int], int] = {}
-        for each in patches:
-            counts[each.page] = counts.get(each.page, 0) + 1
-        self.names, self.contents = self._after(Remains(changes, counts))
+        self.names, self.contents = self._after(Remains(changes, Counter(each.page for each in patches)))
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
         for change in self.changes[:changes]:
@@ -186,10 +168,7 @@ class VolatileFiles:
 
     def pages(self) -> dict[tuple[int, int], int]:
         """Patches of each page that are pending, by file and number."""
-        counts: dict[tuple[int, int], int] = {}
-        for each in self.patches:
-            counts[each.page] = counts.get(each.page, 0) + 1
-        return counts
+        return Counter(each.page for each in self.patches)
 
     def everything(self) -> Remains:
         """All that is pending."""

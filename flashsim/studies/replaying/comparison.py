@@ -80,13 +80,7 @@ class ReplayComparison:
 
 
 class EachDevice:
-    """The reports of the devices of a trace, and beside them of what was recorded of these.
-
-    Parameters
-    ----------
-    names
-        Names of the devices, by number.
-    """
+    """The reports of the devices of a trace, whose names are by number, and beside them of what was recorded of these."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self.reports = {name: DeviceReport() for name in names.values()}

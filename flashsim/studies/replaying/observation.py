@@ -68,10 +68,7 @@ def growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 class History:
     """Counters of a drive as a run goes on, at times that lie ever further apart, so that there are never many.
 
-    Parameters
-    ----------
-    page_size
-        Bytes of a flash page, or of a mapping unit.
+    `page_size` is bytes of a flash page, or of a mapping unit.
     """
 
     def __init__(self, page_size: int) -> None:
@@ -116,12 +113,8 @@ class History:
 class GcPauses:
     """Pauses of all dies: holds of one die by garbage collection, merges, wear levelling or folding that follow each other without a gap.
 
-    A host operation or an idle moment between two holds ends a pause: an operation that comes then is served.
-
-    Parameters
-    ----------
-    dies
-        Dies of the drive, which are its first servers.
+    A host operation or an idle moment between two holds ends a pause: an operation that comes then is served.  The dies are the drive's
+    first servers.
     """
 
     def __init__(self, dies: int) -> None:

@@ -34,57 +34,38 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class RealSettings:
-    """Settings of a replay on a real device.
+    """Settings of a replay on a real device."""
 
-    Parameters
-    ----------
-    pace, depth
-        See `traces.replay.base.Engine.replay`.
-    engine
-        A member of `traces.replay`.
-    scale_offsets
-        Wrap requests beyond the device's end around to its begin.
-    widen
-        Widen requests to whole blocks of the device.
-    writes_as_reads
-        Read on the device what the trace writes.
-    allow_write, replace
-        Permission to write, and to overwrite a file that exists.
-    destroy
-        Names of the block devices that may be written to, as typed by the user.
-    buffered
-        Go through the page cache.
-    """
-
+    #: See `traces.replay.base.Engine.replay`.
     pace: str
     depth: int = 1
+    #: A member of `traces.replay`.
     engine: str = "builtin"
+    #: Wrap requests beyond the device's end around to its begin.
     scale_offsets: bool = False
+    #: Widen requests to whole blocks of the device.
     widen: bool = False
+    #: Read on the device what the trace writes.
     writes_as_reads: bool = False
+    #: Permission to write, and to overwrite a file that exists.
     allow_write: bool = False
     replace: bool = False
+    #: Names of the block devices that may be written to, as typed by the user.
     destroy: str | Sequence[str] | None = None
+    #: Go through the page cache.
     buffered: bool = False
 
 
 @dataclass
 class RealReplay:
-    """Figures of a replay on a real device, besides those of its observer.
+    """Figures of a replay on a real device, besides those of its observer."""
 
-    Parameters
-    ----------
-    how
-        Description of the engine.
-    moved, widened
-        Numbers of requests wrapped around, and widened.
-    holes
-        Bytes of the file up to the trace's end that were never written: reading them reads nothing.
-    """
-
+    #: Description of the engine.
     how: str
+    #: Numbers of requests wrapped around, and widened.
     moved: int
     widened: int
+    #: Bytes of the file up to the trace's end that were never written: reading them reads nothing.
     holes: int
 
 

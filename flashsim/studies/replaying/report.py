@@ -36,16 +36,9 @@ def write_report(
     blocks: BlockMap | None = None,
     comparison: ReplayComparison | None = None,
 ) -> None:
-    """Fill a folder with the report.
+    """Fill a folder with the report; `lead` is trace, device and pace, in a sentence.
 
-    Parameters
-    ----------
-    lead
-        Trace, device and pace, in a sentence.
-    statistics, blocks
-        Statistics and erase blocks of a simulated device.
-    comparison
-        Comparison with other runs of the same requests.
+    Statistics and erase blocks are of a simulated device, and the comparison is with other runs of the same requests.
     """
     counters = statistics or {}
     tables, pictures = report.tables(counters), _pictures(folder, report, counters)
@@ -182,10 +175,7 @@ def _heat(figure: Figure, axes: Axes, values: Any, label: str, most: float) -> N
 def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
     """Latencies of one drive or several over time, and below them write amplification where there is any.
 
-    Parameters
-    ----------
-    timelines
-        Frames by drive, with columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
+    Frames have columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
     """
     has_writes = {name: frame.get("write_amplification", pd.Series(dtype=float)).notna().any() for name, frame in timelines.items()}
     rows, height = (2, 4.6) if any(has_writes.values()) else (1, 3)

@@ -59,16 +59,11 @@ class ShipsModel:
     A run then takes nearly that part of the time of the large one, by phase and device: requests are as many, and each of them takes the
     part (`flashsim.device.scaling`).  Two things are set right that would not follow: memory is divided as for the large relations, and
     sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
-
-    Parameters
-    ----------
-    scale
-        Scale of relations and memory, at most 1.
-    page
-        Bytes of a page, where every request is one; 0 where requests are longer.
     """
 
+    #: Scale of relations and memory, at most 1.
     scale: float
+    #: Bytes of a page, where every request is one; 0 where requests are longer.
     page: int = 0
 
     @property
@@ -116,18 +111,12 @@ def _valid(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | 
 
 @dataclass(frozen=True)
 class ReadyDrive:
-    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same.
-
-    Parameters
-    ----------
-    full
-        The drive holds data everywhere, so that relations need not be loaded.
-    start
-        Bytes from its begin to the join's volume.
-    """
+    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same."""
 
     drive: Device
+    #: The drive holds data everywhere, so that relations need not be loaded.
     full: bool = False
+    #: Bytes from its begin to the join's volume.
     start: int = 0
     scale: float = 1.0
 
@@ -142,30 +131,20 @@ class ReadyDrive:
 
 @dataclass(frozen=True)
 class DriveInUse:
-    """A drive when a join begins.
+    """A drive when a join begins."""
 
-    Parameters
-    ----------
-    preset
-        Name of the preset, or its TOML file.
-    changes
-        Other values of its parameters.
-    full
-        The drive holds data everywhere, written in order.
-    start
-        Bytes from its begin to the join's volume.
-    overwrites
-        Random pages of 4 KiB written again since, as `seed` draws them.
-    model
-        The ship's model that the drive belongs to.
-    """
-
+    #: Name of the preset, or its TOML file.
     preset: str
+    #: Other values of its parameters.
     changes: Mapping[str, Any] = field(default_factory=dict)
+    #: The drive holds data everywhere, written in order.
     full: bool = False
+    #: Bytes from its begin to the join's volume.
     start: int = 0
+    #: Random pages of 4 KiB written again since, as `seed` draws them.
     overwrites: int = 0
     seed: int = 0
+    #: The ship's model that the drive belongs to.
     model: ShipsModel | None = None
 
     @property

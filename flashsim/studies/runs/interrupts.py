@@ -4,8 +4,6 @@ Numba and LLVM call back into Python from C while they compile: an interrupt tha
 at worst makes the compilation fail later, as an error of its own.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from types import FrameType

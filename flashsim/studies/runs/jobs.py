@@ -34,30 +34,22 @@ SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
 class Settings:
     """Scale, processes and seed of runs.
 
-    Parameters
-    ----------
-    scale
-        Multiplies tuples and memory.
-    jobs
-        Processes that work at the same time.
-    fresh
-        Make runs again whose results are kept.
-    cluster
-        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
-    devices
-        Devices below scale 1: one of `DEVICES`.
-
     Raises
     ------
     InvalidParameterError
         No process.
     """
 
+    #: Multiplies tuples and memory.
     scale: float = 1.0
+    #: Processes that work at the same time.
     jobs: int = 1
     seed: int = 2009
+    #: Make runs again whose results are kept.
     fresh: bool = False
+    #: The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
     cluster: str | None = None
+    #: Devices below scale 1: one of `DEVICES`.
     devices: str = SHIPS_MODEL
 
     def __post_init__(self) -> None:
@@ -77,29 +69,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """A run: a function of a module and its named arguments; arguments and result are JSON-ready.
+    """A run: a function of a module and its named arguments; arguments and result are JSON-ready."""
 
-    Parameters
-    ----------
-    function
-        Name as ``package.module:name``.
-    arguments
-        Arguments as JSON, by `of`.
-    label
-        The run in words, for people.
-    weight
-        Runs with more are made first, so that no process is left with a long one at the end.
-    group
-        Runs of one group share work: one process makes them, one after the other.
-    drives
-        Whether simulated drives have a part in the run: then their engines are compiled before.
-    """
-
+    #: Name as ``package.module:name``.
     function: str
+    #: Arguments as JSON, by `of`.
     arguments: str
+    #: The run in words, for people.
     label: str = ""
+    #: Runs with more are made first, so that no process is left with a long one at the end.
     weight: float = field(default=0.0, compare=False)
+    #: Runs of one group share work: one process makes them, one after the other.
     group: str = field(default="", compare=False)
+    #: Whether simulated drives have a part in the run: then their engines are compiled before.
     drives: bool = field(default=True, compare=False)
 
     @classmethod

@@ -41,34 +41,20 @@ OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored
 
 @dataclass(frozen=True)
 class JoinSetting:
-    """The setting of a join: its algorithm, memory, I/O, placement and options.
-
-    Parameters
-    ----------
-    memory
-        The buffer pool, in pages.
-    page_io
-        Requests of one page instead of whole buffers.
-    placement
-        A member of `flashsim.storage.placement`, or the path of a Python file that is one.
-    buffers_for
-        The device preset whose figures divide the buffers; by default the device of the run (the first of several).
-    cpu
-        A CPU preset, or None: then CPU work takes no time.
-    first, fetch, k, policy, kernel, columns, digests_stored
-        Options of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None: the default.
-    partition, sub_buffer, strands
-        Options of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None: the default.
-    cores
-        Cores of the host; None: those of the CPU preset.
-    """
+    """The setting of a join: its algorithm, memory, I/O, placement and options."""
 
     algorithm: str
+    #: The buffer pool, in pages.
     memory: int
+    #: Requests of one page instead of whole buffers.
     page_io: bool = False
+    #: A member of `flashsim.storage.placement`, or the path of a Python file that is one.
     placement: str = "packed"
+    #: The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     buffers_for: str | None = None
+    #: A CPU preset, or None: then CPU work takes no time.
     cpu: str | None = CPU
+    #: Options of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None: the default.
     first: str | None = None
     fetch: str | None = None
     k: float | None = None
@@ -76,9 +62,11 @@ class JoinSetting:
     kernel: str | None = None
     columns: tuple[str, ...] | None = None
     digests_stored: bool | None = None
+    #: Options of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None: the default.
     partition: str | None = None
     sub_buffer: int | None = None
     strands: int | None = None
+    #: Cores of the host; None: those of the CPU preset.
     cores: int | None = None
 
     def parameters(self, disk: Disk | None = None) -> JoinParameters:
@@ -122,18 +110,13 @@ class PhaseSeconds:
 
 @dataclass(frozen=True)
 class JoinResult:
-    """The cost of a join on every device.
-
-    Parameters
-    ----------
-    runs, disks
-        Runs, a device each; `disks` are the devices' nominal figures, None of a real device.
-    """
+    """The cost of a join on every device."""
 
     setting: JoinSetting
     files: tuple[HeapFile, HeapFile]
     parameters: JoinParameters
     allocation: Allocation
+    #: Runs, a device each; `disks` are the devices' nominal figures, None of a real device.
     runs: Sequence[Run | ConcurrentRun]
     disks: list[Disk | None]
 
@@ -327,18 +310,12 @@ def _volume_size(files: tuple[HeapFile, HeapFile]) -> int:
 
 @dataclass(frozen=True)
 class RealFile:
-    """A file or block device that a join runs on.
-
-    Parameters
-    ----------
-    allow_write
-        Without it the run is refused.
-    force
-        Permission to overwrite a file that exists.
-    """
+    """A file or block device that a join runs on."""
 
     path: Path
+    #: Without it the run is refused.
     allow_write: bool = False
+    #: Permission to overwrite a file that exists.
     force: bool = False
 
 
@@ -356,13 +333,7 @@ def run_join_on_file(
     results: ResultRows | None = None,
     progress: Progress | None = None,
 ) -> JoinResult:
-    """Run one join on a real file or block device; a file made for it is removed at the end.
-
-    Parameters
-    ----------
-    allocation
-        The join's buffers, if they are not to be divided as `setting` says.
-    """
+    """Run one join on a real file or block device, with other buffers than the setting's if given; a file made for it is removed."""
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))

@@ -3,8 +3,6 @@
 A file or folder that is written has a name of its own and a lock, unlike those that a killed process leaves behind.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import glob
@@ -27,12 +25,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Outputs:
-    """The files that one command writes, all or none.
-
-    Parameters
-    ----------
-    force
-        Permission to replace existing files.
+    """The files that one command writes, all or none; `force` is permission to replace existing ones.
 
     Examples
     --------

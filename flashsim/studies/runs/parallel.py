@@ -39,12 +39,7 @@ def each(
 ) -> Iterator[tuple[Item, Result]]:
     """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
 
-    Parameters
-    ----------
-    cluster
-        The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
-    tell
-        Called now and then with the activity of a process, in words.
+    The workers of a Dask scheduler (`cluster`) take the processes' place.  `tell` is called now and then with what a process does.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, cluster)

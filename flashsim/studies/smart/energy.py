@@ -1,7 +1,5 @@
 """Energy of a query: each drive's by state, and the system's, above what it takes when idle and in all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

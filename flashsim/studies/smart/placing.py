@@ -4,8 +4,6 @@ A placement is either the host, or the drive with so many stages behind the scan
 pages, and bytes of groups by a power of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +13,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
-from flashsim.studies.smart.plan import Plan
-from flashsim.studies.smart.running import PlanRun, build_runs, run
+from flashsim.studies.smart.running import Plan, PlanRun, build_runs, run
 from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
 from flashsim.studies.smart.timing import OUTSTANDING, Machine, priced
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time

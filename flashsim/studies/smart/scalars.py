@@ -1,7 +1,5 @@
 """Expressions of SQL as `algorithms.expressions` has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -37,13 +35,7 @@ def unsupported(node: exp.Expression) -> FlashsimError:
 
 
 def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
-    """An expression.
-
-    Parameters
-    ----------
-    resolve
-        Gives the expression of a node that stands for a column, or for something computed before; None for others.
-    """
+    """An expression; `resolve` gives that of a node that stands for a column, or for something computed before, and None of others."""
     known = resolve(node)
     if known is not None:
         return known

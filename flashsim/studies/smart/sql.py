@@ -1,7 +1,5 @@
 """SQL queries as plans: parsed by sqlglot in DuckDB's dialect, of a subset that `LANGUAGE` names."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +14,7 @@ from algorithms.expressions.expression import Call, Column, Expression, columns_
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
-from flashsim.studies.smart.plan import Plan, Stage
+from flashsim.studies.smart.running import Plan, Stage
 from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
@@ -31,12 +29,8 @@ _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having",
 def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int] | None = None) -> Plan:
     """The plan of a query.
 
-    Parameters
-    ----------
-    schemas
-        Columns of each table, by the names that queries use.
-    rows
-        How many each has: of joined tables the largest is scanned last, and the others lie in memory.
+    Schemas and rows are those of each table, by the names that queries use: of joined tables the largest is scanned last, and the others
+    lie in memory.
 
     Raises
     ------

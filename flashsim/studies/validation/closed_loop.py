@@ -39,26 +39,18 @@ BATCH = 8192
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """A run, a row a request in order: shape (n,) each.
+    """A run, a row a request in order: shape (n,) each."""
 
-    Parameters
-    ----------
-    operation
-        READ or WRITE.
-    measured, simulated
-        Response times, ns.
-    tag
-        The measured drive's cache: a number into `kinds`.
-    kinds
-        Names of a cache's actions; none where the trace does not have them.
-    """
-
+    #: READ or WRITE.
     operation: npt.NDArray[np.int8]
     offset: Integers
     length: Integers
+    #: Response times, ns.
     measured: Integers
     simulated: Integers
+    #: The measured drive's cache: a number into `kinds`.
     tag: Integers
+    #: Names of a cache's actions; none where the trace does not have them.
     kinds: tuple[str, ...] = ()
 
     def groups(self) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:

@@ -79,35 +79,25 @@ class JoinsSetting:
 
 @dataclass
 class Witnesses:
-    """A join's I/O seconds by phase, from every witness.
-
-    Parameters
-    ----------
-    bytes
-        Bytes moved by an execution.
-    executed, replayed
-        The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
-    formula
-        Seconds by the formula; None for a join that the formula does not know; phases that it does not have cost 0.
-    wall
-        Wall-clock less CPU time of each execution, as in do2009.
-    begins
-        Phases in the order in which they were entered, and the first request of each on the device.
-    overlap
-        Requests overlap: then times are those of phases, in which any request was under way.
-    """
+    """A join's I/O seconds by phase, from every witness."""
 
     algorithm: str
     phases: list[str]
     requests: list[int]
     simulated: Seconds
+    #: Seconds by the formula; None for a join that the formula does not know; phases that it does not have cost 0.
     formula: Seconds | None
+    #: Bytes moved by an execution.
     bytes: int = 0
+    #: The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
     executed: list[Floats] = field(default_factory=list)
     replayed: dict[str, list[Floats]] = field(default_factory=dict)
     replayed_bytes: dict[str, int] = field(default_factory=dict)
+    #: Wall-clock less CPU time of each execution, as in do2009.
     wall: Seconds = field(default_factory=list)
+    #: Phases in the order in which they were entered, and the first request of each on the device.
     begins: Begins = ()
+    #: Requests overlap: then times are those of phases, in which any request was under way.
     overlap: bool = False
 
     def columns(self) -> dict[str, Seconds | None]:
@@ -213,14 +203,7 @@ def validate(
 ) -> JoinsValidation:
     """Run the joins on a real file or block device, replay their traces there, simulate them and ask the formula.
 
-    Parameters
-    ----------
-    preset
-        The device that is simulated.
-    engines
-        Members of `traces.replay`.
-    access
-        Permissions to write; a file that is made is removed at the end.
+    `engines` are members of `traces.replay`; `access` has permissions to write; a file that is made is removed at the end.
     """
     check(on, files, access, engines)
     disk = fitted_disk(preset, files[0].page_size)

@@ -57,14 +57,9 @@ def first(name: str, units: int, seed: int) -> dict[str, float]:
 
 
 def steady(name: str, units: int, seed: int, used: float = math.inf) -> dict[str, float]:
-    """Random writes on a part in steady state: thousands a second of the whole, and write amplification.
+    """Random writes on a part in steady state, `used` GiB of the drive: thousands a second of the whole, and write amplification.
 
     They program all flash pages once, after half as many that are not counted: counts of valid pages go up and down about so long.
-
-    Parameters
-    ----------
-    used
-        GiB of the drive that are in use; the rest is free for collection.
     """
     whole = presets.load(name)
     assert whole.flash is not None
@@ -85,10 +80,7 @@ def steady(name: str, units: int, seed: int, used: float = math.inf) -> dict[str
 def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
     """Random writes at a mean rate, as a Poisson process, on a part in steady state: percentiles of the last half's latencies, us.
 
-    Parameters
-    ----------
-    changes
-        Parameters of the drive that are others.
+    `changes` are parameters of the drive that are others.
     """
     whole = presets.load(name)
     preset, times = slice_of(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units)
@@ -148,17 +140,11 @@ def _write(device: Device, count: int, seed: int, at: Integers | None = None) ->
 
 @dataclass(frozen=True)
 class Validation:
-    """Claims on drives, judged.
+    """Claims on drives, judged."""
 
-    Parameters
-    ----------
-    judgements
-        One a claim, in order.
-    results
-        The runs behind them.
-    """
-
+    #: One a claim, in order.
     judgements: Sequence[Judgement]
+    #: The runs behind them.
     results: Results
 
     def rows(self) -> list[dict[str, Any]]:
@@ -286,10 +272,7 @@ def judged(claim: Claim, results: Results, experiments: bool = False) -> Judgeme
 def validate(ids: Sequence[str], settings: Settings, progress: Progress | None = None, *, experiments: bool = False) -> Validation:
     """Make the runs of claims, those that are kept from before excepted, and judge them.
 
-    Parameters
-    ----------
-    experiments
-        Whether runs that show the cause of a difference are made too: cells of variants, which decide nothing.
+    Runs that show the cause of a difference are made if asked for: cells of variants, which decide nothing.
     """
     if not LEAST_SCALE <= settings.scale <= 100:
         raise InvalidParameterError("scale", settings.scale, f"it must be at least {LEAST_SCALE} and at most 100")

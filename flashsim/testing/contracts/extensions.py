@@ -1,7 +1,5 @@
 """The contract of SSDs that extend a memory pool: no newest version is ever lost, and frames and heaps are what they should be."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -18,7 +18,7 @@ from algorithms.page_access.instances import complete, join_graph
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
-from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Request, Write
+from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Request, Write, rewrite
 from flashsim.storage.heap_file import HeapFile
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strict_driver import relation_file
@@ -94,17 +94,15 @@ class WatchedIndex(GivenIndex):
 
 def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
     """Memory holds no rows that the strategy has emitted, or written to a file."""
-    answer: Answer = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
+
+    def forget(request: Request) -> Request:
         if isinstance(request, Emit):
             index.remembered -= len(request.r_rows)
         elif isinstance(request, Write):
             index.remembered -= len(request.tuples)
-        answer = yield request
+        return request
+
+    return rewrite(algorithm, forget)
 
 
 def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:

@@ -1,7 +1,5 @@
 """The contract of trace formats: files are recognised and read as what they say, damage is refused by name, what is written comes back."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import re

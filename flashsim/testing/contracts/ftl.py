@@ -1,7 +1,5 @@
 """The contract of flash translation layers: plans follow the rules of flash and lose nothing, and a drive works with them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

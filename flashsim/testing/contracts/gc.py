@@ -1,7 +1,5 @@
 """The contract of garbage collection policies: a victim is a closed block that gains a page, and a drive works with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

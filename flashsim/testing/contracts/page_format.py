@@ -1,7 +1,5 @@
 """The contract of formats of page traces: files are recognised and read as what they say, damage is refused by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path

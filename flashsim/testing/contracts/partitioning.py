@@ -16,7 +16,7 @@ from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, Partiti
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
-from flashsim.execution.requests import Algorithm, Answer, Drop, Emit, Phase, Psync, Read, Spawn, Write
+from flashsim.execution.requests import Algorithm, Drop, Emit, Phase, Psync, Read, Request, Write, rewrite
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.keys import NULL_KEY
@@ -65,18 +65,14 @@ class Pass:
 
     def _counted(self, algorithm: Algorithm) -> Algorithm:
         """The same requests; what is read and not written yet fits in the buffers, whenever something is asked for."""
-        answer: Answer = None
-        while True:
-            try:
-                request = algorithm.send(answer)
-            except StopIteration:
-                return
-            if isinstance(request, Spawn):
-                request = replace(request, algorithm=self._counted(request.algorithm))
+
+        def check(request: Request) -> Request:
             writes = request.requests if isinstance(request, Psync) else [request]
             assert self.held <= self.buffers.pages * self.file.layout.room, f"more is in memory than {self.buffers.pages} pages hold"
             self.held -= sum(self._bytes(write.file, write.tuples) for write in writes if isinstance(write, Write))
-            answer = yield request
+            return request
+
+        return rewrite(algorithm, check)
 
     @staticmethod
     def _bytes(file: File, tuples: Tuples) -> int:

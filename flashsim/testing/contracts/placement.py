@@ -1,7 +1,5 @@
 """The contract of placements: no two pages share a place, each is found where it was put, and a full device is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """The contract of planners of page accesses: a plan keeps its word, and stays above what no plan can do without."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The contract of query programs: rows do not depend on how they are cut into batches or shared among drives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The contract of replacement policies: both forms choose alike, and no pool loses a page or a change by its choices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The contract of restart designs: whatever survives a crash, recovery finds what was committed and nothing else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from algorithms.restart.base import RESTARTS

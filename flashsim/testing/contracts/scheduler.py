@@ -1,7 +1,5 @@
 """The contract of disk schedulers: a command that waits is chosen and nothing changes, and a drive works with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The contract of sources: columns, rows and records agree, rows lie on pages of every format, and damage is one line."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

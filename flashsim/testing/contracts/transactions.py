@@ -1,7 +1,5 @@
 """The contract of workloads of transactions: a seed makes them, in batches of any size, within the pages that they say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """The contract of wear levelling policies: free blocks are opened, closed ones levelled, and a drive works with them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import WRITE, make_requests

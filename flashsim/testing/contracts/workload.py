@@ -1,7 +1,5 @@
 """The contract of device workloads: runs stay in their area, wait for what they should, and are the same for the same seed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

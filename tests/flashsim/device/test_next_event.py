@@ -16,6 +16,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing import disks
 from flashsim.testing import flash_drives as drives
+from tests.flashsim.hdd.deep_disks import array_of, deep_drive
 
 SEEDS = range(8)
 
@@ -63,22 +64,22 @@ def test_disks(kind: type[HddEngine | HddSpecification]) -> None:
 @pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
 def test_arrays_of_disks(kind: type[HddEngine | HddSpecification]) -> None:
     for seed in SEEDS:
-        drive, striping = disks.deep_drive(seed), Striping(drives=3, stripe=8 * disks.SECTOR)
-        model = disks.array_of(kind, drive, striping)
+        drive, striping = deep_drive(seed), Striping(drives=3, stripe=8 * disks.SECTOR)
+        model = array_of(kind, drive, striping)
         requests, at = disks.random_workload(seed, model.capacity, 40)
         model.submit(requests, one_command_each(requests), at)
         found, _ = stepped(model)
-        assert np.array_equal(found, disks.serve(disks.array_of(kind, drive, striping), requests, at)), f"seed {seed}"
+        assert np.array_equal(found, disks.serve(array_of(kind, drive, striping), requests, at)), f"seed {seed}"
 
 
 @pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
 def test_an_array_tells_of_every_drive(kind: type[HddEngine | HddSpecification]) -> None:
     drive, striping = disks.small_drive(), Striping(drives=2, stripe=8 * disks.SECTOR)
-    model = disks.array_of(kind, drive, striping)
+    model = array_of(kind, drive, striping)
     requests = make_requests(READ, 8 * disks.SECTOR, disks.SECTOR)  # on the second drive
     model.submit(requests, one_command_each(requests), 0)
     model.advance(0)
-    completed = int(disks.serve(disks.array_of(kind, drive, striping), requests)["completed"][0])
+    completed = int(disks.serve(array_of(kind, drive, striping), requests)["completed"][0])
     assert model.outstanding == 1 and 0 < model.next_event <= completed
 
 

@@ -24,7 +24,8 @@ from flashsim.device.striped import Striping
 from flashsim.device.striped.specification import StripedSpecification
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.disks import SECTOR, array_of, deep_drive, random_workload, serve, serve_in_pieces, small_drive
+from flashsim.testing.disks import SECTOR, random_workload, serve, small_drive
+from tests.flashsim.hdd.deep_disks import array_of, deep_drive, serve_in_pieces
 
 #: What arrays of seeds 400 to 439 did when striping was part of a disk's kernels (completions, counters, and a power cut halfway).
 RECORDED = [

@@ -15,7 +15,8 @@ from flashsim.hdd.state import geometry as kernels
 from flashsim.hdd.state.geometry import Geometry, sectors_by_cylinder
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
-from flashsim.testing.disks import deep_drive, random_drive, small_drive
+from flashsim.testing.disks import random_drive, small_drive
+from tests.flashsim.hdd.deep_disks import deep_drive
 
 WEEK = 7 * 24 * 3600 * 10**9
 

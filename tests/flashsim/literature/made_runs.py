@@ -104,8 +104,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "do2012.scans:smart_run": _scan,
     "do2012.scans:bandwidth": _scan,
     "pools.restart:run_restart": _restart,
-    "crashing.guards:search": _guard,
-    "crashing.guards:frames_kept": lambda number, without, **parameters: {"kept": number(*without)},
+    "crashing.injection:search": _guard,
+    "crashing.injection:frames_kept": lambda number, without, **parameters: {"kept": number(*without)},
 }
 
 

@@ -22,8 +22,8 @@ import flashsim as fs
 from flashsim.core.errors import FlashsimWarning
 from flashsim.core.request import FLUSH, WRITE
 from flashsim.studies.programs import recorder
-from flashsim.studies.programs.extents import extents_of
 from flashsim.studies.programs.images import snapshot
+from flashsim.studies.programs.recorder import extents_of
 from flashsim.studies.programs.volatile_files import VolatileFiles
 from tests import postgresql_server
 from tests.flashsim.studies.runs.test_interrupts import start
