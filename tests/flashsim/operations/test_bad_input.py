@@ -375,10 +375,8 @@ def test_one_line_and_exit_code_2(line: str, files: Path, flashsim: Run, monkeyp
     result = flashsim(line)
     assert result.exit_code == 2, result.output
     assert bool(waited) == (line == TOO_SMALL)
-    *status, told = result.stderr.splitlines(keepends=True)
-    assert all("compiling" in each for each in status) and told.startswith("flashsim: ") and told.endswith("\n")
-    assert BAD[line] in told
-    assert told[:-1].isprintable() and len({each.partition(",")[0] for each in status}) <= len(waited)  # each may be told again and again
+    assert BAD[line] in result.stderr and result.stderr.startswith("flashsim: ")
+    assert result.stderr.endswith("\n") and result.stderr[:-1].isprintable()
     assert sorted(files.rglob("*")) == before
     assert (files / "kept.txt").read_text() == "kept"
 

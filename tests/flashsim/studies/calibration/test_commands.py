@@ -72,8 +72,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(line: str, flashsim: Run, here
     before = sorted(os.listdir(here))
     result = flashsim(line)
     assert result.exit_code == 2, result.output
-    assert REFUSED[line] in result.stderr
-    assert [line for line in result.stderr.splitlines() if "compiling" not in line] == result.stderr.splitlines()[-1:]
+    assert REFUSED[line] in result.stderr and result.stderr.count("\n") == 1
     assert sorted(os.listdir(here)) == before
     assert (here / "old.toml").read_text(encoding="utf-8") == "kept"
 
