@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError
@@ -68,6 +68,7 @@ class PlacementContract(Contract):
         turns=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7)), max_size=40),
         expected=st.integers(0, 20),
     )
+    @example(base_pages=1, turns=[(0, 2), (0, 0), (1, 2), (2, 2)], expected=0)
     def test_no_two_pages_share_a_place(self, base_pages: int, turns: list[tuple[int, int]], expected: int) -> None:
         """A relation and five temporary files that grow by some pages in turn, or are dropped and begin anew; pages are sectors."""
         volume, base = self.volume(NEVER), base_file(base_pages)

@@ -130,6 +130,10 @@ def is_included(policy: ReplacementPolicy, text: str, small: int, large: int) ->
     return True
 
 
+#: Three pages enter.
+_FILLED = [(WRITE, FIRST_PAGE + page) for page in range(3)]
+
+
 class ReplacementContract(Contract):
     """Properties of a replacement policy (`algorithms.replacement.base`)."""
 
@@ -139,6 +143,7 @@ class ReplacementContract(Contract):
     @given(steps=STEPS, frames=st.integers(1, 7), data=st.data())
     @example(steps=[(WRITE, FIRST_PAGE + page) for page in (0, 1, 0, 2, 1, 0)], frames=1, data=None)
     @example(steps=[(WRITE, FIRST_PAGE + page) for page in (0, 1, 0, 2, 1, 0)], frames=2, data=None)
+    @example(steps=[*_FILLED, (DROP, 1), (PIN, 0), (WRITE, FIRST_PAGE + 3), (WRITE, FIRST_PAGE + 4)], frames=3, data=None)
     def test_both_forms_choose_alike_and_nothing_is_lost(
         self, steps: list[tuple[str, int]], frames: int, data: st.DataObject | None
     ) -> None:
