@@ -22,24 +22,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FlushPattern:
-    """Calls and requests that write the buckets of one file.
+    """Calls and requests that write the buckets of one file."""
 
-    Parameters
-    ----------
-    calls, requests
-        While tuples come; all requests together.
-    tuples
-        That these move.
-    last
-        Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
-    fill
-        Share of the output buffers that a call empties.
-    """
-
+    #: While tuples come; all requests together.
     calls: int
     requests: float
+    #: That these move.
     tuples: float
+    #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
     last: float
+    #: Share of the output buffers that a call empties.
     fill: float
 
     @property

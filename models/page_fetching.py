@@ -173,18 +173,12 @@ def cardenas(pages: float, chosen: float) -> float:
 
 
 class Accesses(NamedTuple):
-    """Tuples of a file that are asked for in no order.
+    """Tuples of a file that are asked for in no order."""
 
-    Attributes
-    ----------
-    pages, each
-        Of the file, and the tuples on one.
-    tuples, times
-        How many tuples are asked for, whichever they are, and how often each of them.
-    """
-
+    #: Of the file, and the tuples on one.
     pages: float
     each: float
+    #: How many tuples are asked for, whichever they are, and how often each of them.
     tuples: float
     times: float = 1.0
 

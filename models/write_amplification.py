@@ -231,20 +231,13 @@ def separate_pools(
 
 @dataclass(frozen=True)
 class MeanField:
-    """A mean-field model's steady state.
+    """A mean-field model's steady state."""
 
-    Parameters
-    ----------
-    write_amplification
-        Flash pages programmed over host pages written.
-    blocks
-        The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
-    victims
-        The same of the blocks that are reclaimed.
-    """
-
+    #: Flash pages programmed over host pages written.
     write_amplification: float
+    #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
     blocks: npt.NDArray[np.float64]
+    #: The same of the blocks that are reclaimed.
     victims: npt.NDArray[np.float64]
 
 

@@ -93,20 +93,13 @@ Taker = Callable[[Integers, Integers], Algorithm]
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of a relation that take part.
+    """The rows of a relation that take part."""
 
-    Parameters
-    ----------
-    columns
-        Those that it looks at.
-    rows
-        What it says of each row, shape (rows,).
-    first
-        Read these columns first, and others only of pages with a row that takes part: FlashScanOpt rather than FlashScan.
-    """
-
+    #: Those that it looks at.
     columns: tuple[str, ...]
+    #: What it says of each row, shape (rows,).
     rows: npt.NDArray[np.bool_]
+    #: Read these columns first, and others only of pages with a row that takes part: FlashScanOpt rather than FlashScan.
     first: bool = True
 
 
@@ -142,23 +135,16 @@ class KeyColumn(Scanned):
 
     A page of it stands for as many pages of the relation as take no more memory: their minipages while they are read, and then the digests
     made of them; for one at least.
-
-    Parameters
-    ----------
-    base
-        The relation's file.
-    firsts
-        The first of the relation's pages that each page stands for, and the end.
-    attributes, parts
-        What is read of the relation's pages besides the key, and the bytes of both.
-    selection
-        Which rows there are; all without it.
     """
 
+    #: The relation's file.
     base: HeapFile
+    #: The first of the relation's pages that each page stands for, and the end.
     firsts: Integers
+    #: What is read of the relation's pages besides the key, and the bytes of both.
     attributes: tuple[str, ...]
     parts: Parts
+    #: Which rows there are; all without it.
     selection: Selection | None
     page_io: bool
 

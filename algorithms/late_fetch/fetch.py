@@ -43,18 +43,12 @@ _MOST_COMBINED = 1 << 62
 
 @dataclass(eq=False)
 class Side:
-    """A relation whose columns are fetched.
+    """A relation whose columns are fetched."""
 
-    Parameters
-    ----------
-    label
-        What phases call it.
-    attributes
-        The columns that results have of it; None for all of them, which are read as whole pages.
-    """
-
+    #: What phases call it.
     label: str
     file: HeapFile
+    #: The columns that results have of it; None for all of them, which are read as whole pages.
     attributes: tuple[str, ...] | None = None
     parts: Parts | None = field(init=False)
     page_mask: npt.NDArray[np.bool_] = field(init=False, repr=False)

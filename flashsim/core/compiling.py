@@ -42,24 +42,16 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from flashsim
 
 @dataclass(frozen=True)
 class Part:
-    """Something that is compiled at once.
+    """Something that is compiled at once."""
 
-    Parameters
-    ----------
-    module, function
-        Where it stands.
-    family
-        Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
-    needs
-        Parts that it calls.
-    seconds
-        How long it takes, about.
-    """
-
+    #: Where it stands.
     module: str
     function: str
+    #: Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
     family: str = ""
+    #: Parts that it calls.
     needs: tuple[Part, ...] = ()
+    #: How long it takes, about.
     seconds: float = _OTHER_TAKES
 
     def is_kept(self) -> bool:

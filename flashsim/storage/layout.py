@@ -31,15 +31,6 @@ def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
 class Layout:
     """Layout of the tuples of a file on its pages.
 
-    Parameters
-    ----------
-    row_format
-        What a tuple is: a relation's, or of some other format.
-    page_size
-        Bytes.
-    page_format
-        A member's name, or the path of a Python file that is one.
-
     Raises
     ------
     UnknownNameError, MissingFileError
@@ -50,8 +41,11 @@ class Layout:
         Its pages do not hold the largest row.
     """
 
+    #: What a tuple is: a relation's, or of some other format.
     row_format: RowFormat
+    #: Bytes.
     page_size: int
+    #: A member's name, or the path of a Python file that is one.
     page_format: str = PAGE_FORMAT
     _pages: PageFormat = field(init=False, repr=False)
     _parts: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[int, int], ...]] = field(init=False, repr=False, default_factory=dict)

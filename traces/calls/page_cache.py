@@ -116,11 +116,6 @@ class ReadAhead:
     was asked for and doubles (from a small one, quadruples) up to the most; when the reader comes to the mark in it, the next window is
     read without anyone waiting for it.
 
-    Parameters
-    ----------
-    most
-        Pages of a window at most; 0: nothing is read ahead.
-
     Examples
     --------
     >>> window = ReadAhead(32)
@@ -128,6 +123,7 @@ class ReadAhead:
     ((0, 4), (4, 8), (12, 4))
     """
 
+    #: Pages of a window at most; 0: nothing is read ahead.
     most: int
     begin: int = 0
     size: int = 0

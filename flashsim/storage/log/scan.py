@@ -29,17 +29,11 @@ _FREE = -1
 
 
 class KeyTable(NamedTuple):
-    """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken.
+    """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken."""
 
-    Parameters
-    ----------
-    rows
-        Shape (power of two, 3): the key, -1 for none, and its numbers.
-    size
-        Rows taken, shape (1,).
-    """
-
+    #: Shape (power of two, 3): the key, -1 for none, and its numbers.
     rows: Integers
+    #: Rows taken, shape (1,).
     size: Integers
 
 

@@ -74,20 +74,13 @@ NUMERIC_BASE = 10_000
 
 
 class StoredType(NamedTuple):
-    """Storage of the values of a type.
+    """Storage of the values of a type."""
 
-    Attributes
-    ----------
-    number
-        The type's in PostgreSQL's catalogue (pg_type).
-    length
-        Bytes of a value; -1 where each has its own length, which then stands before it.
-    alignment
-        A value begins at a multiple of so many bytes; one with a length of its own that is short does not.
-    """
-
+    #: The type's in PostgreSQL's catalogue (pg_type).
     number: int
+    #: Bytes of a value; -1 where each has its own length, which then stands before it.
     length: int
+    #: A value begins at a multiple of so many bytes; one with a length of its own that is short does not.
     alignment: int
 
 
