@@ -71,12 +71,7 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     A circular buffer has none to write with probability G(c - 1) / c; m of them run over the end in m - 1 of n places, but for the first
     time.  One that is not divided is written when it is full, as a traditional one.
 
-    Parameters
-    ----------
-    buckets, slots, room
-        B, n, and tuples that a sub-buffer holds, c.
-    tuples
-        That are put to the buffers.
+    `buckets` is B, `slots` n, `room` the tuples that a sub-buffer holds, c, and `tuples` those that are put to the buffers.
 
     Raises
     ------

@@ -159,12 +159,8 @@ def fifo_groups(alpha: float, writes: Sequence[float], data: Sequence[float]) ->
     A = 1 + sum of r_i e_i / (1 - e_i), e_i = exp(-alpha r_i / (f_i A)) being the share of a group's pages that stay valid until their
     block is reclaimed.
 
-    Parameters
-    ----------
-    alpha
-        Usable over logical pages.
-    writes, data
-        Shares of the groups, shape (k,); each adds up to 1.  A group may take no writes: its pages are copied at every turn.
+    `alpha` is usable over logical pages.  `writes` and `data` are the groups' shares, shape (k,); each adds up to 1.  A group may take no
+    writes: its pages are copied at every turn.
     """
     alpha = _alpha(alpha)
     r, f = np.asarray(writes, float), np.asarray(data, float)

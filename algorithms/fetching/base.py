@@ -77,13 +77,8 @@ class FetchStrategy(Protocol):
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
         """Fetch the pages that the entries of a join index lie on, and have each entry joined once.
 
-        Parameters
-        ----------
-        index
-            ``entries = yield from index.next()`` gives some, and None at the end.
-        cache
-            Empty; ``yield from cache.follow(schedule)`` fetches and joins, `cache.resize` changes its frames, of which it has
-            `parameters.memory` at first and never more.
+        ``entries = yield from index.next()`` gives some, and None at the end.  The cache is empty: ``yield from cache.follow(schedule)``
+        fetches and joins, and `cache.resize` changes its frames, of which it has `parameters.memory` at first and never more.
         """
 
 

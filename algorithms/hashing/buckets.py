@@ -167,10 +167,7 @@ class Resident:
     def demote(self, share: float) -> tuple[Tuples, Hashes]:
         """Lower the threshold so that the tuples below it will fit at the end of R; returns the tuples that must go, and their hashes.
 
-        Parameters
-        ----------
-        share
-            The part of R that has been read.
+        `share` is the part of R that has been read.
         """
         tuples, hashes = self.tuples()
         choices = hashes >> np.uint64(32)

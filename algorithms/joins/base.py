@@ -176,10 +176,7 @@ def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
 def plan(name: str, left: File, right: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """A join of two relations in any order: the one with fewer pages becomes R, and pairs are emitted as (left, right).
 
-    Parameters
-    ----------
-    name
-        A member's name, or the path of a Python file that is one.
+    `name` is a member's, or the path of a Python file that is one.
 
     Raises
     ------

@@ -27,10 +27,7 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 def digest_layout(file: File, padding: int = 0) -> Layout:
     """Layout of the digests of a file on pages of the same size and format: a key code of 8 bytes and a row id of 4 or 8.
 
-    Parameters
-    ----------
-    padding
-        Bytes of other columns that stay with the key.
+    `padding` is bytes of other columns that stay with the key.
 
     Examples
     --------
@@ -50,13 +47,7 @@ def digest_pages(file: HeapFile) -> int:
 
 
 def project(file: File, digests: File, input_pages: int, output_pages: int, *, page_io: bool) -> Algorithm:
-    """Scan a file and write its digests, without those of NULL keys.
-
-    Parameters
-    ----------
-    input_pages, output_pages
-        How long the buffers are.
-    """
+    """Scan a file and write its digests, without those of NULL keys, through buffers of so many pages."""
     output = Output([digests], output_pages, page_io=page_io)
     for first, pages in spans(file.pages, input_pages):
         yield from output.append((yield from read_block(file, first, pages, page_io)))
@@ -205,10 +196,7 @@ def key_column(
 def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
     """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them.
 
-    Parameters
-    ----------
-    title
-        What the names of its phases begin with.
+    The names of its phases begin with `title`.
     """
 
     def scan(request: Request) -> Request | Generator[Request, Answer, Answer]:

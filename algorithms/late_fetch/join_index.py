@@ -111,10 +111,7 @@ class IndexSort:
     def settle(self, memory: int, fan_in: int, most: int | None = None) -> Algorithm:
         """After the last entry: write entries in memory if there are runs, and merge runs, in so many pages, until there are few enough.
 
-        Parameters
-        ----------
-        most
-            Write what takes more pages than this, too.
+        What takes more than `most` pages is written, too.
         """
         if self._count and (self.runs or (most is not None and self.pages_held > most)):
             yield from self._write(self._take_all())

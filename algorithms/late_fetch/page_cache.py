@@ -148,12 +148,7 @@ class PageCache:
     def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Answer, Integers]:
         """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
 
-        Parameters
-        ----------
-        rows
-            Ascending.
-        of_s
-            Of which relation.
+        Rows ascend; they are S's or R's.
 
         Returns
         -------

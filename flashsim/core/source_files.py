@@ -88,10 +88,7 @@ class SourceTree:
     def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
         """Modules, and all that they import, however indirectly.
 
-        Parameters
-        ----------
-        members
-            Count what is loaded by name as imported too: modules that a text names, and the members of a family that a module defines.
+        With `members`, what is loaded by name counts too: modules that a text names, and the members of a family that a module defines.
         """
         reached: set[str] = set()
         waiting = list(modules)

@@ -335,13 +335,8 @@ def rewrite(
 ) -> Generator[Request, Answer, Any]:
     """An algorithm, and each strand that it begins, with other requests.
 
-    Parameters
-    ----------
-    request
-        Gives what stands for a request: another request, or an algorithm whose value answers the request.
-    until
-        A kind of request at which the rewriting pauses, and which it returns as it is, or None at the algorithm's end; rewritten again,
-        the algorithm goes on after that request.
+    `request` gives what stands for a request: another one, or an algorithm whose value answers it.  At a request of the kind `until` the
+    rewriting pauses and returns it as it is, or None at the algorithm's end; rewritten again, the algorithm goes on after that request.
 
     Examples
     --------

@@ -164,12 +164,8 @@ class Zones:
     ) -> Iterator[None]:
         """Take commands of the host as they arrive; or none of them, if one is refused here or by what is done in the context.
 
-        Parameters
-        ----------
-        at, queues
-            When requests arrive that wait for none, ns, and the number of submission queues.
-        unfinished
-            Tells the ids of requests that have not ended.
+        `at` is when requests arrive that wait for none, ns; `queues` the number of submission queues; `unfinished` tells the ids of
+        requests that have not ended.
 
         Raises
         ------

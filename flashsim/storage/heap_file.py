@@ -106,12 +106,8 @@ def in_order(parts: Sequence[Tuples], order: Integers) -> Tuples:
 def heap_file(relation: Relation, page_size: int, pages: int | None = None, page_format: str = PAGE_FORMAT) -> HeapFile:
     """Lay a relation out on pages in row order.
 
-    Parameters
-    ----------
-    pages
-        Spread the rows evenly over so many pages; without it, fill each page before the next.
-    page_format
-        A member's name, or the path of a Python file that is one.
+    Rows are spread evenly over so many pages; without `pages`, each is filled before the next.  `page_format` is a member's name, or the
+    path of a Python file that is one.
 
     Raises
     ------

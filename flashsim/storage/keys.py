@@ -29,14 +29,7 @@ _PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal
 def encode_keys(
     r_values: pa.Array | pa.ChunkedArray, s_values: pa.Array | pa.ChunkedArray, r_name: str, s_name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Order-preserving codes of two key columns: equal codes mean equal keys.
-
-    Parameters
-    ----------
-    r_values, s_values
-        Shape (rows,) each.
-    r_name, s_name
-        What an error message calls the columns.
+    """Order-preserving codes of two key columns, shape (rows,) each: equal codes mean equal keys.  Error messages call them by their names.
 
     Returns
     -------

@@ -85,10 +85,7 @@ class Layout:
     def encode(self, tuples: Tuples, numbers: Integers | None = None) -> Bytes:
         """Pages that hold tuples as their boundaries say, shape (pages, page_size).
 
-        Parameters
-        ----------
-        numbers
-            Which pages of their file these are, shape (pages,); without it, the first.
+        `numbers` are which pages of their file these are, shape (pages,); without it, the first.
         """
         data = self._pages.encode_pages(self.row_format, tuples, self.page_size)
         self._pages.number_pages(data, np.arange(len(data)) if numbers is None else numbers)
@@ -97,12 +94,8 @@ class Layout:
     def parts(self, columns: tuple[str, ...], attributes: tuple[str, ...] = ()) -> tuple[tuple[int, int], ...]:
         """The bytes of a page with some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
 
-        Parameters
-        ----------
-        columns
-            Of tuples in memory: ``key`` and ``row`` of a relation.
-        attributes
-            Of the stored rows: a relation's columns, by the names that they have there.
+        Columns are those of tuples in memory, ``key`` and ``row`` of a relation; attributes those of the stored rows: a relation's columns,
+        by the names that they have there.
         """
         parts_read = self._parts.get((columns, attributes))
         if parts_read is None:

@@ -141,10 +141,7 @@ class ReadAhead:
     def missing(self, page: int, asked: int, cached_before: int = 0) -> tuple[int, int]:
         """First page and number of pages to read where one is missing, of so many that are asked for.
 
-        Parameters
-        ----------
-        cached_before
-            Pages in memory right before this one.
+        `cached_before` is pages in memory right before this one.
         """
         if not self.most:
             return page, asked

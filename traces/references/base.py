@@ -89,12 +89,8 @@ class GeneratedTrace:
 def generated(text: str, **values: Any) -> GeneratedTrace:
     """References as they are asked for: a member's name, or a Python file, and its parameters behind a colon.
 
-    Parameters
-    ----------
-    text
-        Such as ``"zipf:pages=1e6,skew=1.2"``.
-    **given
-        Parameters as values, for those members that have them; what the text says counts more.
+    Such as ``"zipf:pages=1e6,skew=1.2"``; parameters may be values too, for those members that have them, but what the text says counts
+    more.
 
     Raises
     ------

@@ -80,13 +80,7 @@ class TransactionWorkload(ABC):
         """All transactions, some at a time; each call begins anew."""
 
     def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
-        """The benchmark's figures of a run to its end, by name.
-
-        Parameters
-        ----------
-        ended
-            Seconds until the last transaction of each kind had ended.
-        """
+        """The benchmark's figures of a run to its end, by name, from seconds until the last transaction of each kind had ended."""
         return {}
 
     def batches(self) -> Iterator[Transactions]:
@@ -120,12 +114,7 @@ class _Cut:
 def workload(text: str, **values: Any) -> TransactionStream:
     """Transactions as they are asked for: a member's name, a generator of references, or a path, and parameters behind a colon.
 
-    Parameters
-    ----------
-    text
-        Such as ``"tpc-c:warehouses=20"``.
-    **given
-        Parameters as values, for those that have them; what the text says counts more.
+    Such as ``"tpc-c:warehouses=20"``; parameters may be values too, for those that have them, but what the text says counts more.
 
     Raises
     ------

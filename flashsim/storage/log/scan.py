@@ -184,10 +184,8 @@ class LogScan:
     def redo(self, read: Callable[[Integers], Integers]) -> Integers:
         """Apply records to the pages that analysis kept; their numbers and those of their last records, by page, shape (n, 2).
 
-        Parameters
-        ----------
-        read
-            The last record of the copy that is read of each page, shape (n,), from page numbers in the order in which redo needs them.
+        `read` gives the last record of the copy that is read of each page, shape (n,), from page numbers in the order in which redo needs
+        them.
 
         Raises
         ------

@@ -119,13 +119,8 @@ _AT_ONCE = 64
 def checksums(pages: Bytes, numbers: int | Integers = 0) -> Integers:
     """Checksums of pages, whatever stands where theirs is kept.
 
-    Parameters
-    ----------
-    pages
-        Shape (n, page size); the size is a multiple of 128 bytes.
-    numbers
-        Of the pages in their relation, over all segments, shape (n,), or of the first if they follow one another: a page elsewhere has
-        another checksum.
+    Pages have shape (n, page size), a multiple of 128 bytes.  `numbers` are theirs in their relation, over all segments, shape (n,), or
+    that of the first if they follow one another: a page elsewhere has another checksum.
 
     Returns
     -------

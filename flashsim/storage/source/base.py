@@ -133,10 +133,7 @@ def check_column(records: Records, column: str) -> None:
 def open_source(text: str) -> Source:
     """The rows that a source's text names.
 
-    Parameters
-    ----------
-    text
-        ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv``, ``FILE.sqlite:TABLE`` or ``pg:FILE:DEFINITION.sql``.
+    Such as ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv``, ``FILE.sqlite:TABLE`` or ``pg:FILE:DEFINITION.sql``.
 
     Raises
     ------
