@@ -202,9 +202,3 @@ class LogScan:
                 raise RedoFailureError(f"record {first + place}: page {batch['page'][place]} is not at {batch['previous'][place]}")
         self.redone = int(counts[0])
         return np.stack([self.pages.rows[taken, 0], versions[taken]], 1)[np.argsort(self.pages.rows[taken, 0])]
-
-
-def records_of(kept: Iterable[log.Record]) -> Records:
-    """Records as an array."""
-    rows = [(each.kind, each.transaction, each.chain, each.page, each.previous, each.lsn) for each in kept]
-    return np.array(rows, RECORD)
