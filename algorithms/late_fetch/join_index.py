@@ -45,15 +45,7 @@ class JoinIndex(Protocol):
 
 
 class GivenIndex:
-    """A join index that is in memory.
-
-    Parameters
-    ----------
-    r_rows, s_rows
-        Row ids, shape (n,) each.
-    batch
-        Entries given at a time.
-    """
+    """A join index that is in memory, as row ids, shape (n,) each, of which `batch` entries are given at a time."""
 
     def __init__(self, r_rows: Integers, s_rows: Integers, batch: int = BATCH) -> None:
         self._entries, self._batch, self._begin = Entries(r_rows, s_rows), batch, 0

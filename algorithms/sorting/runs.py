@@ -33,12 +33,7 @@ _NEXT, _KEY, _COUNT, _SKIP = range(4)
 class ReplacementSelection:
     """The memory of a replacement selection; its tree grows to as many leaves as tuples of this size need.
 
-    Parameters
-    ----------
-    capacity
-        Bytes of tuples that it holds, as they would take on pages.
-    most
-        How many tuples there are at most.
+    `capacity` is bytes of tuples that it holds, as they would take on pages; `most` is how many tuples there are at most.
     """
 
     def __init__(self, capacity: int, most: int) -> None:

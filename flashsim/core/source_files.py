@@ -56,13 +56,7 @@ def _imported_names(source: bytes) -> set[bytes]:
 
 
 class SourceTree:
-    """The modules of some packages by import name, and what they import of one another.
-
-    Parameters
-    ----------
-    sources
-        The text of every module, by import name.
-    """
+    """The modules of some packages, their texts by import name, and what they import of one another."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self.sources = sources

@@ -42,10 +42,7 @@ class KernelQueue:
 
     After an error, or when a batch is given up, a queue must be closed: then nothing is outstanding any more.
 
-    Parameters
-    ----------
-    depth
-        How many requests may be outstanding.
+    `depth` is how many requests may be outstanding.
     """
 
     TITLE = "Linux asynchronous I/O"

@@ -173,13 +173,7 @@ def kernel_times_at_once(cpu: CpuModel | None, devices: Sequence[Device], groups
 
 
 class UserTime:
-    """User time between gathered requests, on all machines with one CPU.
-
-    Parameters
-    ----------
-    cpu
-        Its prices; without them no time passes.
-    """
+    """User time between gathered requests, on all machines with one CPU; without its prices no time passes."""
 
     def __init__(self, cpu: CpuModel | None) -> None:
         self.cpu = cpu

@@ -77,12 +77,8 @@ _OPEN, _ACTIVE = (IMPLICIT, EXPLICIT), (IMPLICIT, EXPLICIT, CLOSED)
 class Zones:
     """Zones of a drive, the first from byte 0 on.
 
-    Parameters
-    ----------
-    capacity, size, grain
-        Bytes of the drive, of a zone, and of what writes are multiples of.
-    open_limit, active_limit
-        The most zones that are open, and that are active; 0 for no limit.
+    `capacity`, `size` and `grain` are bytes of the drive, of a zone, and of what writes are multiples of; the limits are the most zones
+    that are open, and that are active, 0 for no limit.
     """
 
     def __init__(self, capacity: int, size: int, grain: int, open_limit: int = 0, active_limit: int = 0) -> None:

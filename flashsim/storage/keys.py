@@ -180,12 +180,7 @@ def _distinct(column: pa.Array) -> tuple[list[Any], Integers]:
 class StoredKeys:
     """Finds the code of a key as it is stored on a page.
 
-    Parameters
-    ----------
-    name
-        The relation's, for error messages.
-    values, codes
-        The key column and its codes, shape (rows,) each.
+    The name is the relation's, for error messages; `values` and `codes` are the key column and its codes, shape (rows,) each.
     """
 
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:

@@ -124,12 +124,7 @@ def with_fetches(
 class _SortedRuns:
     """Entries in the order of row ids: in memory if they fit there, or else in runs, of which the last is written after the last entry.
 
-    Parameters
-    ----------
-    pages
-        That they take.
-    memory
-        Pages of a run.
+    They take so many pages; `memory` is pages of a run.
     """
 
     def __init__(self, pages: int, memory: int) -> None:

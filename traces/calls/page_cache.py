@@ -23,12 +23,7 @@ Page = tuple[int, int]
 
 
 class PageCache:
-    """Pages in memory.
-
-    Parameters
-    ----------
-    frames
-        Pages that there is room for.
+    """Pages in memory, where there is room for so many.
 
     Examples
     --------

@@ -103,12 +103,7 @@ class ParquetRecorder(ParquetWriter):
     Each submitted batch waits for the request of the batch before it that completed last, or for the one that it is said to come after, and
     its `think` is the time from there: replayed on another device, the trace keeps its order and its pauses rather than its times.
 
-    Parameters
-    ----------
-    path
-        The file to make; an existing one is replaced.
-    provenance
-        Goes into the file (`core.provenance`).
+    An existing file is replaced; the provenance goes into it (`core.provenance`).
 
     Examples
     --------

@@ -74,12 +74,8 @@ class Column:
 class Reader:
     """Makes requests of a file's lines, one chunk after the other.
 
-    Parameters
-    ----------
-    columns
-        Offset and length at least; without times nothing is timed, and without an operation it is not known.
-    unknown
-        What stands for a field that is empty.
+    Columns are offset and length at least; without times nothing is timed, and without an operation it is not known.  `unknown` stands for
+    a field that is empty.
     """
 
     def __init__(self, columns: Iterable[Column], unknown: str = "") -> None:

@@ -173,12 +173,7 @@ class Zipf:
     By rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate variates from monotone discrete distributions, ACM TOMACS
     6(3), 1996), which takes neither tables nor sums, so that n may be anything, and another one for every draw.
 
-    Parameters
-    ----------
-    ranks
-        n: one for all draws, or one a draw, shape (size,).
-    skew
-        At least 0, which is uniform.
+    `ranks` is n: one for all draws, or one a draw, shape (size,).  `skew` is at least 0, which is uniform.
     """
 
     def __init__(self, ranks: int | Integers, skew: float) -> None:

@@ -147,12 +147,8 @@ def _grown(of: KeyTable) -> KeyTable:
 class LogScan:
     """Analysis, and then redo, of a log in batches.
 
-    Parameters
-    ----------
-    batches
-        Makes the batches, from the first record that recovery needs on; each time the same: the number of the first record, and records.
-    active
-        Transactions that ran at the checkpoint, and their last records, shape (n, 2).
+    `batches` makes the batches, from the first record that recovery needs on, each time the same: the number of the first record, and
+    records.  `active` has the transactions that ran at the checkpoint, and their last records, shape (n, 2).
     """
 
     def __init__(self, batches: Callable[[], Iterable[tuple[int, Records]]], active: Integers | None = None) -> None:

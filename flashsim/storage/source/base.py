@@ -68,14 +68,7 @@ SOURCES = Family("flashsim.storage.source", "source", SourceReader)
 
 
 class TableRecords:
-    """Rows that stand in an Arrow table.
-
-    Parameters
-    ----------
-    name
-        Of the table.
-    table
-        Columns of any flat type, or dense unions.
+    """Rows that stand in an Arrow table, whose columns are of any flat type, or dense unions.
 
     Raises
     ------
