@@ -349,10 +349,7 @@ def regions(first: int, end: int, strands: int) -> list[tuple[int, int]]:
 def parallel_scan(file: File, handle: Handler, block: int, strands: int) -> Algorithm:
     """Read a file in as many regions as there are strands, each block by block (ParaScan: Lai et al., WAIM 2013).
 
-    Parameters
-    ----------
-    block
-        Pages read at a time.
+    `block` is pages read at a time.
     """
 
     def scan(begin: int, end: int) -> Algorithm:
@@ -363,13 +360,7 @@ def parallel_scan(file: File, handle: Handler, block: int, strands: int) -> Algo
 
 
 def prefetching_scan(file: File, handle: Handler, block: int) -> Algorithm:
-    """Read a file block by block, each while the one before it is handled.
-
-    Parameters
-    ----------
-    block
-        Pages read at a time; two blocks are in memory.
-    """
+    """Read a file block by block (in pages), each while the one before it is handled: two blocks are in memory."""
     blocks: list[Tuples] = []
 
     def fetch(first: int, pages: int) -> Algorithm:

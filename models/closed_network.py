@@ -19,17 +19,11 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Station:
-    """Servers behind one queue.
+    """Servers behind one queue."""
 
-    Parameters
-    ----------
-    demand
-        Seconds of service that each round of a client asks of it: visits times the mean time of service.
-    servers
-        How many are served at once.
-    """
-
+    #: Seconds of service that each round of a client asks of it: visits times the mean time of service.
     demand: float
+    #: How many are served at once.
     servers: int = 1
 
     def __post_init__(self) -> None:
@@ -45,23 +39,15 @@ class Station:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Steady state of a network.
+    """Steady state of a network."""
 
-    Parameters
-    ----------
-    throughput
-        Rounds of all clients a second.
-    response
-        Seconds of a round without thinking.
-    queues
-        Mean clients at each station, those in service included.
-    utilisations
-        Mean share of each station's servers that is busy.
-    """
-
+    #: Rounds of all clients a second.
     throughput: float
+    #: Seconds of a round without thinking.
     response: float
+    #: Mean clients at each station, those in service included.
     queues: tuple[float, ...]
+    #: Mean share of each station's servers that is busy.
     utilisations: tuple[float, ...]
 
 

@@ -11,26 +11,17 @@ from flashsim.core.units import MILLISECONDS_A_SECOND
 
 @dataclass(frozen=True)
 class Disk:
-    """A device as the model sees it, in milliseconds.
+    """A device as the model sees it, in milliseconds."""
 
-    Parameters
-    ----------
-    seek_ms
-        Ts, the mean seek: nominal, or as measured for the layout at hand.
-    latency_ms
-        Tl, what every request waits: the mean rotational latency of a disk, the command overhead of an SSD.
-    page_transfer_ms
-        Tx, the transfer of one page.
-    page_write_ms
-        The transfer of one page when writing, where that differs.
-    together_ms
-        What a request takes, besides its transfer, that is handed over together with one that waits the latency; as much as that if None.
-    """
-
+    #: Ts, the mean seek: nominal, or as measured for the layout at hand.
     seek_ms: float
+    #: Tl, what every request waits: the mean rotational latency of a disk, the command overhead of an SSD.
     latency_ms: float
+    #: Tx, the transfer of one page.
     page_transfer_ms: float
+    #: The transfer of one page when writing, where that differs.
     page_write_ms: float | None = None
+    #: What a request takes, besides its transfer, that is handed over together with one that waits the latency; as much as that if None.
     together_ms: float | None = None
 
     def __post_init__(self) -> None:

@@ -22,24 +22,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FlushPattern:
-    """Calls and requests that write the buckets of one file.
+    """Calls and requests that write the buckets of one file."""
 
-    Parameters
-    ----------
-    calls, requests
-        While tuples come; all requests together.
-    tuples
-        That these move.
-    last
-        Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
-    fill
-        Share of the output buffers that a call empties.
-    """
-
+    #: While tuples come; all requests together.
     calls: int
     requests: float
+    #: That these move.
     tuples: float
+    #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
     last: float
+    #: Share of the output buffers that a call empties.
     fill: float
 
     @property
@@ -79,12 +71,7 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     A circular buffer has none to write with probability G(c - 1) / c; m of them run over the end in m - 1 of n places, but for the first
     time.  One that is not divided is written when it is full, as a traditional one.
 
-    Parameters
-    ----------
-    buckets, slots, room
-        B, n, and tuples that a sub-buffer holds, c.
-    tuples
-        That are put to the buffers.
+    `buckets` is B, `slots` n, `room` the tuples that a sub-buffer holds, c, and `tuples` those that are put to the buffers.
 
     Raises
     ------

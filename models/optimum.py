@@ -93,12 +93,8 @@ def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge:
 def continuous(function: Callable[[float], float], memory: float) -> float:
     """The buffer in (0, M) at which a continuous cost is least, to 1e-4 page (SciPy's bounded Brent search).
 
-    Parameters
-    ----------
-    function
-        Cost of one buffer size; the largest buffer is where it turns infinite or negative, or M.
-    memory
-        Upper bound of the buffer: M for block nested loops, M / 2 where input and output are equal.
+    `function` is the cost of one buffer size, and the largest buffer is where it turns infinite or negative, or M; `memory` is the upper
+    bound of the buffer: M for block nested loops, M / 2 where input and output are equal.
     """
     return float(minimize_scalar(function, bounds=(1e-9 * memory, (1 - 1e-9) * memory), method="bounded", options={"xatol": 1e-4}).x)
 
@@ -184,10 +180,7 @@ def discrete(
     Grace hash: up to twice the closed form's buckets, and every output buffer.
     Hybrid and simple hash take time in proportion to memory: about a second for 10^5 pages.
 
-    Parameters
-    ----------
-    second
-        Hybrid hash's second phase: see `models.allocation.hybrid_hash`.
+    `second` is hybrid hash's second phase: see `models.allocation.hybrid_hash`.
 
     Raises
     ------

@@ -142,10 +142,7 @@ def frames_of_complete(pages: int, others: int) -> int:
 def yao(tuples: int, per_page: float, chosen: int) -> float:
     """The expected number of pages that `chosen` different random tuples lie on (Yao, CACM 20(4), 1977).
 
-    Parameters
-    ----------
-    tuples
-        Of the file, `per_page` on each page, in the mean.
+    `tuples` are the file's, `per_page` of them on each page, in the mean.
 
     Examples
     --------
@@ -173,18 +170,12 @@ def cardenas(pages: float, chosen: float) -> float:
 
 
 class Accesses(NamedTuple):
-    """Tuples of a file that are asked for in no order.
+    """Tuples of a file that are asked for in no order."""
 
-    Attributes
-    ----------
-    pages, each
-        Of the file, and the tuples on one.
-    tuples, times
-        How many tuples are asked for, whichever they are, and how often each of them.
-    """
-
+    #: Of the file, and the tuples on one.
     pages: float
     each: float
+    #: How many tuples are asked for, whichever they are, and how often each of them.
     tuples: float
     times: float = 1.0
 
@@ -208,12 +199,7 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
     A page stays until as many others have been asked for as there are frames, which is about as long for all pages (Che, Tung and Wang,
     IEEE JSAC 20(7), 2002); for one file this is what Mackert and Lohman estimate (ACM TODS 14(3), 1989), with tuples asked for once each.
 
-    Parameters
-    ----------
-    files
-        What is asked for of each (`Accesses`).
-    passing
-        Pages of others that are asked for once meanwhile, as by a scan.
+    `files` are what is asked for of each (`Accesses`); `passing` is pages of others that are asked for once meanwhile, as by a scan.
 
     Examples
     --------

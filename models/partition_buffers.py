@@ -41,22 +41,15 @@ _ROUNDS = 6
 
 @dataclass(frozen=True)
 class PartitionProblem:
-    """A Grace hash join whose partition phase is to be short.
+    """A Grace hash join whose partition phase is to be short."""
 
-    Parameters
-    ----------
-    files
-        What is partitioned: R first.
-    memory
-        Pages.
-    method
-        As in `models.partition_costs`.
-    """
-
+    #: What is partitioned: R first.
     files: tuple[Input, ...]
+    #: Pages.
     memory: int
     drive: ParallelDrive
     processor: Processor | None = None
+    #: As in `models.partition_costs`.
     method: str = "n-hash"
     fudge: float = FUDGE
 

@@ -74,14 +74,9 @@ def pattern(method: str, file: Input, division: Division) -> FlushPattern:
 def cost(
     method: str, file: Input, division: Division, drive: ParallelDrive, processor: Processor | None = None, strands: int = 1, cores: int = 1
 ) -> PartitionCost:
-    """The closed form.
+    """The closed form of one of `METHODS`.
 
-    Parameters
-    ----------
-    method
-        One of `METHODS`.
-    strands, cores
-        Of ``para-hash``: k strands keep k requests outstanding; their buffers are the division's, each strand its share of them.
+    Of ``para-hash``, k strands keep k requests outstanding; their buffers are the division's, each strand its share of them.
 
     Raises
     ------

@@ -20,35 +20,23 @@ from models.ssd_drive import COMMAND
 
 @dataclass(frozen=True)
 class Direction:
-    """Reading, or writing; milliseconds.
+    """Reading, or writing; milliseconds."""
 
-    Parameters
-    ----------
-    latency_ms
-        Of a command that is alone in the drive, without its time on the link.
-    byte_ms
-        Of the link, or of the chips where all of them together are slower.
-    serial_ms
-        Part of the latency in which a command is alone with the controller.
-    held_ms
-        Of the link, besides the bytes.
-    depth
-        Commands in the drive at once.
-    command
-        Bytes of the largest.
-    call_ms
-        What requests that are handed over at once are on their way to the drive for; what a host computes is not in it.
-    going_on, going_on_ms
-        Bytes of the largest command that has another latency where it goes on from the last one, and that latency.
-    """
-
+    #: Of a command that is alone in the drive, without its time on the link.
     latency_ms: float
+    #: Of the link, or of the chips where all of them together are slower.
     byte_ms: float
+    #: Part of the latency in which a command is alone with the controller.
     serial_ms: float = 0.0
+    #: Of the link, besides the bytes.
     held_ms: float = 0.0
+    #: Commands in the drive at once.
     depth: int = 1
+    #: Bytes of the largest.
     command: int = COMMAND
+    #: What requests that are handed over at once are on their way to the drive for; what a host computes is not in it.
     call_ms: float = 0.0
+    #: Bytes of the largest command that has another latency where it goes on from the last one, and that latency.
     going_on: int = 0
     going_on_ms: float = 0.0
 
@@ -108,24 +96,16 @@ class Processor:
 
 @dataclass(frozen=True)
 class ParallelDrive:
-    """A drive as this model sees it.
-
-    Parameters
-    ----------
-    turn_ms
-        What a read that follows a write waits for chips that still program.
-    buffer
-        Bytes of its write buffer.
-    program_ms, sense_ms
-        What all chips together take to program a byte that is in the buffer, and to read one.
-    busy_ms
-        What a read waits on the average while chips program what is in the buffer, where it interrupts them.
-    """
+    """A drive as this model sees it."""
 
     read: Direction
     write: Direction
+    #: What a read that follows a write waits for chips that still program.
     turn_ms: float = 0.0
+    #: Bytes of its write buffer.
     buffer: int = 0
+    #: What all chips together take to program a byte that is in the buffer, and to read one.
     program_ms: float = 0.0
     sense_ms: float = 0.0
+    #: What a read waits on the average while chips program what is in the buffer, where it interrupts them.
     busy_ms: float = 0.0

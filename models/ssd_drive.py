@@ -22,15 +22,10 @@ class Amplification(Protocol):
 
 @dataclass(frozen=True)
 class PageMapped:
-    """A drive that maps single pages: where writes go does not matter.
+    """A drive that maps single pages: where writes go does not matter."""
 
-    Parameters
-    ----------
-    factor
-        1 as long as there are blocks without valid pages, which a join's temporaries leave behind; of a drive in its steady state the
-        `models.write_amplification` of how much room it has.
-    """
-
+    #: 1 as long as there are blocks without valid pages, which a join's temporaries leave behind; of a drive in its steady state the
+    #: `models.write_amplification` of how much room it has.
     factor: float = 1.0
 
     def __call__(self, streams: int, piece: int) -> float:
@@ -45,16 +40,11 @@ class LogBlocks:
     pieces run over the ends of blocks, the log just filled stays in use beside the next one, and a stream needs two.  With more streams
     the log of a stream is gone when its next piece comes.  Of a block that takes several pieces, the first leaves a log block that takes
     in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
-
-    Parameters
-    ----------
-    logs
-        Log blocks in use at once.
-    block_pages
-        Pages of a block, or of a superblock striped over all planes.
     """
 
+    #: Log blocks in use at once.
     logs: int
+    #: Pages of a block, or of a superblock striped over all planes.
     block_pages: int
 
     def __call__(self, streams: int, piece: int) -> float:
@@ -111,17 +101,11 @@ class Timing:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Wait of a command that writes where the previous one ended, until that place comes round again.
+    """Wait of a command that writes where the previous one ended, until that place comes round again."""
 
-    Parameters
-    ----------
-    rotation_ms
-        Of the platter; 0: there is none to wait for.
-    ready_ms, page_ms
-        When the drive has a command's pages: after so much, and so much for each of them.
-    """
-
+    #: Of the platter; 0: there is none to wait for.
     rotation_ms: float = 0.0
+    #: When the drive has a command's pages: after so much, and so much for each of them.
     ready_ms: float = 0.0
     page_ms: float = 0.0
 
@@ -136,36 +120,24 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Drive:
-    """A device as this model sees it.
+    """A device as this model sees it."""
 
-    Parameters
-    ----------
-    page_size
-        Bytes of a database page.
-    read, write
-        What requests take.
-    command
-        Bytes of the largest command.
-    move_ms
-        What a change of position takes: the seek and the rotational latency of a disk.
-    turn_ms
-        What a read that follows a write waits for chips that still program.
-    behind_ms
-        What a page written hides of the move to it: a disk that writes behind moves while the link still sends, if the media are faster.
-    rounds
-        What commands that write where the last one ended wait for the platter.
-    amplification
-        What writes cost inside the drive.
-    """
-
+    #: Bytes of a database page.
     page_size: int
+    #: What requests take.
     read: Timing
     write: Timing
+    #: Bytes of the largest command.
     command: int = COMMAND
+    #: What a change of position takes: the seek and the rotational latency of a disk.
     move_ms: float = 0.0
+    #: What a read that follows a write waits for chips that still program.
     turn_ms: float = 0.0
+    #: What a page written hides of the move to it: a disk that writes behind moves while the link still sends, if the media are faster.
     behind_ms: float = 0.0
+    #: What commands that write where the last one ended wait for the platter.
     rounds: Rounds = field(default_factory=Rounds)
+    #: What writes cost inside the drive.
     amplification: Amplification = field(default_factory=PageMapped)
 
     def __post_init__(self) -> None:

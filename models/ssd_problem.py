@@ -20,21 +20,14 @@ SPREAD = 0.02
 
 @dataclass(frozen=True)
 class Problem:
-    """A join on a drive whose buffers are to be divided.
+    """A join on a drive whose buffers are to be divided."""
 
-    Parameters
-    ----------
-    algorithm
-        One of `models.ssd_joins.JOINS`.
-    sizes
-        Relations, temporaries and memory, in pages.
-    layout
-        See `models.ssd_joins.Layout`.
-    """
-
+    #: One of `models.ssd_joins.JOINS`.
     algorithm: str
+    #: Relations, temporaries and memory, in pages.
     sizes: Sizes
     drive: Drive
+    #: See `models.ssd_joins.Layout`.
     layout: Layout = "packed"
 
     def __post_init__(self) -> None:

@@ -159,12 +159,8 @@ def fifo_groups(alpha: float, writes: Sequence[float], data: Sequence[float]) ->
     A = 1 + sum of r_i e_i / (1 - e_i), e_i = exp(-alpha r_i / (f_i A)) being the share of a group's pages that stay valid until their
     block is reclaimed.
 
-    Parameters
-    ----------
-    alpha
-        Usable over logical pages.
-    writes, data
-        Shares of the groups, shape (k,); each adds up to 1.  A group may take no writes: its pages are copied at every turn.
+    `alpha` is usable over logical pages.  `writes` and `data` are the groups' shares, shape (k,); each adds up to 1.  A group may take no
+    writes: its pages are copied at every turn.
     """
     alpha = _alpha(alpha)
     r, f = np.asarray(writes, float), np.asarray(data, float)
@@ -231,20 +227,13 @@ def separate_pools(
 
 @dataclass(frozen=True)
 class MeanField:
-    """A mean-field model's steady state.
+    """A mean-field model's steady state."""
 
-    Parameters
-    ----------
-    write_amplification
-        Flash pages programmed over host pages written.
-    blocks
-        The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
-    victims
-        The same of the blocks that are reclaimed.
-    """
-
+    #: Flash pages programmed over host pages written.
     write_amplification: float
+    #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
     blocks: npt.NDArray[np.float64]
+    #: The same of the blocks that are reclaimed.
     victims: npt.NDArray[np.float64]
 
 

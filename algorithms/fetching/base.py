@@ -30,26 +30,6 @@ TIES = {"most": 1, "any": 0, "fewest": -1}
 class FetchParameters:
     """Parameters of a strategy besides the join index and the cache.
 
-    Parameters
-    ----------
-    memory
-        Pages for the frames and what is remembered of the join index, together; at least 2.
-    k
-        Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph.
-    latency_ratio
-        Latency of a request over the transfer time of a page: what a page costs more that does not follow the one before it.
-    page_io
-        Temporary files are written and read page by page too.
-    entry_bytes
-        Bytes that an entry takes in a join graph.
-    ties
-        Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
-    policy
-        Of pooled fetching: which page is replaced (`algorithms.replacement`).
-    least_frames
-        Of graph-based fetching: frames that the cache keeps whatever k (d + 1) is, 2 or 1.  In one frame results are joined one by one:
-        the row of R is copied before the page of S replaces its page.
-
     Raises
     ------
     InvalidParameterError
@@ -58,13 +38,22 @@ class FetchParameters:
         There is no such way with ties.
     """
 
+    #: Pages for the frames and what is remembered of the join index, together; at least 2.
     memory: int
+    #: Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph.
     k: float = 1.0
+    #: Latency of a request over the transfer time of a page: what a page costs more that does not follow the one before it.
     latency_ratio: float = 1.0
+    #: Temporary files are written and read page by page too.
     page_io: bool = False
+    #: Bytes that an entry takes in a join graph.
     entry_bytes: int = ENTRY_BYTES
+    #: Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
     ties: str = "most"
+    #: Of pooled fetching: which page is replaced (`algorithms.replacement`).
     policy: str = POLICY
+    #: Of graph-based fetching: frames that the cache keeps whatever k (d + 1) is, 2 or 1.  In one frame results are joined one by one: the
+    #: row of R is copied before the page of S replaces its page.
     least_frames: int = LEAST_FRAMES
 
     def __post_init__(self) -> None:
@@ -88,13 +77,8 @@ class FetchStrategy(Protocol):
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
         """Fetch the pages that the entries of a join index lie on, and have each entry joined once.
 
-        Parameters
-        ----------
-        index
-            ``entries = yield from index.next()`` gives some, and None at the end.
-        cache
-            Empty; ``yield from cache.follow(schedule)`` fetches and joins, `cache.resize` changes its frames, of which it has
-            `parameters.memory` at first and never more.
+        ``entries = yield from index.next()`` gives some, and None at the end.  The cache is empty: ``yield from cache.follow(schedule)``
+        fetches and joins, and `cache.resize` changes its frames, of which it has `parameters.memory` at first and never more.
         """
 
 

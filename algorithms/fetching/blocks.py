@@ -53,12 +53,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
 class _BlockNestedLoop:
     """Follows entries that are sorted by block and row of S.
 
-    Parameters
-    ----------
-    block_of
-        Of each page of R, if it is needed.
-    needed
-        The pages of R that are, ascending.
+    `block_of` is of each page of R, if it is needed; `needed` has the pages of R that are, ascending.
     """
 
     def __init__(self, cache: PageCache, block_of: Integers, pages: Integers) -> None:

@@ -34,24 +34,16 @@ _SLACK = 0.98
 
 @dataclass(frozen=True)
 class SecondPhase:
-    """Join of buckets.
+    """Join of buckets."""
 
-    Parameters
-    ----------
-    memory
-        Pages.
-    input
-        Pages of S that are read at a time, where the bucket of R leaves so many.
-    fudge, latency_ratio
-        As in `algorithms.joins.base.JoinParameters`.
-    partitioning
-        How a bucket that does not fit is divided, and whether every request is one page long.
-    """
-
+    #: Pages.
     memory: int
+    #: Pages of S that are read at a time, where the bucket of R leaves so many.
     input: int
+    #: As in `algorithms.joins.base.JoinParameters`.
     fudge: float
     latency_ratio: float
+    #: How a bucket that does not fit is divided, and whether every request is one page long.
     partitioning: PartitionParameters
 
     def on_pages_of(self, buckets: Sequence[File], file: File) -> SecondPhase:
@@ -175,10 +167,7 @@ class Resident:
     def demote(self, share: float) -> tuple[Tuples, Hashes]:
         """Lower the threshold so that the tuples below it will fit at the end of R; returns the tuples that must go, and their hashes.
 
-        Parameters
-        ----------
-        share
-            The part of R that has been read.
+        `share` is the part of R that has been read.
         """
         tuples, hashes = self.tuples()
         choices = hashes >> np.uint64(32)

@@ -59,12 +59,8 @@ class Lookup(Protocol):
 class HashTable:
     """Tuples of R by key: entries of one slot lie side by side, so a lookup touches two places.
 
-    Parameters
-    ----------
-    tuples
-        Those of R that the table holds; duplicates are welcome.
-    hashes
-        Of their keys, shape (n,); the table uses the lower halves.
+    Tuples are those of R that the table holds; duplicates are welcome.  Hashes are of their keys, shape (n,); the table uses the lower
+    halves.
     """
 
     def __init__(self, tuples: Tuples, hashes: Hashes) -> None:
@@ -90,12 +86,7 @@ class DirectTable:
 
     It finds the pairs that a hash table finds, in the same order.
 
-    Parameters
-    ----------
-    rows
-        Row id of each key from the least on, where there is a tuple.
-    present
-        The bits, eight a byte.
+    `rows` has the row id of each key from the least on, where there is a tuple; `present` has the bits, eight a byte.
     """
 
     def __init__(self, least: int, rows: Counts, present: npt.NDArray[np.uint8]) -> None:

@@ -26,57 +26,41 @@ Division = TypeVar("Division", bound=Allocation)
 
 @dataclass(frozen=True)
 class JoinParameters:
-    """Parameters of a join besides its relations.
+    """Parameters of a join besides its relations."""
 
-    Parameters
-    ----------
-    memory
-        The buffer pool, in pages.
-    page_io
-        Every request is one page long; buffers are divided as ever.
-    fudge
-        F: memory that a page of tuples takes in a hash table or a tournament tree.
-    last_phase
-        Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
-    first, fetch
-        What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
-    kernel
-        What FlashJoin joins keys with.
-    k, entry_bytes, ties, least_frames
-        Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
-    policy
-        Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
-    columns
-        Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
-    digests_stored
-        Whether the relations' digests are on the device before DigestJoin begins (`algorithms.late_fetch.columns.with_digests`).
-    partition, sub_buffer, strands
-        How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
-    in_series
-        Pages that are fetched one after another are one `Series`.
-    latency_ratio, access_ratio
-        y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2,
-        with pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
-    """
-
+    #: The buffer pool, in pages.
     memory: int
+    #: Every request is one page long; buffers are divided as ever.
     page_io: bool = False
+    #: F: memory that a page of tuples takes in a hash table or a tournament tree.
     fudge: float = FUDGE
+    #: Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
     last_phase: int | None = None
+    #: What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
     first: str = "sort-merge"
     fetch: str = "planned"
+    #: What FlashJoin joins keys with.
     kernel: str = "hybrid-hash"
+    #: Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
     k: float = 1.0
+    #: Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     columns: tuple[str, ...] | None = None
+    #: Of graph-based fetching, as `k`.
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
     least_frames: int = LEAST_FRAMES
+    #: Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
     policy: str | None = None
+    #: Whether the relations' digests are on the device before DigestJoin begins (`algorithms.late_fetch.columns.with_digests`).
     digests_stored: bool = False
+    #: How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
     partition: str = "traditional"
     sub_buffer: int = 0
     strands: int = 1
+    #: Pages that are fetched one after another are one `Series`.
     in_series: bool = False
+    #: y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2, with
+    #: pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 
@@ -192,10 +176,7 @@ def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
 def plan(name: str, left: File, right: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """A join of two relations in any order: the one with fewer pages becomes R, and pairs are emitted as (left, right).
 
-    Parameters
-    ----------
-    name
-        A member's name, or the path of a Python file that is one.
+    `name` is a member's, or the path of a Python file that is one.
 
     Raises
     ------

@@ -39,13 +39,7 @@ def join(
     r_where: Selection | None = None,
     s_where: Selection | None = None,
 ) -> Algorithm:
-    """Join R with S; R is the smaller.
-
-    Parameters
-    ----------
-    r_where, s_where
-        Which rows take part; all without it.
-    """
+    """Join R with S; R is the smaller.  All rows take part that no selection (`r_where`, `s_where`) leaves out."""
     check(parameters)
     late = late_join("flash-join", r, s, parameters, allocation, (r_where, s_where))
     try:

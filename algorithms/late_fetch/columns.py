@@ -27,10 +27,7 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 def digest_layout(file: File, padding: int = 0) -> Layout:
     """Layout of the digests of a file on pages of the same size and format: a key code of 8 bytes and a row id of 4 or 8.
 
-    Parameters
-    ----------
-    padding
-        Bytes of other columns that stay with the key.
+    `padding` is bytes of other columns that stay with the key.
 
     Examples
     --------
@@ -50,13 +47,7 @@ def digest_pages(file: HeapFile) -> int:
 
 
 def project(file: File, digests: File, input_pages: int, output_pages: int, *, page_io: bool) -> Algorithm:
-    """Scan a file and write its digests, without those of NULL keys.
-
-    Parameters
-    ----------
-    input_pages, output_pages
-        How long the buffers are.
-    """
+    """Scan a file and write its digests, without those of NULL keys, through buffers of so many pages."""
     output = Output([digests], output_pages, page_io=page_io)
     for first, pages in spans(file.pages, input_pages):
         yield from output.append((yield from read_block(file, first, pages, page_io)))
@@ -93,20 +84,13 @@ Taker = Callable[[Integers, Integers], Algorithm]
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of a relation that take part.
+    """The rows of a relation that take part."""
 
-    Parameters
-    ----------
-    columns
-        Those that it looks at.
-    rows
-        What it says of each row, shape (rows,).
-    first
-        Read these columns first, and others only of pages with a row that takes part: FlashScanOpt rather than FlashScan.
-    """
-
+    #: Those that it looks at.
     columns: tuple[str, ...]
+    #: What it says of each row, shape (rows,).
     rows: npt.NDArray[np.bool_]
+    #: Read these columns first, and others only of pages with a row that takes part: FlashScanOpt rather than FlashScan.
     first: bool = True
 
 
@@ -142,23 +126,16 @@ class KeyColumn(Scanned):
 
     A page of it stands for as many pages of the relation as take no more memory: their minipages while they are read, and then the digests
     made of them; for one at least.
-
-    Parameters
-    ----------
-    base
-        The relation's file.
-    firsts
-        The first of the relation's pages that each page stands for, and the end.
-    attributes, parts
-        What is read of the relation's pages besides the key, and the bytes of both.
-    selection
-        Which rows there are; all without it.
     """
 
+    #: The relation's file.
     base: HeapFile
+    #: The first of the relation's pages that each page stands for, and the end.
     firsts: Integers
+    #: What is read of the relation's pages besides the key, and the bytes of both.
     attributes: tuple[str, ...]
     parts: Parts
+    #: Which rows there are; all without it.
     selection: Selection | None
     page_io: bool
 
@@ -219,10 +196,7 @@ def key_column(
 def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
     """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them.
 
-    Parameters
-    ----------
-    title
-        What the names of its phases begin with.
+    The names of its phases begin with `title`.
     """
 
     def scan(request: Request) -> Request | Generator[Request, Answer, Answer]:

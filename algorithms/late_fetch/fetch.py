@@ -43,18 +43,12 @@ _MOST_COMBINED = 1 << 62
 
 @dataclass(eq=False)
 class Side:
-    """A relation whose columns are fetched.
+    """A relation whose columns are fetched."""
 
-    Parameters
-    ----------
-    label
-        What phases call it.
-    attributes
-        The columns that results have of it; None for all of them, which are read as whole pages.
-    """
-
+    #: What phases call it.
     label: str
     file: HeapFile
+    #: The columns that results have of it; None for all of them, which are read as whole pages.
     attributes: tuple[str, ...] | None = None
     parts: Parts | None = field(init=False)
     page_mask: npt.NDArray[np.bool_] = field(init=False, repr=False)
@@ -137,10 +131,7 @@ class LateFetch:
     def finish(self, *, sort_again: bool) -> Algorithm:
         """Fetch and emit.
 
-        Parameters
-        ----------
-        sort_again
-            As FlashJoin does where pages do not fit, rather than distribute entries, as RARE-join does, which takes two relations.
+        Where pages do not fit, entries are sorted again, as by FlashJoin, or distributed, as by RARE-join, which takes two relations.
         """
         index, at, others = self._index, self._at, [number for number in self._fetching if number != self._at]
         previous: list[int] = []
@@ -177,10 +168,7 @@ class LateFetch:
     def _by(self, index: IndexSort, at: int, to: int, pages: int) -> Stream:
         """The entries of an index, by another relation's row ids: its own relation's pages are fetched when their entries come.
 
-        Parameters
-        ----------
-        pages
-            Memory for merging.
+        `pages` is memory for merging.
         """
         side, last = self._sides[at], -1
 

@@ -45,15 +45,7 @@ class JoinIndex(Protocol):
 
 
 class GivenIndex:
-    """A join index that is in memory.
-
-    Parameters
-    ----------
-    r_rows, s_rows
-        Row ids, shape (n,) each.
-    batch
-        Entries given at a time.
-    """
+    """A join index that is in memory, as row ids, shape (n,) each, of which `batch` entries are given at a time."""
 
     def __init__(self, r_rows: Integers, s_rows: Integers, batch: int = BATCH) -> None:
         self._entries, self._batch, self._begin = Entries(r_rows, s_rows), batch, 0
@@ -111,10 +103,7 @@ class IndexSort:
     def settle(self, memory: int, fan_in: int, most: int | None = None) -> Algorithm:
         """After the last entry: write entries in memory if there are runs, and merge runs, in so many pages, until there are few enough.
 
-        Parameters
-        ----------
-        most
-            Write what takes more pages than this, too.
+        What takes more than `most` pages is written, too.
         """
         if self._count and (self.runs or (most is not None and self.pages_held > most)):
             yield from self._write(self._take_all())

@@ -35,25 +35,17 @@ _WRONG = {
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Order of page fetches, the page that each replaces, and the entries of the join index that are then joined.
+    """Order of page fetches, the page that each replaces, and the entries of the join index that are then joined."""
 
-    Parameters
-    ----------
-    pages
-        Shape (fetches,).
-    victims
-        The page that each of them replaces, or -1 for a free frame; shape (fetches,).
-    r_rows, s_rows
-        The entries, in the order in which they are joined; shape (n,) each.
-    after
-        After how many fetches of this schedule each entry is joined, ascending; shape (n,).  Or, shape (n, 2), after how many its row of R
-        is taken from its page, and then that of S, where they need not be in memory together.
-    """
-
+    #: Shape (fetches,).
     pages: Numbers
+    #: The page that each of them replaces, or -1 for a free frame; shape (fetches,).
     victims: Numbers
+    #: The entries, in the order in which they are joined; shape (n,) each.
     r_rows: Integers
     s_rows: Integers
+    #: After how many fetches of this schedule each entry is joined, ascending; shape (n,).  Or, shape (n, 2), after how many its row of R
+    #: is taken from its page, and then that of S, where they need not be in memory together.
     after: Numbers
 
     @property
@@ -156,12 +148,7 @@ class PageCache:
     def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Answer, Integers]:
         """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
 
-        Parameters
-        ----------
-        rows
-            Ascending.
-        of_s
-            Of which relation.
+        Rows ascend; they are S's or R's.
 
         Returns
         -------

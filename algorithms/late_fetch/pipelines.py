@@ -31,17 +31,11 @@ _LEAST = 5
 
 @dataclass(frozen=True)
 class Onward:
-    """Join of T with the rows of S that joined.
+    """Join of T with the rows of S that joined."""
 
-    Parameters
-    ----------
-    s
-        S by the column that meets T, coded with T's key: ``load_pair(s, t, column, key)`` gives both.
-    t
-        T's file.
-    """
-
+    #: S by the column that meets T, coded with T's key: ``load_pair(s, t, column, key)`` gives both.
     s: Relation
+    #: T's file.
     t: HeapFile
 
 

@@ -22,10 +22,7 @@ def reading_cost(pages: Pages | Integers, latency_ratio: float) -> float:
 def in_windows(plan: FetchPlan, window: int) -> FetchPlan:
     """A plan with so many frames more, which makes as many fetches ahead and sorts them; it never takes more fetches than the plan.
 
-    Parameters
-    ----------
-    window
-        At least 1.
+    `window` is at least 1.
     """
     pages, victims = np.empty_like(plan.pages), np.full_like(plan.pages, NONE)
     ends = np.zeros(-(-plan.fetches // window) + 1, np.int32)

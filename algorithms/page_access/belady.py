@@ -47,10 +47,7 @@ def replay(graph: PageGraph, frames: int) -> EdgeReplay:
 def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
     """The plan with the fewest fetches that takes the edges in a given order: the page replaced is the one needed again last.
 
-    Parameters
-    ----------
-    order
-        All edges, by their numbers in the graph.
+    `order` is all edges, by their numbers in the graph.
 
     Raises
     ------
@@ -107,10 +104,7 @@ def go_through(order: Pages, room: EdgeReplay) -> int:
 def polished(plan: FetchPlan, effort: int) -> FetchPlan:
     """A plan of no more fetches: short runs of its edges are moved elsewhere, and stay there unless that takes more; for small graphs.
 
-    Parameters
-    ----------
-    effort
-        How many edges may be looked at, over all moves.
+    `effort` is how many edges may be looked at, over all moves.
     """
     graph, order = plan.graph, plan.edges.copy()
     if graph.edges < 2 or plan.fetches <= graph.needed_pages:

@@ -29,23 +29,16 @@ class PageGraph:
     """Pages and the pairs of them that must meet (a join graph, if the pairs are those of a join index).
 
     Make one by `of`, `from_csr`, `from_frame` or `from_networkx`.
-
-    Parameters
-    ----------
-    first, second
-        The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
-    results
-        What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
-    pages
-        How many pages there are.
-    names
-        What each page is called, if that is not its number.
     """
 
+    #: The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
     first: Pages
     second: Pages
+    #: What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
     results: npt.NDArray[np.int64]
+    #: How many pages there are.
     pages: int
+    #: What each page is called, if that is not its number.
     names: Sequence[Any] = ()
 
     @classmethod

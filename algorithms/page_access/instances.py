@@ -94,10 +94,7 @@ FAMILIES: dict[str, Callable[..., PageGraph]] = {
 def named(text: str, **values: Any) -> PageGraph:
     """An instance of a family by its name, which parameters may follow: ``join:pages=100,selectivity=0.1``.
 
-    Parameters
-    ----------
-    **given
-        Parameters as values, beside those of the text.
+    Parameters may be given as values too, beside those of the text.
 
     Examples
     --------

@@ -14,11 +14,6 @@ MOST_PAGES = 64
 def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> int | None:
     """The least number of fetches with which all pairs meet (OPAS2), by a best-first search over what is in memory and left to meet.
 
-    Parameters
-    ----------
-    most
-        Give up beyond this many.
-
     Returns
     -------
     int or None

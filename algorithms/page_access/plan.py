@@ -21,29 +21,19 @@ LEAST_FRAMES = 2
 
 @dataclass(frozen=True, eq=False)
 class FetchPlan:
-    """Plan by which all pairs of a page graph meet in memory.
+    """Plan by which all pairs of a page graph meet in memory."""
 
-    Parameters
-    ----------
-    graph
-        Which pairs those are.
-    frames
-        Pages that memory holds at most.
-    pages
-        The pages fetched, in order: int32, shape (fetches,).
-    victims
-        The page that each of them replaces, or `NONE`.
-    edges
-        All edges of the graph, in the order in which they meet: int32, shape (edges,).
-    after
-        After how many fetches each of them does: int32, shape (edges,), ascending.
-    """
-
+    #: Which pairs those are.
     graph: PageGraph
+    #: Pages that memory holds at most.
     frames: int
+    #: The pages fetched, in order: int32, shape (fetches,).
     pages: Pages
+    #: The page that each of them replaces, or `NONE`.
     victims: Pages
+    #: All edges of the graph, in the order in which they meet: int32, shape (edges,).
     edges: Pages
+    #: After how many fetches each of them does: int32, shape (edges,), ascending.
     after: Pages
 
     @property

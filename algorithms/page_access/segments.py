@@ -57,10 +57,7 @@ class Segment:
 def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment]:
     """The segments of a graph, one a page that has partners; those with the fewest partners missing, which may be chosen, come first.
 
-    Parameters
-    ----------
-    resident
-        Names of the pages in memory.
+    `resident` has the names of the pages in memory.
 
     Examples
     --------

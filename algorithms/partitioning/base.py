@@ -29,29 +29,21 @@ Route = Callable[[Tuples, int, Put], Algorithm]
 class PartitionParameters:
     """Parameters of a method besides its files and buffers.
 
-    Parameters
-    ----------
-    method
-        A member's name, or the path of a Python file that is one.
-    page_io
-        Every request is one page long.
-    sub_buffer
-        Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
-    strands
-        Strands of control that partition together, for methods that have several.
-    in_series
-        Blocks of a base relation that is partitioned by hash are read, and buffers written, in `Blocks` of many.
-
     Raises
     ------
     InvalidParameterError
         A negative sub-buffer, or less than one strand.
     """
 
+    #: A member's name, or the path of a Python file that is one.
     method: str = "traditional"
+    #: Every request is one page long.
     page_io: bool = False
+    #: Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
     sub_buffer: int = 0
+    #: Strands of control that partition together, for methods that have several.
     strands: int = 1
+    #: Blocks of a base relation that is partitioned by hash are read, and buffers written, in `Blocks` of many.
     in_series: bool = False
 
     def __post_init__(self) -> None:

@@ -76,12 +76,7 @@ class Rings(Output):
 
     That a sub-buffer is full shows when a tuple does not fit in it any more, as tuples differ in length.
 
-    Parameters
-    ----------
-    files, pages, page_io
-        As of `Output`.
-    sub_buffer
-        Pages of a sub-buffer, which divide `pages`.
+    A sub-buffer is so many pages, which divide `pages`; the others are as of `Output`.
     """
 
     def __init__(self, files: Sequence[File], pages: int, sub_buffer: int, *, page_io: bool) -> None:

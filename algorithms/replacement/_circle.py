@@ -37,15 +37,7 @@ class PlainFrames(replacement.PlainPolicy):
 
 
 class PlainClock(PlainFrames):
-    """Frames in a circle, a count for each page, and a hand.
-
-    Parameters
-    ----------
-    limit
-        What a count rises to at most.
-    entering
-        The count of a page that enters.
-    """
+    """Frames in a circle, a hand, and a count for each page, which is `entering` when the page enters and rises to `limit` at most."""
 
     def __init__(self, pool: replacement.PolicyPool, limit: int, entering: int) -> None:
         super().__init__(pool)

@@ -33,12 +33,7 @@ _NEXT, _KEY, _COUNT, _SKIP = range(4)
 class ReplacementSelection:
     """The memory of a replacement selection; its tree grows to as many leaves as tuples of this size need.
 
-    Parameters
-    ----------
-    capacity
-        Bytes of tuples that it holds, as they would take on pages.
-    most
-        How many tuples there are at most.
+    `capacity` is bytes of tuples that it holds, as they would take on pages; `most` is how many tuples there are at most.
     """
 
     def __init__(self, capacity: int, most: int) -> None:
@@ -89,13 +84,7 @@ class ReplacementSelection:
 
 
 def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_pages: int, runs: list[File], *, page_io: bool) -> Algorithm:
-    """Sort a file into runs; they are added to `runs` as they are begun.
-
-    Parameters
-    ----------
-    capacity
-        Bytes of tuples in memory.
-    """
+    """Sort a file into runs of so many bytes of tuples in memory (`capacity`); they are added to `runs` as they are begun."""
     selection = ReplacementSelection(capacity, file.tuples)
     run_pages = min(file.pages, 2 * capacity // file.page_size + 1)
     output: Output | None = None
@@ -121,10 +110,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool,
 
     Every batch of merged tuples is consumed before the next block is read, so its tuples still lie in the runs' buffers.
 
-    Parameters
-    ----------
-    first
-        Tuples in memory that precede those of each run; none without it.
+    `first` has tuples in memory that precede those of each run; none without it.
     """
     readers = [spans(run.pages, block) for run in runs]
     buffers = np.empty((2, len(runs), 256), np.int64)

@@ -42,24 +42,16 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from flashsim
 
 @dataclass(frozen=True)
 class Part:
-    """Something that is compiled at once.
+    """Something that is compiled at once."""
 
-    Parameters
-    ----------
-    module, function
-        Where it stands.
-    family
-        Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
-    needs
-        Parts that it calls.
-    seconds
-        How long it takes, about.
-    """
-
+    #: Where it stands.
     module: str
     function: str
+    #: Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
     family: str = ""
+    #: Parts that it calls.
     needs: tuple[Part, ...] = ()
+    #: How long it takes, about.
     seconds: float = _OTHER_TAKES
 
     def is_kept(self) -> bool:
@@ -85,10 +77,7 @@ class Part:
 def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()) -> list[Part]:
     """Kernels that some modules, and all that they import, compile, in the order of their begin.
 
-    Parameters
-    ----------
-    policies
-        Members of families that are compiled as well; those from files of the user's own are left out.
+    Members of families (`policies`) are compiled as well; those from files of the user's own are left out.
     """
     tree = source_tree()
     texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
@@ -113,12 +102,7 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
 def member_parts(family: Family[Any], names: Iterable[str], functions: Iterable[str], compiles: str) -> list[Part]:
     """Members that have kernels of their own, a part each, so that several are compiled side by side; files of one's own are left out.
 
-    Parameters
-    ----------
-    functions
-        Names of kernels that members may have.
-    compiles
-        What compiles all of a member, given its name, as ``module:function``.
+    `functions` are names of kernels that members may have; `compiles`, as ``module:function``, compiles all of a member, given its name.
     """
     parts = []
     for module in dict.fromkeys(f"{family.package}.{name.replace('-', '_')}" for name in names):
@@ -156,13 +140,7 @@ class Compilation:
         return sum(part.seconds for part in self._complete) / self._seconds if self._seconds else 1.0
 
     def wait(self, what: str) -> None:
-        """Wait for its end, and tell how it comes along; an interrupt ends it.
-
-        Parameters
-        ----------
-        what
-            What is compiled, in words.
-        """
+        """Wait for its end, and tell how it comes along; an interrupt ends it.  `what` is compiled, in words."""
         if self.is_over(0):
             return
         try:

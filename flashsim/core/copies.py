@@ -18,12 +18,8 @@ Thing = TypeVar("Thing")
 class Original(Generic[Thing]):
     """A thing as it is now, of which copies are made.
 
-    Parameters
-    ----------
-    thing
-        It can be copied deeply, and is not changed any more.
-    arrays
-        Arrays that it holds; the large ones are shared, which own all of their memory in order.
+    The thing can be copied deeply, and is not changed any more.  Of the arrays that it holds the large ones are shared, which own all of
+    their memory in order.
     """
 
     def __init__(self, thing: Thing, arrays: list[Any]) -> None:

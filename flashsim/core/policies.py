@@ -29,23 +29,15 @@ Policies = Any
 
 @dataclass(frozen=True)
 class Policy:
-    """A function that every member of a family defines for kernels to call.
+    """A function that every member of a family defines for kernels to call."""
 
-    Parameters
-    ----------
-    family
-        Whose members define it.
-    attribute
-        Its name in a member's module.
-    place
-        Where it stands among a device's policies.
-    function_type
-        Its one signature, a ``numba.types.FunctionType``.
-    """
-
+    #: Whose members define it.
     family: Family[Any]
+    #: Its name in a member's module.
     attribute: str
+    #: Where it stands among a device's policies.
     place: int
+    #: Its one signature, a ``numba.types.FunctionType``.
     function_type: Any
 
     def function(self, name: str) -> Any:

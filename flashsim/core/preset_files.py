@@ -16,17 +16,11 @@ ALLOW_CODE = "FLASHSIM_ALLOW_CODE"
 
 @dataclass(frozen=True)
 class PresetFolder:
-    """The presets of one kind.
+    """The presets of one kind."""
 
-    Parameters
-    ----------
-    path
-        Where they are.
-    kind
-        What an error message calls one, such as ``"device preset"``.
-    """
-
+    #: Where they are.
     path: Path
+    #: What an error message calls one, such as ``"device preset"``.
     kind: str
 
     def names(self) -> list[str]:

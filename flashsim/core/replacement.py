@@ -159,33 +159,22 @@ class PlainQueue(PlainPolicy):
 
 @dataclass(frozen=True)
 class ReplacementPolicy:
-    """A policy with its parameters, ready for a pool.
+    """A policy with its parameters, ready for a pool."""
 
-    Parameters
-    ----------
-    name
-        As it was asked for.
-    parameters
-        Their values, by name, in the order in which the policy declares them.
-    plain
-        Makes the plain form of a pool and the parameters; None if it has kernels alone.
-    kernels
-        Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has
-        the plain form alone.
-    columns
-        Of each page, for its own use.
-    words
-        For each frame, besides 128.
-    future
-        Whether it must know the future: which reference asks for a page next.
-    """
-
+    #: As it was asked for.
     name: str
+    #: Their values, by name, in the order in which the policy declares them.
     parameters: Mapping[str, int]
+    #: Makes the plain form of a pool and the parameters; None if it has kernels alone.
     plain: Callable[..., Any] | None
+    #: Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has the
+    #: plain form alone.
     kernels: Policies | None
+    #: Of each page, for its own use.
     columns: int = 0
+    #: For each frame, besides 128.
     words: int = 0
+    #: Whether it must know the future: which reference asks for a page next.
     future: bool = False
 
     def future_of(self, next_uses: Numbers | None) -> Numbers:

@@ -56,13 +56,7 @@ def _imported_names(source: bytes) -> set[bytes]:
 
 
 class SourceTree:
-    """The modules of some packages by import name, and what they import of one another.
-
-    Parameters
-    ----------
-    sources
-        The text of every module, by import name.
-    """
+    """The modules of some packages, their texts by import name, and what they import of one another."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self.sources = sources
@@ -88,10 +82,7 @@ class SourceTree:
     def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
         """Modules, and all that they import, however indirectly.
 
-        Parameters
-        ----------
-        members
-            Count what is loaded by name as imported too: modules that a text names, and the members of a family that a module defines.
+        With `members`, what is loaded by name counts too: modules that a text names, and the members of a family that a module defines.
         """
         reached: set[str] = set()
         waiting = list(modules)

@@ -32,11 +32,8 @@ State = Any
 class StateTable:
     """The vector of one engine's state.
 
-    Parameters
-    ----------
-    state_type
-        Of the state, a named tuple of arrays or a tuple of such and of arrays: ``numba.types.NamedTuple``, ``numba.types.Tuple``.  Arrays
-        are contiguous and have one or two dimensions.
+    The state is a named tuple of arrays or a tuple of such and of arrays (``numba.types.NamedTuple``, ``numba.types.Tuple``); arrays are
+    contiguous and have one or two dimensions.
     """
 
     def __init__(self, state_type: Any) -> None:

@@ -13,17 +13,11 @@ BATCH = 1 << 19
 
 
 class References(NamedTuple):
-    """A batch of references.
+    """A batch of references."""
 
-    Parameters
-    ----------
-    pages
-        The id of the page that each asks for, any number of 64 bits, int64, shape (n,).
-    writes
-        Whether each changes the page, shape (n,); None: none of them does, or nobody knows.
-    """
-
+    #: The id of the page that each asks for, any number of 64 bits, int64, shape (n,).
     pages: Integers
+    #: Whether each changes the page, shape (n,); None: none of them does, or nobody knows.
     writes: npt.NDArray[np.bool_] | None = None
 
 
@@ -38,20 +32,13 @@ WRITES, SCANS, CREATES = 1, 2, 4
 
 
 class Transactions(NamedTuple):
-    """Transactions one after the other.
+    """Transactions one after the other."""
 
-    Parameters
-    ----------
-    references
-        Shape (n, 3); only extents that scans read are longer than a page.
-    ends
-        Behind the last reference of each transaction, shape (transactions,).
-    kinds
-        What kind of transaction each is, a number from 0 that the workload names, shape (transactions,).
-    """
-
+    #: Shape (n, 3); only extents that scans read are longer than a page.
     references: Integers
+    #: Behind the last reference of each transaction, shape (transactions,).
     ends: Integers
+    #: What kind of transaction each is, a number from 0 that the workload names, shape (transactions,).
     kinds: Integers
 
 

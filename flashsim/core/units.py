@@ -60,14 +60,7 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
 
 
 def parse_size(text: str, parameter: str = "size") -> int:
-    """Bytes of a size with a unit.
-
-    Parameters
-    ----------
-    text
-        Such as ``"8KiB"``, ``"100MB"`` or ``"1.5GiB"``; units are case-insensitive.
-    parameter
-        The name that an error message gives it.
+    """Bytes of a size with a unit, such as ``"8KiB"``, ``"100MB"`` or ``"1.5GiB"``, in any case; error messages name `parameter`.
 
     Examples
     --------

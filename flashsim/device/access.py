@@ -34,12 +34,7 @@ def check_readable(path: Path) -> bool:
 def check_writable(path: Path, size: int, *, allow_write: bool, replace: bool) -> bool:
     """Refuse to destroy anything unasked, and what is in use whatever was asked; return whether it is a block device.
 
-    Parameters
-    ----------
-    size
-        Bytes that would be written.
-    allow_write, replace
-        Whether writing was allowed, and to a file that exists as well.
+    `size` is bytes that would be written; `allow_write` and `replace` are whether writing was allowed, and to a file that exists as well.
     """
     mode = path.stat().st_mode if path.exists() else None
     if mode is None and not path.parent.is_dir():

@@ -42,10 +42,7 @@ class KernelQueue:
 
     After an error, or when a batch is given up, a queue must be closed: then nothing is outstanding any more.
 
-    Parameters
-    ----------
-    depth
-        How many requests may be outstanding.
+    `depth` is how many requests may be outstanding.
     """
 
     TITLE = "Linux asynchronous I/O"
@@ -181,10 +178,7 @@ def open_queue(depth: int, *, threads: bool = False) -> Queue:
 def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
     """Serve a batch by plain calls, one request after another: a call comes back sooner than a queue tells that a request has completed.
 
-    Parameters
-    ----------
-    look
-        Is called after each request.
+    `look` is called after each request.
     """
     while batch.completed < len(batch):
         (row,) = batch.next_rows(1)
@@ -209,10 +203,7 @@ def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | 
 
     A batch of at most `depth` requests is submitted at once and waited for.  One request at a time needs no queue.
 
-    Parameters
-    ----------
-    look
-        Is called after each wait.
+    `look` is called after each wait.
     """
     depth, count = min(depth, to.depth), len(batch)
     if depth == 1:

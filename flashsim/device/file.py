@@ -218,12 +218,8 @@ class RealDevice:
     def serve(self, batch: Batch, loop: Callable[[Queue, Batch], object], level: int = 1) -> tuple[Integers, Integers]:
         """Have a loop serve prepared requests; when each was submitted and had completed, ns since the device was opened, shape (n,).
 
-        Parameters
-        ----------
-        loop
-            Such as `flashsim.device.aio.closed_loop`: submits all of them to the queue and reaps them.
-        level
-            So many must be able to be outstanding at once, or `MOST_OUTSTANDING` if that is more and the kernel lets them.
+        The loop, such as `flashsim.device.aio.closed_loop`, submits all of them to the queue and reaps them.  `level` requests must be able
+        to be outstanding at once, or `MOST_OUTSTANDING` if that is more and the kernel lets them.
         """
         with self._lock:
             if self._queue is not None and level > self._queue.depth:

@@ -13,20 +13,13 @@ from flashsim.device.device import Device
 
 @dataclass(frozen=True)
 class Namespace:
-    """A range of a device, whose time passes for all of its namespaces alike; requests to it end as those of the device do.
+    """A range of a device, whose time passes for all of its namespaces alike; requests to it end as those of the device do."""
 
-    Parameters
-    ----------
-    device
-        The drive.
-    name
-        Of the namespace.
-    offset, capacity
-        Bytes of the drive before it, and in it.
-    """
-
+    #: The drive.
     device: Device
+    #: Of the namespace.
     name: str
+    #: Bytes of the drive before it, and in it.
     offset: int
     capacity: int
 

@@ -178,10 +178,7 @@ _MEASURED = ("slips", "defects", "seek_formula", "seek_table", "seek_first", "bu
 def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
     """A drive of which everything with a length or a fixed time is multiplied by a scale of at most 1, and not below two `STEP`.
 
-    Parameters
-    ----------
-    page
-        Bytes of a page, where every request is one; 0 where requests are longer.
+    `page` is bytes of a page, where every request is one; 0 where requests are longer.
     """
     if preset.array is not None or not (preset.disk or preset.flash):
         raise RefusedError(f"miniature: {preset.name} is no single disk or flash drive")

@@ -317,12 +317,7 @@ def drive(
 ) -> list[Run]:
     """Run an algorithm, a fresh generator, to its end; returns its costs on each of the backend's machines.
 
-    Parameters
-    ----------
-    results
-        Is handed the result rows as they are made.
-    reply
-        Has a request done and returns the answer.
+    `results` is handed the result rows as they are made; `reply` has a request done and returns the answer.
     """
     answered: Answer = None
     try:

@@ -70,10 +70,7 @@ class BufferManager:
     def fix(self, file: File, pages: Integers) -> Generator[Request, Answer, Fixed]:
         """``fixed = yield from manager.fix(file, pages)``: bring pages in, and hold them until they are given up.
 
-        Parameters
-        ----------
-        pages
-            Shape (n,); one may come more than once.
+        Pages have shape (n,); one may come more than once.
         """
         numbers = self.pool.numbers_of(file, pages)
         yield from self._exchange(lambda: self.pool.fix(numbers))
@@ -97,12 +94,8 @@ class BufferManager:
     def change(self, fixed: Fixed, tuples: Tuples | None = None, lsns: Integers | None = None) -> None:
         """Let pages that are held, each once, hold other tuples, and mark them dirty.
 
-        Parameters
-        ----------
-        tuples
-            With a page of them for each; None for tokens.
-        lsns
-            Log sequence numbers of the changes, shape (n,); the next ones without it.
+        `tuples` has a page of them for each, None for tokens; `lsns` the log sequence numbers of the changes, shape (n,), the next ones
+        without it.
         """
         self._check_held("change", fixed)
         file = fixed.file
@@ -140,10 +133,7 @@ class BufferManager:
     def flush(self, file: File | None = None, pages: Integers | None = None) -> Algorithm:
         """Write changed pages, in the order in which they lie, and make all that was written durable.
 
-        Parameters
-        ----------
-        file, pages
-            Some pages of a file, or all of one; without either all pages.
+        They are some pages of a file, or all of one; without either all pages.
         """
         numbers = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
         yield from self._enter()

@@ -31,32 +31,23 @@ _DEVICE, _PAGE, _OPERATION, _PAUSE = range(4)
 class ClosedClients:
     """Clients that each reference random pages one after the other.
 
-    Parameters
-    ----------
-    clients
-        How many.
-    think
-        Nanoseconds before each reference, or their mean.
-    exponential
-        Whether think times are exponentially distributed.
-    page_size
-        Bytes.
-    write_share
-        Of the references, from 0 to 1.
-    seed
-        Of all that is drawn: each draw is a function of the client and the number of its reference.
-
     Raises
     ------
     InvalidParameterError
         A value out of bounds.
     """
 
+    #: How many.
     clients: int
+    #: Nanoseconds before each reference, or their mean.
     think: int = 0
+    #: Whether think times are exponentially distributed.
     exponential: bool = False
+    #: Bytes.
     page_size: int = 4096
+    #: Of the references, from 0 to 1.
     write_share: float = 0.0
+    #: Of all that is drawn: each draw is a function of the client and the number of its reference.
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -171,33 +171,22 @@ def _run(
 
 @dataclass(frozen=True)
 class HostSide:
-    """A host side for the loop.
+    """A host side for the loop."""
 
-    Parameters
-    ----------
-    act
-        The function, compiled by ``kernel_of(ACT)``.
-    state, state_type
-        What it works on, as `flashsim.core.state_table.StateTable` takes it.
-    first
-        When it acts for itself first, ns.
-    most
-        The most requests that it issues between two steps.
-    longest
-        Bytes of its longest request.
-    paused
-        What is done when it wants a pause (`pause`); returns the state as it is from then on.
-    write_flags
-        Flags of the writes of each device (`flashsim.core.request`); none without them.
-    """
-
+    #: The function, compiled by ``kernel_of(ACT)``.
     act: Any
+    #: What it works on, as `flashsim.core.state_table.StateTable` takes it.
     state: tuple[Any, ...]
     state_type: Any
+    #: When it acts for itself first, ns.
     first: int
+    #: The most requests that it issues between two steps.
     most: int
+    #: Bytes of its longest request.
     longest: int
+    #: What is done when it wants a pause (`pause`); returns the state as it is from then on.
     paused: Callable[[], tuple[Any, ...]] | None = None
+    #: Flags of the writes of each device (`flashsim.core.request`); none without them.
     write_flags: Sequence[int] = ()
 
 

@@ -29,30 +29,21 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class CpuModel:
-    """Prices, in nanoseconds, and how many cores there are.
-
-    Parameters
-    ----------
-    user
-        A unit of each kind of work on the host: a tuple, or for `Work.PAGE` a page.  ``default`` is the price of every other kind.
-    per_request, per_byte, per_call
-        Kernel time of a device command, of a byte moved, and of a call, by kind of device.  A request is a call, but for those that are
-        handed over at once, which are one call together.
-    sources
-        Where each price comes from, by its name in the preset file, such as ``user.hash`` or ``kernel.ssd.per_byte``.
-    cores
-        By place.
-    places
-        Prices as in `user` at the other places that do work, such as ``device``, a processor inside the drive.
-    """
+    """Prices, in nanoseconds, and how many cores there are."""
 
     name: str
+    #: A unit of each kind of work on the host: a tuple, or for `Work.PAGE` a page.  ``default`` is the price of every other kind.
     user: Mapping[str, float]
+    #: Kernel time of a device command, and of a byte moved, by kind of device.
     per_request: Mapping[str, float]
     per_byte: Mapping[str, float]
+    #: Where each price comes from, by its name in the preset file, such as ``user.hash`` or ``kernel.ssd.per_byte``.
     sources: Mapping[str, str]
+    #: By place.
     cores: Mapping[str, int] = field(default_factory=lambda: {HOST: 1})
+    #: Prices as in `user` at the other places that do work, such as ``device``, a processor inside the drive.
     places: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    #: Kernel time of a call, by kind of device.  A request is a call, but for those that are handed over at once, which are one together.
     per_call: Mapping[str, float] = field(default_factory=dict)
 
     def user_time(self, work: Mapping[str, int], place: str = HOST) -> float:
@@ -182,13 +173,7 @@ def kernel_times_at_once(cpu: CpuModel | None, devices: Sequence[Device], groups
 
 
 class UserTime:
-    """User time between gathered requests, on all machines with one CPU.
-
-    Parameters
-    ----------
-    cpu
-        Its prices; without them no time passes.
-    """
+    """User time between gathered requests, on all machines with one CPU; without its prices no time passes."""
 
     def __init__(self, cpu: CpuModel | None) -> None:
         self.cpu = cpu

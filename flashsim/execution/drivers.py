@@ -85,12 +85,7 @@ def simulate(
 ) -> list[Run]:
     """Run a serial algorithm on several simulated machines at once; returns a run a machine.
 
-    Parameters
-    ----------
-    machines
-        Each with fresh devices, or devices that earlier work has left in some state.
-    trim
-        Whether dropped temporary files are trimmed on the devices.
+    Devices of machines are fresh, or as earlier work has left them; with `trim`, dropped temporary files are trimmed on them.
 
     Raises
     ------
@@ -134,12 +129,7 @@ def trace_only(
 ) -> Run:
     """Count and record the requests of an algorithm, of one or more strands, without any device: in no time.
 
-    Parameters
-    ----------
-    sink
-        Is handed every request, untimed.
-    volume
-        An empty one, which tells afterwards how much was laid out; by default one without bounds.
+    `sink` is handed every request, untimed.  An empty volume tells afterwards how much was laid out; by default it has no bounds.
     """
     volume = volume or unbounded(placement)
     for file in files:

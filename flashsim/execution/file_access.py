@@ -73,12 +73,8 @@ def place(request: Write, volume: Volume) -> Write:
 class FileAccess(ABC):
     """Requests to files as groups of requests to devices; the content of pages is apart.
 
-    Parameters
-    ----------
-    volume, content
-        Where pages are and what they hold; base relations must have been added.
-    trim
-        Whether dropped temporary files are trimmed on the devices.
+    The volume says where pages are and the content what they hold; base relations must have been added.  With `trim`, dropped temporary
+    files are trimmed on the devices.
     """
 
     #: CPU work for a page takes time, so that it passes between the writes of a series.

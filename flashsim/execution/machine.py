@@ -14,30 +14,20 @@ from flashsim.storage.volume import Volume
 
 @dataclass
 class Machine:
-    """Devices, a CPU and a recorder that see the same requests.
+    """Devices, a CPU and a recorder that see the same requests."""
 
-    Parameters
-    ----------
-    devices
-        As many as the volume has.
-    cpu
-        Prices of CPU work; without it, CPU work takes no time.
-    sink
-        Is handed every request with its completion.
-    start
-        Bytes from a device's begin to the volume's.
-    full
-        Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
-    scale
-        That of devices which are miniatures; of several machines that of the first counts.
-    """
-
+    #: As many as the volume has.
     devices: Sequence[Device]
+    #: Prices of CPU work; without it, CPU work takes no time.
     cpu: CpuModel | None = None
+    #: Is handed every request with its completion.
     sink: Sink | None = None
     name: str = ""
+    #: Bytes from a device's begin to the volume's.
     start: int = 0
+    #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
     full: bool = False
+    #: That of devices which are miniatures; of several machines that of the first counts.
     scale: float = 1.0
     now: int = field(default=0, init=False)
 

@@ -207,12 +207,8 @@ class _StoppedError(Exception):
 class StrandThreads:
     """An algorithm's strands: the first in the thread that calls, each other one in its own.
 
-    Parameters
-    ----------
-    first
-        The backend of the first strand, on a device with base relations.
-    results
-        Is handed the result rows as they are made, those of one request at a time.
+    `first` is the backend of the first strand, on a device with base relations; `results` is handed the result rows as they are made, those
+    of one request at a time.
     """
 
     def __init__(self, first: RealStrand, results: ResultRows | None = None) -> None:

@@ -39,14 +39,9 @@ class _NoContent(ColumnContent):
 
 @dataclass
 class Recording:
-    """Requests of an algorithm over base files; empty until one has run to its end.
+    """Requests of an algorithm over base files; empty until one has run to its end."""
 
-    Parameters
-    ----------
-    of
-        What the algorithm is: what equals it makes the same requests of the same files.
-    """
-
+    #: What the algorithm is: what equals it makes the same requests of the same files.
     of: Any = None
     files: Sequence[HeapFile] = ()
     requests: list[Request] = field(default_factory=list)

@@ -49,26 +49,19 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read extents: pages ``starts[i] .. starts[i] + counts[i] - 1`` of a file; answered with their tuples in order.
-
-    Parameters
-    ----------
-    parts
-        Which bytes of every page, as (first byte, bytes) in whole sectors, each a request of its own; whole pages without it.
-    columns
-        Columns of the tuples that are answered: all without it, and no tuples if it is empty.  They must lie on the parts that are read,
-        which `Layout.parts` gives.
-    attributes
-        Stored columns, by their names in the relation, that must lie on those parts too.  Their values follow from row ids, and are not
-        answered; but on a real file they are decoded, so that a damaged page is refused.
-    """
+    """Read extents: pages ``starts[i] .. starts[i] + counts[i] - 1`` of a file; answered with their tuples in order."""
 
     file: File
     starts: Integers
     counts: Integers
     mode: Mode = Mode.SERIAL
+    #: Which bytes of every page, as (first byte, bytes) in whole sectors, each a request of its own; whole pages without it.
     parts: tuple[tuple[int, int], ...] | None = None
+    #: Columns of the tuples that are answered: all without it, and no tuples if it is empty.  They must lie on the parts that are read,
+    #: which `Layout.parts` gives.
     columns: tuple[str, ...] | None = None
+    #: Stored columns, by their names in the relation, that must lie on those parts too.  Their values follow from row ids, and are not
+    #: answered; but on a real file they are decoded, so that a damaged page is refused.
     attributes: tuple[str, ...] = ()
 
 
@@ -77,12 +70,6 @@ class Write:
     """Write extents: pages that the file has, or new ones at the end of a temporary file.
 
     `tuples.pages` has one entry a page, over all extents, plus one.
-
-    Parameters
-    ----------
-    append
-        `starts` count from the file's end as it is when the driver takes the request, and the tuples are counted as the file's: strands
-        that append to one file at a time do not meet.
     """
 
     file: File
@@ -90,6 +77,8 @@ class Write:
     counts: Integers
     tuples: Tuples
     mode: Mode = Mode.SERIAL
+    #: `starts` count from the file's end as it is when the driver takes the request, and the tuples are counted as the file's: strands that
+    #: append to one file at a time do not meet.
     append: bool = False
 
     @property
@@ -173,19 +162,13 @@ class NewPages(Psync):
 
 @dataclass(frozen=True, slots=True)
 class PageReads:
-    """Reads of single pages of files with pages of one size, each a request.
-
-    Parameters
-    ----------
-    of, numbers
-        The file of each page, by its place in `files`, and the number of the page in that file, shape (n,).
-    columns
-        See `Read`.
-    """
+    """Reads of single pages of files with pages of one size, each a request."""
 
     files: Sequence[File]
+    #: The file of each page, by its place in `files`, and the number of the page in that file, shape (n,).
     of: Integers
     numbers: Integers
+    #: See `Read`.
     columns: tuple[str, ...] | None = None
 
     @property
@@ -220,26 +203,19 @@ class Blocks:
     """Reads of blocks one after another, each followed by work on its tuples and by writes of new pages, which more work follows.
 
     Taken where `Series` is; the tuples are those of `Preview`.
-
-    Parameters
-    ----------
-    starts, counts
-        First page and pages of each block, shape (n,).
-    before, after
-        Work between a block's read and its writes, and behind these, by kind, shape (n,) each.
-    pages, of
-        The writes, and the block that each follows, rising.
-    page_io
-        A block is read page by page.
     """
 
     file: File
+    #: First page and pages of each block, shape (n,).
     starts: Integers
     counts: Integers
+    #: Work between a block's read and its writes, and behind these, by kind, shape (n,) each.
     before: Mapping[str, Integers]
     after: Mapping[str, Integers]
+    #: The writes, and the block that each follows, rising.
     pages: NewPages | None = None
     of: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: A block is read page by page.
     page_io: bool = False
 
     def part(self, first: int, end: int) -> Blocks:
@@ -359,13 +335,8 @@ def rewrite(
 ) -> Generator[Request, Answer, Any]:
     """An algorithm, and each strand that it begins, with other requests.
 
-    Parameters
-    ----------
-    request
-        Gives what stands for a request: another request, or an algorithm whose value answers the request.
-    until
-        A kind of request at which the rewriting pauses, and which it returns as it is, or None at the algorithm's end; rewritten again,
-        the algorithm goes on after that request.
+    `request` gives what stands for a request: another one, or an algorithm whose value answers it.  At a request of the kind `until` the
+    rewriting pauses and returns it as it is, or None at the algorithm's end; rewritten again, the algorithm goes on after that request.
 
     Examples
     --------

@@ -58,18 +58,13 @@ class PhaseCost:
 
 @dataclass
 class Run:
-    """The run of an algorithm, or of one of its strands, on one machine; a strand begins in the phase of the one that began it.
-
-    Parameters
-    ----------
-    outstanding
-        How many requests the machine had outstanding, those of all strands; it is noted with the first one.
-    """
+    """The run of an algorithm, or of one of its strands, on one machine; a strand begins in the phase of the one that began it."""
 
     machine: str
     phases: list[PhaseCost] = field(default_factory=list)
     result_rows: int = 0
     strand: str = "main"
+    #: How many requests the machine had outstanding, those of all strands; it is noted with the first one.
     outstanding: OutstandingLevel = field(default_factory=OutstandingLevel, repr=False, compare=False)
     phase: PhaseCost = field(default_factory=lambda: PhaseCost("run"), init=False, repr=False)
 
@@ -101,26 +96,18 @@ class ConcurrentRun(Run):
     """The run of an algorithm of several strands on one machine: what each strand did, and how busy the machine was.
 
     Its phases are those of all strands together; their times overlap, so that they may add up to more than has elapsed.
-
-    Parameters
-    ----------
-    strands
-        A run a strand, in the order in which they began; their phases are their own.  Strands of one name, such as an algorithm begins
-        one after the other, have one run.
-    elapsed
-        Until the last strand ended, ns.
-    cores
-        How many the machine has, by place.
-    core_times
-        Working time, by place, of all cores together, ns.
-    device_times
-        How long each device had a request outstanding, ns.
     """
 
+    #: A run a strand, in the order in which they began; their phases are their own.  Strands of one name, such as an algorithm begins one
+    #: after the other, have one run.
     strands: list[Run] = field(default_factory=list)
+    #: Until the last strand ended, ns.
     elapsed: int = 0
+    #: How many the machine has, by place.
     cores: dict[str, int] = field(default_factory=dict)
+    #: Working time, by place, of all cores together, ns.
     core_times: dict[str, int] = field(default_factory=dict)
+    #: How long each device had a request outstanding, ns.
     device_times: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:

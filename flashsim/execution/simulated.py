@@ -27,10 +27,7 @@ _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
 class SimulatedBackend(FileAccess):
     """The backend: one volume and content, any number of machines, for which groups of requests are gathered.
 
-    Parameters
-    ----------
-    volume, content, trim
-        See `FileAccess`.
+    See `FileAccess` for the other parameters.
     """
 
     def __init__(self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, trim: bool = False) -> None:

@@ -189,12 +189,7 @@ class DiskWrites:
 class GroupCommit:
     """The log's writer: what commits while the log is written is written all together, right after.
 
-    Parameters
-    ----------
-    devices, number
-        Which of them the log is on: it goes round its whole length.
-    note
-        Counts by name.
+    The log is on device `number`, whose whole length it goes round; `note` counts by name.
     """
 
     def __init__(self, devices: SpecifiedDevices, number: int, note: Callable[..., None]) -> None:

@@ -64,12 +64,8 @@ def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Map
     SLC cache `slc_program` of `program`, a read once more `retry_time` of `read`.  Reads cost the same everywhere else.  Bytes on a channel
     are its busy time at its rate.
 
-    Parameters
-    ----------
-    statistics
-        What the drive counted in the run (`flashsim.core.model.DeviceModel.statistics`).
-    elapsed, active
-        How long the run was, and for how much of that a request was being served, ns.
+    `statistics` is what the drive counted in the run (`flashsim.core.model.DeviceModel.statistics`); `elapsed` and `active` are how long
+    the run was, and for how much of that a request was being served, ns.
     """
     moved = sum(statistics["channel_busy_ns"]) * parameters.channel_rate // SECONDS
     retried = statistics.get("read_retries", 0) * (parameters.read_retry_time or parameters.read)

@@ -47,42 +47,32 @@ _JUDGED, _TOLERANCE = 8, 0.005
 class Precondition:
     """State into which a drive is brought; its content is gone.
 
-    Parameters
-    ----------
-    fill
-        ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
-        once.  ``steady``: all pages, as long random writes leave them.
-    share
-        Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
-    occupancy
-        For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with
-        one row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.  Without one, the
-        drive is first filled in order: translation layers that merge blocks are soon steady then, others only after many writes.
-    workload
-        For ``steady``, the writes that confirm it; uniform ones, if not given.
-    longest
-        For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an
-        `occupancy` unconfirmed.
-    erases, erases_spread
-        Mean and standard deviation of the erases that the blocks in use, and those kept for an SLC cache, have seen, drawn from a
-        normal distribution; None leaves them as they are.  A block in use beyond its endurance is retired, and a spare block has taken
-        the erases since.
-    seed
-        Of all that is drawn.
-
     Raises
     ------
     UnknownNameError, InvalidParameterError
         There is no such fill, a value is out of bounds, or another fill than a steady state has an `occupancy`.
     """
 
+    #: ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
+    #: once.  ``steady``: all pages, as long random writes leave them.
     fill: str = "sequential"
+    #: Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
     share: float = 1.0
+    #: For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with one
+    #: row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.  Without one, the drive is
+    #: first filled in order: translation layers that merge blocks are soon steady then, others only after many writes.
     occupancy: Occupancy | None = None
+    #: For ``steady``, the writes that confirm it; uniform ones, if not given.
     workload: Workload | None = None
+    #: For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an `occupancy`
+    #: unconfirmed.
     longest: int = 16
+    #: Mean and standard deviation of the erases that the blocks in use, and those kept for an SLC cache, have seen, drawn from a normal
+    #: distribution; None leaves them as they are.  A block in use beyond its endurance is retired, and a spare block has taken the erases
+    #: since.
     erases: float | None = None
     erases_spread: float = 0.0
+    #: Of all that is drawn.
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -107,24 +97,16 @@ class Precondition:
 
 @dataclass(frozen=True)
 class Preconditioned:
-    """Result of preconditioning.
-
-    Parameters
-    ----------
-    writes
-        Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
-    write_amplification
-        Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
-    halves
-        The same of the first and the second half of these windows, for a steady state.
-    steady
-        Whether the halves agree to 0.5 %; None of other fills.
-    """
+    """Result of preconditioning."""
 
     fill: str
+    #: Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
     writes: int
+    #: Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
     write_amplification: float
+    #: The same of the first and the second half of these windows, for a steady state.
     halves: tuple[float, float] | None = None
+    #: Whether the halves agree to 0.5 %; None of other fills.
     steady: bool | None = None
 
 

@@ -77,12 +77,8 @@ _OPEN, _ACTIVE = (IMPLICIT, EXPLICIT), (IMPLICIT, EXPLICIT, CLOSED)
 class Zones:
     """Zones of a drive, the first from byte 0 on.
 
-    Parameters
-    ----------
-    capacity, size, grain
-        Bytes of the drive, of a zone, and of what writes are multiples of.
-    open_limit, active_limit
-        The most zones that are open, and that are active; 0 for no limit.
+    `capacity`, `size` and `grain` are bytes of the drive, of a zone, and of what writes are multiples of; the limits are the most zones
+    that are open, and that are active, 0 for no limit.
     """
 
     def __init__(self, capacity: int, size: int, grain: int, open_limit: int = 0, active_limit: int = 0) -> None:
@@ -164,12 +160,8 @@ class Zones:
     ) -> Iterator[None]:
         """Take commands of the host as they arrive; or none of them, if one is refused here or by what is done in the context.
 
-        Parameters
-        ----------
-        at, queues
-            When requests arrive that wait for none, ns, and the number of submission queues.
-        unfinished
-            Tells the ids of requests that have not ended.
+        `at` is when requests arrive that wait for none, ns; `queues` the number of submission queues; `unfinished` tells the ids of
+        requests that have not ended.
 
         Raises
         ------

@@ -25,44 +25,28 @@ _MIXED_KINDS = (pa.int64(), pa.float64(), pa.large_string(), pa.large_binary())
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column as it is stored.
+    """A column as it is stored."""
 
-    Parameters
-    ----------
-    name
-        The column's; None for row ids, which are no column of a relation.
-    kind
-        The Arrow type of its values.
-    size
-        Bytes of the longest value.
-    varies
-        Whether values differ in length.
-    nullable
-        Whether some are NULL.
-    """
-
+    #: The column's; None for row ids, which are no column of a relation.
     name: str | None
+    #: The Arrow type of its values.
     kind: pa.DataType
+    #: Bytes of the longest value.
     size: int
+    #: Whether values differ in length.
     varies: bool = False
+    #: Whether some are NULL.
     nullable: bool = False
 
 
 class Values(NamedTuple):
-    """Bytes of some values of an attribute.
+    """Bytes of some values of an attribute."""
 
-    Attributes
-    ----------
-    valid
-        Which are not NULL, shape (n,); empty if the attribute has none.
-    ends
-        Where each begins in `data`, and the end, shape (n + 1,); empty if all are equally long.
-    data
-        One after the other.
-    """
-
+    #: Which are not NULL, shape (n,); empty if the attribute has none.
     valid: npt.NDArray[np.bool_]
+    #: Where each begins in `data`, and the end, shape (n + 1,); empty if all are equally long.
     ends: Integers
+    #: One after the other.
     data: Bytes
 
 

@@ -122,10 +122,7 @@ def mixed_array(
 ) -> pa.Array:
     """A column of several storage classes: a dense union of integers (with NULLs), doubles, texts and bytes.
 
-    Parameters
-    ----------
-    classes
-        0..3 a row: from which of the four arrays, each of shape (rows,), the value is taken.
+    Classes, 0..3 a row, are from which of the four arrays, each of shape (rows,), the value is taken.
     """
     children = []
     offsets = np.zeros(len(classes), np.int32)

@@ -198,13 +198,7 @@ def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 class FrameContent:
-    """Tuples by frame, whatever file a page is of: number after number, tuple after tuple, in a row a frame.
-
-    Parameters
-    ----------
-    frames
-        How many there are.
-    """
+    """Tuples by frame, whatever file a page is of: number after number, tuple after tuple, in a row a frame."""
 
     def __init__(self, frames: int) -> None:
         self._numbers = np.empty((frames, 0), np.int64)

@@ -22,27 +22,18 @@ _CHUNK = 1 << 20
 
 @dataclass(eq=False)
 class File:
-    """A file of pages that hold tuples.
+    """A file of pages that hold tuples."""
 
-    Parameters
-    ----------
-    name
-        Unique on its volume; traces and reports use it.
-    layout
-        What its tuples and pages are.
-    temporary
-        A run or bucket, rather than a base relation.
-    expected_pages
-        How long a temporary file will about be, for placements that reserve room.
-    tuples
-        How many were put on its pages.
-    """
-
+    #: Unique on its volume; traces and reports use it.
     name: str
+    #: What its tuples and pages are.
     layout: Layout
+    #: A run or bucket, rather than a base relation.
     temporary: bool = True
+    #: How long a temporary file will about be, for placements that reserve room.
     expected_pages: int = 0
     pages: int = 0
+    #: How many were put on its pages.
     tuples: int = 0
 
     @property
@@ -52,15 +43,10 @@ class File:
 
 @dataclass(eq=False)
 class HeapFile(File):
-    """A base relation: page p holds rows ``first_rows[p] .. first_rows[p + 1] - 1``; `first_rows` has shape (pages + 1,).
-
-    Parameters
-    ----------
-    digests
-        The file of its digests, if they were stored with it.
-    """
+    """A base relation: page p holds rows ``first_rows[p] .. first_rows[p + 1] - 1``; `first_rows` has shape (pages + 1,)."""
 
     first_rows: Integers = field(default_factory=lambda: np.zeros(1, np.int64))
+    #: The file of its digests, if they were stored with it.
     digests: TupleFile | None = None
 
     def __post_init__(self) -> None:
@@ -120,12 +106,8 @@ def in_order(parts: Sequence[Tuples], order: Integers) -> Tuples:
 def heap_file(relation: Relation, page_size: int, pages: int | None = None, page_format: str = PAGE_FORMAT) -> HeapFile:
     """Lay a relation out on pages in row order.
 
-    Parameters
-    ----------
-    pages
-        Spread the rows evenly over so many pages; without it, fill each page before the next.
-    page_format
-        A member's name, or the path of a Python file that is one.
+    Rows are spread evenly over so many pages; without `pages`, each is filled before the next.  `page_format` is a member's name, or the
+    path of a Python file that is one.
 
     Raises
     ------

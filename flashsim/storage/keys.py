@@ -29,14 +29,7 @@ _PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal
 def encode_keys(
     r_values: pa.Array | pa.ChunkedArray, s_values: pa.Array | pa.ChunkedArray, r_name: str, s_name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Order-preserving codes of two key columns: equal codes mean equal keys.
-
-    Parameters
-    ----------
-    r_values, s_values
-        Shape (rows,) each.
-    r_name, s_name
-        What an error message calls the columns.
+    """Order-preserving codes of two key columns, shape (rows,) each: equal codes mean equal keys.  Error messages call them by their names.
 
     Returns
     -------
@@ -187,12 +180,7 @@ def _distinct(column: pa.Array) -> tuple[list[Any], Integers]:
 class StoredKeys:
     """Finds the code of a key as it is stored on a page.
 
-    Parameters
-    ----------
-    name
-        The relation's, for error messages.
-    values, codes
-        The key column and its codes, shape (rows,) each.
+    The name is the relation's, for error messages; `values` and `codes` are the key column and its codes, shape (rows,) each.
     """
 
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:

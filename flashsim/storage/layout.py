@@ -31,15 +31,6 @@ def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
 class Layout:
     """Layout of the tuples of a file on its pages.
 
-    Parameters
-    ----------
-    row_format
-        What a tuple is: a relation's, or of some other format.
-    page_size
-        Bytes.
-    page_format
-        A member's name, or the path of a Python file that is one.
-
     Raises
     ------
     UnknownNameError, MissingFileError
@@ -50,8 +41,11 @@ class Layout:
         Its pages do not hold the largest row.
     """
 
+    #: What a tuple is: a relation's, or of some other format.
     row_format: RowFormat
+    #: Bytes.
     page_size: int
+    #: A member's name, or the path of a Python file that is one.
     page_format: str = PAGE_FORMAT
     _pages: PageFormat = field(init=False, repr=False)
     _parts: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[int, int], ...]] = field(init=False, repr=False, default_factory=dict)
@@ -91,10 +85,7 @@ class Layout:
     def encode(self, tuples: Tuples, numbers: Integers | None = None) -> Bytes:
         """Pages that hold tuples as their boundaries say, shape (pages, page_size).
 
-        Parameters
-        ----------
-        numbers
-            Which pages of their file these are, shape (pages,); without it, the first.
+        `numbers` are which pages of their file these are, shape (pages,); without it, the first.
         """
         data = self._pages.encode_pages(self.row_format, tuples, self.page_size)
         self._pages.number_pages(data, np.arange(len(data)) if numbers is None else numbers)
@@ -103,12 +94,8 @@ class Layout:
     def parts(self, columns: tuple[str, ...], attributes: tuple[str, ...] = ()) -> tuple[tuple[int, int], ...]:
         """The bytes of a page with some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
 
-        Parameters
-        ----------
-        columns
-            Of tuples in memory: ``key`` and ``row`` of a relation.
-        attributes
-            Of the stored rows: a relation's columns, by the names that they have there.
+        Columns are those of tuples in memory, ``key`` and ``row`` of a relation; attributes those of the stored rows: a relation's columns,
+        by the names that they have there.
         """
         parts_read = self._parts.get((columns, attributes))
         if parts_read is None:

@@ -51,23 +51,15 @@ class Records(Protocol):
 
 @dataclass
 class Relation:
-    """One side of a join; as a row format, its tuples are a key code and a row id, and lie on pages as whole rows.
+    """One side of a join; as a row format, its tuples are a key code and a row id, and lie on pages as whole rows."""
 
-    Parameters
-    ----------
-    name
-        What files and reports call it.
-    key
-        The column that is joined on.
-    codes
-        Shape (rows,), int64, or int32 where no key is NULL and all fit.
-    records
-        The stored rows.
-    """
-
+    #: What files and reports call it.
     name: str
+    #: The column that is joined on.
     key: str
+    #: Shape (rows,), int64, or int32 where no key is NULL and all fit.
     codes: npt.NDArray[Any]
+    #: The stored rows.
     records: Records
     columns: ClassVar[tuple[str, ...]] = ("key", "row")
     _sizes: int | npt.NDArray[Any] = field(init=False, repr=False)

@@ -34,17 +34,11 @@ _MOST_COLUMNS = 126
 
 @dataclass
 class Tuples:
-    """Tuples as they lie on pages, or in memory.
+    """Tuples as they lie on pages, or in memory."""
 
-    Parameters
-    ----------
-    columns
-        int64, shape (n,) each, by the names that the row format gives them.
-    pages
-        The first tuple of each page, shape (pages + 1,); without it, they lie on none.
-    """
-
+    #: int64, shape (n,) each, by the names that the row format gives them.
     columns: Columns
+    #: The first tuple of each page, shape (pages + 1,); without it, they lie on none.
     pages: Integers = field(default_factory=lambda: _NO_PAGES)
 
     def __len__(self) -> int:
@@ -156,15 +150,6 @@ class RowFormat(Protocol):
 class FixedRows:
     """Records of whole numbers, each of a fixed width.
 
-    Parameters
-    ----------
-    name
-        Of the format, for errors.
-    widths
-        Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
-    padding
-        Bytes of values that follow from the columns and are elided: they are zeros on pages.
-
     Examples
     --------
     >>> digest = FixedRows("digest", {"key": 8, "row": 4})
@@ -172,8 +157,11 @@ class FixedRows:
     (('key', 'row'), 15)
     """
 
+    #: Of the format, for errors.
     name: str
+    #: Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
     widths: Mapping[str, int]
+    #: Bytes of values that follow from the columns and are elided: they are zeros on pages.
     padding: int = 0
 
     def __post_init__(self) -> None:

@@ -17,11 +17,8 @@ SecondPhase = Literal["do2009", "haas"]
 def hybrid_input(memory: int, latency_ratio: float, rule: HybridRule = "haas") -> float:
     """Unrounded input buffer (= output buffer) of hybrid hash.
 
-    Parameters
-    ----------
-    rule
-        ``"haas"``: 1.1 sqrt(M), as printed (TR table 2; do2009 table 1).  ``"sqrt-y"``: (sqrt(5) / 2) sqrt(M y), what TR's own
-        quadratic tends to for a large R and M much above y; see `models.optimum.hybrid_quadratic`.
+    The rule ``"haas"`` is 1.1 sqrt(M), as printed (TR table 2; do2009 table 1); ``"sqrt-y"`` is (sqrt(5) / 2) sqrt(M y), what TR's own
+    quadratic tends to for a large R and M much above y; see `models.optimum.hybrid_quadratic`.
     """
     if rule == "haas":
         return 1.1 * math.sqrt(memory)
@@ -44,10 +41,8 @@ def hybrid_division(
 
     Source: TR section 7: K is the smallest number of buckets with K (M - I2) + WS >= F |R|, WS = M - I - K O.
 
-    Parameters
-    ----------
-    output, least
-        O, and I2, the pages that the second phase has for input at least; both as large as the input buffer unless they are given.
+    `output` is O and `least` is I2, the pages that the second phase has for input at least; both are as large as the input buffer unless
+    they are given.
     """
     output, least = output or buffer, least or buffer
     table = max(1, r_pages) * exact(fudge)
@@ -78,12 +73,8 @@ def hybrid_hash(
 ) -> HybridAllocation:
     """Buffers of hybrid hash.  At little memory the rule leaves no workspace: Grace hash's buffers are returned with workspace 0.
 
-    Parameters
-    ----------
-    rule
-        How the input buffer is found: see `hybrid_input`.
-    second
-        The second phase: ``"do2009"`` gives the input what a bucket's table leaves free, ``"haas"`` as much as in the first.
+    The rule is how the input buffer is found: see `hybrid_input`.  In the second phase, ``"do2009"`` gives the input what a bucket's table
+    leaves free, ``"haas"`` as much as in the first.
 
     Raises
     ------

@@ -19,10 +19,7 @@ def sort_merge_input(r_pages: int, s_pages: int, memory: int, access_ratio: floa
 def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fudge: float = FUDGE) -> SortMergeAllocation:
     """Buffers of the first pass of sort-merge; the input buffer shrinks where its runs could else not be merged in one pass.
 
-    Parameters
-    ----------
-    access_ratio
-        x = (Tl + Ts) / Tl, a random access in latencies.
+    `access_ratio` is x = (Tl + Ts) / Tl, a random access in latencies.
     """
     r, s = checked_sizes(r_pages, s_pages, memory)
     x = checked_ratio("access_ratio", access_ratio, 1)

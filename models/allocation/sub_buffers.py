@@ -9,12 +9,8 @@ SUB_BUFFER = 8 * KIB
 def sub_buffer_pages(ring: int, page_size: int, sub_buffer: int = 0) -> int:
     """Pages of a sub-buffer: as many as divide the ring, and are not longer than what is wanted.
 
-    Parameters
-    ----------
-    ring
-        Pages of an output buffer.
-    page_size, sub_buffer
-        Bytes.  Without a sub-buffer 8 KiB are wanted, but two sub-buffers at least: with one there would be one request at a time.
+    `ring` is pages of an output buffer; the sizes are bytes.  Without a sub-buffer 8 KiB are wanted, but two sub-buffers at least: with one
+    there would be one request at a time.
 
     Examples
     --------

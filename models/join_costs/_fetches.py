@@ -86,12 +86,8 @@ def with_fetches(
 ) -> tuple[PhaseCounts, ...]:
     """Phases of a join of keys, the join index that it writes if memory does not hold it, and the fetches.
 
-    Parameters
-    ----------
-    found_first
-        The share of the results that the first of several phases finds; the last one finds the others.
-    sort_again
-        Entries with what was fetched are sorted, as far as they do not fit, rather than written by ranges of pages.
+    `found_first` is the share of the results that the first of several phases finds; the last one finds the others.  To sort again is to
+    sort entries with what was fetched, as far as they do not fit, rather than write them by ranges of pages.
     """
     late, memory = late_of(sizes), sizes.memory
     sides = {"R": (sizes.r, late.r), "S": (sizes.s, late.s)}
@@ -128,12 +124,7 @@ def with_fetches(
 class _SortedRuns:
     """Entries in the order of row ids: in memory if they fit there, or else in runs, of which the last is written after the last entry.
 
-    Parameters
-    ----------
-    pages
-        That they take.
-    memory
-        Pages of a run.
+    They take so many pages; `memory` is pages of a run.
     """
 
     def __init__(self, pages: int, memory: int) -> None:

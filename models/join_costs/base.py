@@ -79,29 +79,20 @@ class Parts:
 
 @dataclass(frozen=True)
 class LateSide:
-    """A relation as a join sees it that joins keys first and fetches rows afterwards.
+    """A relation as a join sees it that joins keys first and fetches rows afterwards."""
 
-    Parameters
-    ----------
-    rows, keyed, joined
-        How many it has, how many of these have a key, and how many are in the result.
-    digests_a_page
-        Keys with row ids that a page holds.
-    key_pages
-        Pages of memory that these take as they are scanned.
-    keys, wanted
-        What a scan reads of a page, and what a fetch.
-    carried_a_page
-        Entries of the join index with what is fetched of this relation that a page holds.
-    """
-
+    #: How many it has, how many of these have a key, and how many are in the result.
     rows: int
     keyed: int
     matches: int
+    #: Keys with row ids that a page holds.
     digests_a_page: int
+    #: Pages of memory that these take as they are scanned.
     key_pages: int = 0
+    #: What a scan reads of a page, and what a fetch.
     keys: Parts = Parts()
     columns: Parts = Parts()
+    #: Entries of the join index with what is fetched of this relation that a page holds.
     carried_a_page: int = 1
 
     @property
@@ -112,55 +103,37 @@ class LateSide:
 
 @dataclass(frozen=True)
 class Late:
-    """Figures beside pages on which the cost of fetching late depends.
-
-    Parameters
-    ----------
-    results
-        Entries of the join index.
-    index
-        Pages that it takes.
-    first, title
-        The formula of the join of digests, and what that join is called.
-    fetch
-        The page-fetch strategy's name.
-    kernel
-        The formula of FlashJoin's join of keys.
-    streams_in
-        Pages of the first join's last phase, if its entries are fetched as they come; 0 where the join index is written.
-    digests_stored
-        Whether the digests need not be made.
-    latency_ratio, access_ratio
-        y = Tl / Tx and x = (Tl + Ts) / Tl of the device that the first join's buffers are divided for.
-    """
+    """Figures beside pages on which the cost of fetching late depends."""
 
     r: LateSide
     s: LateSide
+    #: Entries of the join index.
     results: int
+    #: Pages that it takes.
     index: int
+    #: The formula of the join of digests, and what that join is called.
     first: str = "sort-merge"
     title: str = "sort-merge"
+    #: The page-fetch strategy's name.
     fetch: str = "naive"
+    #: The formula of FlashJoin's join of keys.
     kernel: str = "hybrid-hash"
+    #: Pages of the first join's last phase, if its entries are fetched as they come; 0 where the join index is written.
     streams_in: int = 0
+    #: Whether the digests need not be made.
     digests_stored: bool = False
+    #: y = Tl / Tx and x = (Tl + Ts) / Tl of the device that the first join's buffers are divided for.
     latency_ratio: float = 0.0
     access_ratio: float = 1.0
 
 
 @dataclass(frozen=True)
 class Partitioned:
-    """Partition method other than the traditional one, and the numbers of tuples.
+    """Partition method other than the traditional one, and the numbers of tuples."""
 
-    Parameters
-    ----------
-    method
-        As in `models.partition_costs`.
-    page_size, sub_buffer
-        Bytes; a sub-buffer of 0 is the published rule's.
-    """
-
+    #: As in `models.partition_costs`.
     method: str
+    #: Bytes; a sub-buffer of 0 is the published rule's.
     page_size: int
     sub_buffer: int
     r_tuples: int

@@ -33,19 +33,13 @@ def counts(sizes: Sizes, a: LateAllocation) -> tuple[PhaseCounts, ...]:
 
 @dataclass(frozen=True)
 class _Buckets:
-    """Buckets of keys with row ids.  R's are read whole and S's page by page, and buckets too large for memory are joined otherwise.
+    """Buckets of keys with row ids.  R's are read whole and S's page by page, and buckets too large for memory are joined otherwise."""
 
-    Parameters
-    ----------
-    memory, fudge, latency_ratio
-        What there is for them, F, and y.
-    a_page
-        Digests of R and of S on a page.
-    """
-
+    #: What there is for them, F, and y.
     memory: int
     fudge: float
     latency_ratio: float
+    #: Digests of R and of S on a page.
     a_page: tuple[int, int]
 
     def partition(self, tuples: tuple[int, int], pages: tuple[int, int]) -> tuple[Traffic, PhaseCounts]:

@@ -7,14 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.state.geometry import sectors_by_cylinder
-from flashsim.hdd.state.layout import SLOT_UNIT, zones_of
+from flashsim.hdd.state.layout import SLOT_UNIT, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.seek import lee_curve, mean_seek, random_distances
 from flashsim.testing.disks import serve, small_drive
 
@@ -30,6 +29,14 @@ def drive() -> HddParameters:
 
 def curve_of(drive: HddParameters) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return lee_curve(drive.cylinders, drive.seek_single, drive.seek_average, drive.seek_full)
+
+
+def sectors_by_cylinder(drive: HddParameters) -> Integers:
+    count = np.zeros(drive.cylinders * drive.heads, np.int64)
+    for row in extents_of(drive):
+        count[row.track : row.track + (row.end - row.first) // row.per_track] += row.per_track
+    assert count.sum() == sectors_of(drive)
+    return count.reshape(-1, drive.heads).sum(axis=1)
 
 
 @pytest.mark.parametrize("cylinders", [2_000, 20_000, 130_000])

@@ -13,51 +13,33 @@ from traces.calls.schema import APPEND
 
 @dataclass
 class OpenFile:
-    """An open file, which several descriptors may share.
+    """An open file, which several descriptors may share."""
 
-    Parameters
-    ----------
-    file
-        The file's number; -1 for what is no file.
-    position
-        Where the next read or write begins; None where that is not known.
-    flags
-        Bits of `traces.calls.schema.FLAGS`.
-    moved
-        Time of the end of the call that moved the position last.
-    """
-
+    #: The file's number; -1 for what is no file.
     file: int
+    #: Where the next read or write begins; None where that is not known.
     position: int | None = 0
+    #: Bits of `traces.calls.schema.FLAGS`.
     flags: int = 0
+    #: Time of the end of the call that moved the position last.
     moved: int = 0
 
 
 @dataclass
 class Process:
-    """A process as its threads share it.
+    """A process as its threads share it."""
 
-    Parameters
-    ----------
-    number
-        Of the process.
-    folder
-        In which it works.
-    descriptors
-        Its open files, by descriptor.
-    closing
-        Descriptors that are closed when the process runs another program.
-    mapped
-        Memory that stands for a file, and may come to be written: begin, end, and the file's path.
-    submitted
-        Requests of libaio that have not ended, by the bytes that they ask for.
-    """
-
+    #: Of the process.
     number: int
+    #: In which it works.
     folder: str
+    #: Its open files, by descriptor.
     descriptors: dict[int, OpenFile] = field(default_factory=dict)
+    #: Descriptors that are closed when the process runs another program.
     closing: set[int] = field(default_factory=set)
+    #: Memory that stands for a file, and may come to be written: begin, end, and the file's path.
     mapped: list[tuple[int, int, str]] = field(default_factory=list)
+    #: Requests of libaio that have not ended, by the bytes that they ask for.
     submitted: Counter[int] = field(default_factory=Counter)
 
     def at(self, path: str) -> OpenFile | None:

@@ -49,15 +49,7 @@ _OPENS = ("open", "openat", "openat2", "creat")
 
 
 class DeviceRequests:
-    """Turns calls into requests.
-
-    Parameters
-    ----------
-    table
-        Recorded calls, by `traces.calls.schema.SCHEMA`.
-    extents
-        Where files lie, by path, if that is known.
-    """
+    """Turns recorded calls (`traces.calls.schema.SCHEMA`) into requests; extents are where files lie, by path, if that is known."""
 
     def __init__(self, table: pa.Table, settings: HostSettings | None = None, extents: Mapping[str, Extents] | None = None) -> None:
         self.settings = settings or HostSettings()

@@ -21,21 +21,14 @@ ALLOCATION: tuple[Block, Block] = ("inodes", 0), ("groups", 0)
 
 @dataclass
 class Transaction:
-    """Changes that are not committed.
+    """Changes that are not committed."""
 
-    Parameters
-    ----------
-    begin
-        When the first one came, ns, and the thread that made it.
-    blocks
-        Metadata blocks, by number.
-    changed, resized
-        Files with any change, and with one of size or blocks, by number, and folders by path.
-    """
-
+    #: When the first one came, ns, and the thread that made it.
     begin: int
     strand: Strand
+    #: Metadata blocks, by number.
     blocks: set[int] = field(default_factory=set)
+    #: Files with any change, and with one of size or blocks, by number, and folders by path.
     changed: set[int | str] = field(default_factory=set)
     resized: set[int | str] = field(default_factory=set)
 

@@ -43,12 +43,8 @@ def end(reader: Observed, process: Process, arguments: list[str], base: dict[str
 class Lineage:
     """Processes of threads.
 
-    Parameters
-    ----------
-    first
-        The first process, as it is when recording begins; its number is 0 where that is not known before its first call.
-    threads
-        Threads of the first process when recording begins.
+    `first` is the first process, as it is when recording begins; its number is 0 where that is not known before its first call.  `threads`
+    are its threads then.
     """
 
     def __init__(self, first: Process, threads: Sequence[int] = ()) -> None:

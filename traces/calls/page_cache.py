@@ -23,12 +23,7 @@ Page = tuple[int, int]
 
 
 class PageCache:
-    """Pages in memory.
-
-    Parameters
-    ----------
-    frames
-        Pages that there is room for.
+    """Pages in memory, where there is room for so many.
 
     Examples
     --------
@@ -116,11 +111,6 @@ class ReadAhead:
     was asked for and doubles (from a small one, quadruples) up to the most; when the reader comes to the mark in it, the next window is
     read without anyone waiting for it.
 
-    Parameters
-    ----------
-    most
-        Pages of a window at most; 0: nothing is read ahead.
-
     Examples
     --------
     >>> window = ReadAhead(32)
@@ -128,6 +118,7 @@ class ReadAhead:
     ((0, 4), (4, 8), (12, 4))
     """
 
+    #: Pages of a window at most; 0: nothing is read ahead.
     most: int
     begin: int = 0
     size: int = 0
@@ -145,10 +136,7 @@ class ReadAhead:
     def missing(self, page: int, asked: int, cached_before: int = 0) -> tuple[int, int]:
         """First page and number of pages to read where one is missing, of so many that are asked for.
 
-        Parameters
-        ----------
-        cached_before
-            Pages in memory right before this one.
+        `cached_before` is pages in memory right before this one.
         """
         if not self.most:
             return page, asked

@@ -101,26 +101,17 @@ class Call:
 
 @dataclass
 class Recording:
-    """Calls of a program.
+    """Calls of a program."""
 
-    Parameters
-    ----------
-    table
-        Of `SCHEMA`, shape (calls,).
-    command
-        The program and its arguments; empty where a running process was attached to.
-    missed
-        What the program did that the recording does not show, a line each.
-    facts
-        Numbers about the recording: seconds, the program's exit code, and what recording cost.
-    extents
-        Where files lie on their device after the run, by path, if that was asked for: byte of the file, byte of the device, and length.
-    """
-
+    #: Of `SCHEMA`, shape (calls,).
     table: pa.Table
+    #: The program and its arguments; empty where a running process was attached to.
     command: Sequence[str] = ()
+    #: What the program did that the recording does not show, a line each.
     missed: Sequence[str] = ()
+    #: Numbers about the recording: seconds, the program's exit code, and what recording cost.
     facts: Mapping[str, Any] = field(default_factory=dict)
+    #: Where files lie on their device after the run, by path, if that was asked for: byte of the file, byte of the device, and length.
     extents: Mapping[str, Sequence[tuple[int, int, int]]] = field(default_factory=dict)
 
     def write(self, path: Path | BinaryIO, provenance: Mapping[str, Any]) -> None:

@@ -58,29 +58,19 @@ class _Open:
 
 @dataclass
 class Reader:
-    """Turns lines of ``strace`` into rows.
+    """Turns lines of ``strace`` into rows."""
 
-    Parameters
-    ----------
-    contents
-        Keep the bytes that are written.
-    first
-        The first process when recording begins.
-    threads
-        Its threads at that time, where it ran before.
-    is_exact
-        The path of a descriptor is that at the time of the call.
-    output
-        Where standard output of the first process goes, as strace tells it; empty if that is not known.
-    copied
-        The bytes of a file at a path, from an offset on and so many, if it has not changed since recording began.
-    """
-
+    #: Keep the bytes that are written.
     contents: bool = False
+    #: The first process when recording begins.
     first: Process = field(default_factory=lambda: Process(0, "/"))
+    #: Its threads at that time, where it ran before.
     threads: Sequence[int] = ()
+    #: The path of a descriptor is that at the time of the call.
     is_exact: bool = True
+    #: Where standard output of the first process goes, as strace tells it; empty if that is not known.
     output: str = ""
+    #: The bytes of a file at a path, from an offset on and so many, if it has not changed since recording began.
     copied: Callable[[str, int, int], bytes | None] = lambda *_: None
     names: Namespace = field(default_factory=Namespace)
     calls: int = 0

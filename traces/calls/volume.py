@@ -17,12 +17,7 @@ Extents = Sequence[tuple[int, int, int]]
 class Volume:
     """Files on a device, each in one piece unless its extents are known.
 
-    Parameters
-    ----------
-    sizes
-        Bytes that each file has at most, by number.
-    extents
-        Where files lie, by number, if that is known.
+    `sizes` are the bytes that each file has at most, and `extents` where files lie, if that is known, by number.
 
     Examples
     --------

@@ -22,17 +22,11 @@ _BACK = 1 << 15
 
 @dataclass
 class Strand:
-    """A thread, as its requests wait for each other.
+    """A thread, as its requests wait for each other."""
 
-    Parameters
-    ----------
-    last
-        Number of the request that it waited for last; -1: none.
-    since
-        When it went on after that, as recorded, ns.
-    """
-
+    #: Number of the request that it waited for last; -1: none.
     last: int = -1
+    #: When it went on after that, as recorded, ns.
     since: int = 0
 
     def wait(self, number: int, end: int) -> None:

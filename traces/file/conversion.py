@@ -17,30 +17,20 @@ from traces.format.base import WritableFormat, load_format, load_writable
 
 @dataclass
 class Conversion:
-    """The result of a conversion.
+    """The result of a conversion."""
 
-    Parameters
-    ----------
-    requests
-        Requests that were converted.
-    dropped
-        Columns with content that the target does not hold.
-    rounded
-        Whether the target holds coarser times.
-    left_out
-        What files of the source's format may hold that no trace does (`traces.format.base.Format.LEAVES_OUT`).
-    labels_lost, label_lost
-        Requests whose label the target does not hold although it holds others, and the first such label.
-    filled
-        What the target holds where a column is not known, by column.
-    """
-
+    #: Requests that were converted.
     requests: int = 0
+    #: Columns with content that the target does not hold.
     dropped: list[str] = field(default_factory=list)
+    #: Whether the target holds coarser times.
     rounded: bool = False
+    #: What files of the source's format may hold that no trace does (`traces.format.base.Format.LEAVES_OUT`).
     left_out: str = ""
+    #: Requests whose label the target does not hold although it holds others, and the first such label.
     labels_lost: int = 0
     label_lost: str = ""
+    #: What the target holds where a column is not known, by column.
     fill_values: dict[str, str] = field(default_factory=dict)
 
     def lines(self, to: str) -> list[str]:

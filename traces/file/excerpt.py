@@ -22,29 +22,19 @@ _SLOWEST, _FASTEST = 1e-6, 1e6
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A trace file, or a part of it.
+    """A trace file, or a part of it."""
 
-    Parameters
-    ----------
-    path
-        The file.
-    format
-        A format's name, the path of a Python file, or ``csv:`` and columns; recognised by the content if None.
-    devices
-        The numbers of the devices whose requests are wanted; all if empty.
-    start
-        How long after the trace's first request the part begins, ns.
-    window
-        How long it lasts, ns; None: to the end.
-    speed
-        The factor by which requests arrive, and programs think, faster; latencies that were recorded stay.
-    """
-
+    #: The file.
     path: str | Path
+    #: A format's name, the path of a Python file, or ``csv:`` and columns; recognised by the content if None.
     format: str | None = None
+    #: The numbers of the devices whose requests are wanted; all if empty.
     devices: Collection[int] = ()
+    #: How long after the trace's first request the part begins, ns.
     start: int = 0
+    #: How long it lasts, ns; None: to the end.
     window: int | None = None
+    #: The factor by which requests arrive, and programs think, faster; latencies that were recorded stay.
     speed: float = 1
 
     def __post_init__(self) -> None:

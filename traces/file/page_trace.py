@@ -26,20 +26,13 @@ _DEVICE_SHIFT = 48
 
 @dataclass(frozen=True)
 class PageTrace:
-    """A trace file as references to pages.
+    """A trace file as references to pages."""
 
-    Parameters
-    ----------
-    excerpt
-        The file, with its format, and which requests are wanted of a trace of requests.
-    page_size
-        Bytes of the pages that requests are split into; a trace of pages has pages of its own.
-    page_format
-        The format of a trace of pages; None of a trace of requests.
-    """
-
+    #: The file, with its format, and which requests are wanted of a trace of requests.
     excerpt: Excerpt
+    #: Bytes of the pages that requests are split into; a trace of pages has pages of its own.
     page_size: int = PAGE_SIZE
+    #: The format of a trace of pages; None of a trace of requests.
     page_format: str | None = None
 
     def __post_init__(self) -> None:

@@ -103,12 +103,7 @@ class ParquetRecorder(ParquetWriter):
     Each submitted batch waits for the request of the batch before it that completed last, or for the one that it is said to come after, and
     its `think` is the time from there: replayed on another device, the trace keeps its order and its pauses rather than its times.
 
-    Parameters
-    ----------
-    path
-        The file to make; an existing one is replaced.
-    provenance
-        Goes into the file (`core.provenance`).
+    An existing file is replaced; the provenance goes into it (`core.provenance`).
 
     Examples
     --------
@@ -170,15 +165,10 @@ class CausedRequests:
         self._numbers = self._completed = np.zeros(0, np.int64)  # of the last requests
 
     def take(self, first: int, rows: Integers) -> None:
-        """Take the next requests.
+        """Take the next requests, from number `first` on.
 
-        Parameters
-        ----------
-        first
-            The number of the first one.
-        rows
-            When, at which device, operation, offset, length, the number of the request after whose completion it was, and when it
-            completed; both -1 for none.  Shape (n, 7).
+        Rows, shape (n, 7), are when, at which device, operation, offset, length, the number of the request after whose completion it was,
+        and when it completed; both -1 for none.
         """
         for begin in range(0, len(rows), _BACK):
             piece = rows[begin : begin + _BACK]

@@ -46,35 +46,23 @@ _JUDGED = 1000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of text.
+    """A column of text."""
 
-    Parameters
-    ----------
-    name
-        Its name in messages, and in a header.
-    holds
-        time, completed, latency, offset, length, operation, device or label.
-    unit
-        The unit of its numbers, ns or bytes.
-    decimals
-        Whether they may have fractions.
-    from_first
-        Whether times count from that of the first line.
-    pattern
-        A regular expression that labels fit.
-    operation
-        The operation of a word; -1 if it is none.
-    wrong
-        What is wrong with a word that is no operation.
-    """
-
+    #: Its name in messages, and in a header.
     name: str
+    #: time, completed, latency, offset, length, operation, device or label.
     holds: str
+    #: The unit of its numbers, ns or bytes.
     unit: int = 1
+    #: Whether they may have fractions.
     decimals: bool = False
+    #: Whether times count from that of the first line.
     from_first: bool = False
+    #: A regular expression that labels fit.
     pattern: str = ".*"
+    #: The operation of a word; -1 if it is none.
     operation: Callable[[str], int] = lambda word: -1
+    #: What is wrong with a word that is no operation.
     wrong: str = ""
 
     @property
@@ -86,12 +74,8 @@ class Column:
 class Reader:
     """Makes requests of a file's lines, one chunk after the other.
 
-    Parameters
-    ----------
-    columns
-        Offset and length at least; without times nothing is timed, and without an operation it is not known.
-    unknown
-        What stands for a field that is empty.
+    Columns are offset and length at least; without times nothing is timed, and without an operation it is not known.  `unknown` stands for
+    a field that is empty.
     """
 
     def __init__(self, columns: Iterable[Column], unknown: str = "") -> None:

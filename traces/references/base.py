@@ -89,12 +89,8 @@ class GeneratedTrace:
 def generated(text: str, **values: Any) -> GeneratedTrace:
     """References as they are asked for: a member's name, or a Python file, and its parameters behind a colon.
 
-    Parameters
-    ----------
-    text
-        Such as ``"zipf:pages=1e6,skew=1.2"``.
-    **given
-        Parameters as values, for those members that have them; what the text says counts more.
+    Such as ``"zipf:pages=1e6,skew=1.2"``; parameters may be values too, for those members that have them, but what the text says counts
+    more.
 
     Raises
     ------
@@ -177,12 +173,7 @@ class Zipf:
     By rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate variates from monotone discrete distributions, ACM TOMACS
     6(3), 1996), which takes neither tables nor sums, so that n may be anything, and another one for every draw.
 
-    Parameters
-    ----------
-    ranks
-        n: one for all draws, or one a draw, shape (size,).
-    skew
-        At least 0, which is uniform.
+    `ranks` is n: one for all draws, or one a draw, shape (size,).  `skew` is at least 0, which is uniform.
     """
 
     def __init__(self, ranks: int | Integers, skew: float) -> None:

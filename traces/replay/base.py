@@ -76,13 +76,7 @@ load_engine = cache(ENGINES.load)
 def replayed(
     batch: pa.RecordBatch, first: int, arrival: Integers, started: Integers, completed: Integers
 ) -> tuple[pa.RecordBatch, Completions]:
-    """Requests with new times, and the same as completions, as an `Observer` takes them.
-
-    Parameters
-    ----------
-    first
-        Requests that were replayed before these.
-    """
+    """Requests with new times, and the same as completions, as an `Observer` takes them; `first` were replayed before these."""
     names = ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag", "dependency", "think")
     columns = {name: batch.column(name) for name in names}
     completions = np.zeros(len(arrival), COMPLETION)

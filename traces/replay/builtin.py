@@ -115,12 +115,7 @@ def _ahead(batches: Batches) -> Iterator[pa.RecordBatch]:
 def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> None:
     """Submit each request when it is due, or as soon as the queue has room for it.
 
-    Parameters
-    ----------
-    due
-        ns of `time.perf_counter_ns`, ascending, shape (n,).
-    look
-        Is called after each wait.
+    `due` is ns of `time.perf_counter_ns`, ascending, shape (n,); `look` is called after each wait.
     """
     while batch.completed < len(batch):
         ready = int(np.searchsorted(due, perf_counter_ns(), "right")) - batch.submitted

@@ -42,26 +42,17 @@ _CUSTOMER, _LENGTH, _ITEMS = 0, 2, 3
 
 
 class Region(NamedTuple):
-    """Pages of a table.
+    """Pages of a table."""
 
-    Parameters
-    ----------
-    first
-        The first of them.
-    page_rows
-        Rows of a page.
-    pages
-        Pages of the table, or of each district.
-    grown
-        The first page that is created.
-    most
-        Pages that may be created: of HISTORY in all, otherwise by each district.
-    """
-
+    #: The first of them.
     first: int
+    #: Rows of a page.
     page_rows: int
+    #: Pages of the table, or of each district.
     pages: int
+    #: The first page that is created.
     grown: int
+    #: Pages that may be created: of HISTORY in all, otherwise by each district.
     most: int
 
 
@@ -102,21 +93,14 @@ class Constants(NamedTuple):
 
 
 class Database(NamedTuple):
-    """The database, and what is drawn of it.
+    """The database, and what is drawn of it."""
 
-    Parameters
-    ----------
-    layout, constants
-        Where tables lie, and what draws depend on.
-    districts
-        Orders of each, and those of them that are delivered, shape (n, 2).
-    odds
-        The logarithm of each customer's chance that a new order is of somebody else, shape (customers,).
-    """
-
+    #: Where tables lie, and what draws depend on.
     layout: PageLayout
     constants: Constants
+    #: Orders of each, and those of them that are delivered, shape (n, 2).
     districts: Integers
+    #: The logarithm of each customer's chance that a new order is of somebody else, shape (customers,).
     odds: npt.NDArray[np.float64]
 
 

@@ -29,27 +29,18 @@ _MONTH, _QUARTER, _YEAR = 30.4 / _DAYS, 91.3 / _DAYS, 365.25 / _DAYS
 
 
 class Reach(NamedTuple):
-    """Access path of a query to rows of a relation.
+    """Access path of a query to rows of a relation."""
 
-    Parameters
-    ----------
-    relation
-        One of `RELATIONS`.
-    part
-        Share of the relation between two dates in whose order it lies; the rest need not be scanned.
-    rows
-        Rows of a unit of scale that are found by a key; 0 if there is no index by which to come to them.
-    leaves, seeks
-        The index in which their keys stand, and how many of its pages, of a unit of scale.
-    within
-        The part of the relation in which these rows lie.
-    """
-
+    #: One of `RELATIONS`.
     relation: str
+    #: Share of the relation between two dates in whose order it lies; the rest need not be scanned.
     part: float = 1.0
+    #: Rows of a unit of scale that are found by a key; 0 if there is no index by which to come to them.
     rows: int = 0
+    #: The index in which their keys stand, and how many of its pages, of a unit of scale.
     leaves: str = ""
     seeks: int = 0
+    #: The part of the relation in which these rows lie.
     within: float = 1.0
 
 

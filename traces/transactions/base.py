@@ -34,23 +34,15 @@ _SCALES = ("pages", "scanned", "records", "scale")
 
 
 class Metric(NamedTuple):
-    """The figure that a benchmark reports.
+    """The figure that a benchmark reports."""
 
-    Parameters
-    ----------
-    name
-        Such as ``"tpmC"``.
-    kind
-        The kind of transactions that counts.
-    share
-        This kind's share of all transactions.
-    period
-        Nanoseconds in which they are counted.
-    """
-
+    #: Such as ``"tpmC"``.
     name: str
+    #: The kind of transactions that counts.
     kind: str
+    #: This kind's share of all transactions.
     share: float
+    #: Nanoseconds in which they are counted.
     period: int
 
     def of(self, count: float, duration: int) -> float:
@@ -88,13 +80,7 @@ class TransactionWorkload(ABC):
         """All transactions, some at a time; each call begins anew."""
 
     def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
-        """The benchmark's figures of a run to its end, by name.
-
-        Parameters
-        ----------
-        ended
-            Seconds until the last transaction of each kind had ended.
-        """
+        """The benchmark's figures of a run to its end, by name, from seconds until the last transaction of each kind had ended."""
         return {}
 
     def batches(self) -> Iterator[Transactions]:
@@ -128,12 +114,7 @@ class _Cut:
 def workload(text: str, **values: Any) -> TransactionStream:
     """Transactions as they are asked for: a member's name, a generator of references, or a path, and parameters behind a colon.
 
-    Parameters
-    ----------
-    text
-        Such as ``"tpc-c:warehouses=20"``.
-    **given
-        Parameters as values, for those that have them; what the text says counts more.
+    Such as ``"tpc-c:warehouses=20"``; parameters may be values too, for those that have them, but what the text says counts more.
 
     Raises
     ------
@@ -214,23 +195,15 @@ class ReferenceSource(Protocol):
 
 @dataclass(frozen=True)
 class CutReferences:
-    """A `flashsim.core.transactions.TransactionStream` of one kind; the last transaction may be shorter.
+    """A `flashsim.core.transactions.TransactionStream` of one kind; the last transaction may be shorter."""
 
-    Parameters
-    ----------
-    source
-        The references, whose pages are numbered from 0 on.
-    pages
-        Pages of the source.
-    each
-        References of a transaction.
-    batch
-        Transactions of a batch, at most.
-    """
-
+    #: The references, whose pages are numbered from 0 on.
     source: ReferenceSource
+    #: Pages of the source.
     pages: int
+    #: References of a transaction.
     each: int
+    #: Transactions of a batch, at most.
     batch: int
 
     @property
@@ -285,24 +258,16 @@ def rows_of_a_page(row: int, fill: int = 100) -> int:
 
 
 class WorkingSet(NamedTuple):
-    """The pages that a number of transactions reference.
+    """The pages that a number of transactions reference."""
 
-    Parameters
-    ----------
-    transactions, references
-        Their numbers; a page of an extent counts as one reference.
-    written
-        Share of the references that write.
-    pages
-        Pages of the database that are referenced at all.
-    hottest
-        The fewest pages that get each share of the references.
-    """
-
+    #: Their numbers; a page of an extent counts as one reference.
     transactions: int
     references: int
+    #: Share of the references that write.
     written: float
+    #: Pages of the database that are referenced at all.
     pages: int
+    #: The fewest pages that get each share of the references.
     hottest: dict[float, int]
 
 

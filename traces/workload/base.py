@@ -26,32 +26,23 @@ _LEAST_AREA = 128
 class WorkloadSpace:
     """Space and amount of a workload's requests.
 
-    Parameters
-    ----------
-    size
-        Bytes of the device that runs may touch, from its start.
-    block
-        Bytes of a request, unless a run varies them.
-    count
-        Requests of a run.
-    least
-        The smallest request and shift that the device takes, bytes.
-    write
-        Whether runs may write.
-    quick
-        A few values of every parameter instead of all.
-
     Raises
     ------
     InvalidParameterError
         An area of fewer than 128 requests, sizes that are no multiples of `least`, or no requests.
     """
 
+    #: Bytes of the device that runs may touch, from its start.
     size: int
+    #: Bytes of a request, unless a run varies them.
     block: int = 32 * units.KIB
+    #: Requests of a run.
     count: int = 1024
+    #: The smallest request and shift that the device takes, bytes.
     least: int = SECTOR
+    #: Whether runs may write.
     write: bool = True
+    #: A few values of every parameter instead of all.
     quick: bool = False
 
     def __post_init__(self) -> None:
@@ -89,31 +80,21 @@ class WorkloadSpace:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Offsets of the requests of one process (formulas of uFLIP, section 3).
-
-    Parameters
-    ----------
-    size
-        IOSize, bytes.
-    target_size, target_offset
-        The area, bytes.
-    shift
-        Bytes that all requests are moved by.
-    random
-        Anywhere in the area on multiples of the size, instead of one after another.
-    increment
-        Requests from one to the next: 1 forwards, -1 backwards, 0 always the same place.
-    partitions
-        The area in so many parts, whose places are taken in turn.
-    """
+    """Offsets of the requests of one process (formulas of uFLIP, section 3)."""
 
     operation: int
+    #: IOSize, bytes.
     size: int
+    #: The area, bytes.
     target_size: int
     target_offset: int = 0
+    #: Bytes that all requests are moved by.
     shift: int = 0
+    #: Anywhere in the area on multiples of the size, instead of one after another.
     random: bool = False
+    #: Requests from one to the next: 1 forwards, -1 backwards, 0 always the same place.
     increment: int = 1
+    #: The area in so many parts, whose places are taken in turn.
     partitions: int = 1
 
     def offsets(self, count: int, random: np.random.Generator) -> Integers:
@@ -140,27 +121,18 @@ class Pattern:
 
 @dataclass(frozen=True)
 class WorkloadRun:
-    """One run: patterns, and how their requests follow each other; every process waits for its request before it sends the next.
+    """One run: patterns, and how their requests follow each other; every process waits for its request before it sends the next."""
 
-    Parameters
-    ----------
-    name
-        The pattern's, such as ``"SR"`` or ``"SR/RW"``.
-    value
-        The value of the parameter that the workload varies.
-    patterns
-        One a process; or, with a `ratio`, two that one process mixes.
-    ratio
-        r of the first pattern for one of the second.
-    pause, burst
-        Nanoseconds that a process waits after every `burst` requests.
-    """
-
+    #: The pattern's, such as ``"SR"`` or ``"SR/RW"``.
     name: str
+    #: The value of the parameter that the workload varies.
     value: int
+    #: One a process; or, with a `ratio`, two that one process mixes.
     patterns: tuple[Pattern, ...]
     count: int
+    #: r of the first pattern for one of the second.
     ratio: int = 0
+    #: Nanoseconds that a process waits after every `burst` requests.
     pause: int = 0
     burst: int = 1
 

@@ -25,12 +25,7 @@ PLANNERS = Family("algorithms.page_access.planners", "page-access planner", Plan
 def plan(graph: PageGraph, frames: int, planner: str = "overlap") -> FetchPlan:
     """Plan how the pairs of a page graph meet.
 
-    Parameters
-    ----------
-    frames
-        Pages that memory holds, at least 2.
-    planner
-        A member's name, or the path of a Python file that is one.
+    `frames` is pages that memory holds, at least 2; `planner` a member's name, or the path of a Python file that is one.
 
     Raises
     ------

@@ -101,13 +101,7 @@ def _orders(graph: PageGraph, frames: int) -> Iterator[Pages]:
 
 
 def ordered(graph: PageGraph, block: int) -> Pages:
-    """The edges in the order in which they should meet, int32, shape (edges,).
-
-    Parameters
-    ----------
-    block
-        Pages of a block, at least 1.
-    """
+    """The edges in the order in which they should meet, int32, shape (edges,).  `block` is pages of a block, at least 1."""
     pages, candidates = np.full((graph.pages, 2), NONE, np.int32), np.full((graph.pages, 4), NONE, np.int32)
     candidates[:, _DEGREE] = graph.degrees
     first_choice = np.argsort(-graph.degrees, kind="stable").astype(np.int32)

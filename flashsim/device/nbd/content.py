@@ -41,10 +41,7 @@ class Content(Protocol):
 class MemoryContent:
     """Content that lasts as long as the process, and takes memory only where something was written.
 
-    Parameters
-    ----------
-    limit
-        Bytes of memory; a write that needs more fails.
+    A write that needs more memory than the limit, in bytes, fails.
     """
 
     def __init__(self, limit: int) -> None:

@@ -99,32 +99,21 @@ def error_number(problem: OSError) -> int:
 
 @dataclass(frozen=True)
 class Export:
-    """One drive, as a server offers it.
+    """One drive, as a server offers it."""
 
-    Parameters
-    ----------
-    name
-        What clients may call it; they may also ask for the one without a name.
-    description
-        For people.
-    size
-        Bytes.
-    read_only
-        Whether writes, trims and zeroes are refused.
-    rotational
-        Whether it is a disk.
-    trim
-        Whether it takes TRIM.
-    block
-        Bytes; offsets and lengths are multiples of it.
-    """
-
+    #: What clients may call it; they may also ask for the one without a name.
     name: str
+    #: For people.
     description: str
+    #: Bytes.
     size: int
+    #: Whether writes, trims and zeroes are refused.
     read_only: bool = False
+    #: Whether it is a disk.
     rotational: bool = False
+    #: Whether it takes TRIM.
     trim: bool = False
+    #: Bytes; offsets and lengths are multiples of it.
     block: int = SECTOR
 
     @property

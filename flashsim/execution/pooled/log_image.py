@@ -40,13 +40,7 @@ class _Rows(dict[int, Any]):
 
 
 class DurableImage(Durable):
-    """Surviving state, over arrays.
-
-    Parameters
-    ----------
-    log
-        The log's tables, whose arrays are copied.
-    """
+    """Surviving state, over copies of the arrays of the log's tables."""
 
     def __init__(self, log: LogTables) -> None:
         scalars = log.scalars

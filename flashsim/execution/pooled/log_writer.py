@@ -23,12 +23,8 @@ _BUFFERED = 6
 class DurableWrites:
     """Writes that are outstanding, and those that a power cut takes from volatile write buffers.
 
-    Parameters
-    ----------
-    durable
-        What devices say that they have.
-    is_forced
-        Whether writes are forced through the buffers; otherwise pages stay there until others have driven them out.
+    `durable` is what devices say that they have.  Forced writes go through the buffers; otherwise pages stay there until others have driven
+    them out.
     """
 
     def __init__(self, durable: Durable, is_forced: bool) -> None:

@@ -43,7 +43,7 @@ from flashsim.storage.extension.manager import frame_of, when_evicted
 from flashsim.storage.log import records as kinds
 
 #: Stages of a checkpoint: what it does next.
-_BEGIN, _PAGES, _PASS, _END, _BOOT, _OVER = range(6)
+_BEGIN, _PAGES, _PASS, _END, _BOOT = range(5)
 
 
 @lean_kernel

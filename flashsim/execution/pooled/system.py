@@ -33,32 +33,21 @@ _GROUPS_AHEAD = 8
 
 @dataclass(frozen=True)
 class ExtensionDesign:
-    """A design with its parameters.
+    """A design with its parameters."""
 
-    Parameters
-    ----------
-    name
-        As it was asked for.
-    parameters
-        Their values, by name, in the order in which the design declares them.
-    kernels
-        Addresses of its functions (`flashsim.storage.extension.design`), or the functions themselves where nothing is compiled.
-    needs_ssd
-        Whether it can do nothing without an SSD.
-    write_back
-        Whether a page may be newer on the SSD than on disk.
-    rotates
-        Whether the SSD's frames are taken one after the other.
-    words
-        For its own use, perhaps by the values of its parameters and by pages.
-    """
-
+    #: As it was asked for.
     name: str
+    #: Their values, by name, in the order in which the design declares them.
     parameters: Mapping[str, int]
+    #: Addresses of its functions (`flashsim.storage.extension.design`), or the functions themselves where nothing is compiled.
     kernels: Policies
+    #: Whether it can do nothing without an SSD.
     needs_ssd: bool = True
+    #: Whether a page may be newer on the SSD than on disk.
     write_back: bool = False
+    #: Whether the SSD's frames are taken one after the other.
     rotates: bool = False
+    #: For its own use, perhaps by the values of its parameters and by pages.
     words: int | Callable[[Mapping[str, int], int], int] = 0
 
 
@@ -66,97 +55,68 @@ class ExtensionDesign:
 class PoolSystem:
     """Clients, a memory pool, and an SSD that extends it.
 
-    Parameters
-    ----------
-    pages
-        Of the database.
-    memory
-        Frames of the memory pool.
-    policy
-        Which page leaves memory.
-    design
-        What is done with the SSD.
-    ssd
-        Frames of the SSD, 0 for none.
-    clients
-        How many run transactions, one after the other each.
-    think
-        Nanoseconds between two transactions of a client.
-    page_size
-        Bytes.
-    expansion
-        Pages that a read from disk brings until memory is full: an aligned group of so many.
-    fill
-        Share of the SSD up to which it takes all pages that leave memory (tau), in percent.
-    throttle
-        Requests that the SSD has outstanding at which all others bypass it (mu); 0 for no limit.
-    dirty_limit
-        Share of the SSD that may be newer than the disk (lambda), in percent; the cleaner works beyond it, down to a hundredth of a
-        percent of the SSD below it.  At most 99 %, and a frame of each partition, stay so.
-    read_ahead
-        Pages of an extent that a scan reads at once.
-    group
-        Pages that one write of the cleaner or a checkpoint holds at most (alpha).
-    cleaners
-        Groups that are cleaned, or written by a checkpoint, at the same time, at most; 0 for 16 a client.  All that is beyond the limit
-        is then cleaned at once, as by a thread that never waits for what it writes: with TPC-C and lambda 10 % four a client do not keep
-        to it where disks are half as fast again as in Do's table 3.1, and from eight on nothing changes.  What fewer write waits behind
-        clients' reads, and for each of these several pages may have become newer.
-    going_out
-        Writes of pages that leave memory, or are copied from it, that may be outstanding: a miss waits while there are more; 0 for an
-        eighth of memory.
-    partitions
-        Parts into which the SSD's frames are divided (N).
-    checkpoint
-        Nanoseconds between two checkpoints, 0 for none.
-    sharp
-        A checkpoint also writes what is newer on the SSD to disk.
-    log_bytes
-        Bytes of log of each reference that writes.
-    work
-        Nanoseconds of processor time that a transaction takes, if there is a processor.
-    chunk
-        Pages in a row on one drive: no request crosses a multiple of them.
-    interval
-        Nanoseconds of an interval, for each of which there are counters.
-    random_only
-        Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
-    expands_for_ssd
-        Whether a read from disk brings so many pages (`expansion`) also until the SSD is filled up to `fill` (Do, 2012, 4.4.1.1).
-    trimming
-        Whether a read of several pages leaves out those at either end that the SSD holds.
-
     Raises
     ------
     InvalidParameterError
         A value out of bounds.
     """
 
+    #: Of the database.
     pages: int
+    #: Frames of the memory pool.
     memory: int
+    #: Which page leaves memory.
     policy: ReplacementPolicy
+    #: What is done with the SSD.
     design: ExtensionDesign
+    #: Frames of the SSD, 0 for none.
     ssd: int = 0
+    #: How many run transactions, one after the other each.
     clients: int = 64
+    #: Nanoseconds between two transactions of a client.
     think: int = 0
+    #: Bytes.
     page_size: int = 8192
+    #: Pages that a read from disk brings until memory is full: an aligned group of so many.
     expansion: int = 8
+    #: Share of the SSD up to which it takes all pages that leave memory (tau), in percent.
     fill: int = 95
+    #: Requests that the SSD has outstanding at which all others bypass it (mu); 0 for no limit.
     throttle: int = 100
+    #: Share of the SSD that may be newer than the disk (lambda), in percent; the cleaner works beyond it, down to a hundredth of a percent
+    #: of the SSD below it.  At most 99 %, and a frame of each partition, stay so.
     dirty_limit: int = 50
+    #: Pages of an extent that a scan reads at once.
     read_ahead: int = 32
+    #: Pages that one write of the cleaner or a checkpoint holds at most (alpha).
     group: int = 32
+    #: Groups that are cleaned, or written by a checkpoint, at the same time, at most; 0 for 16 a client.  All that is beyond the limit is
+    #: then cleaned at once, as by a thread that never waits for what it writes: with TPC-C and lambda 10 % four a client do not keep to it
+    #: where disks are half as fast again as in Do's table 3.1, and from eight on nothing changes.  What fewer write waits behind clients'
+    #: reads, and for each of these several pages may have become newer.
     cleaners: int = 0
+    #: Writes of pages that leave memory, or are copied from it, that may be outstanding: a miss waits while there are more; 0 for an eighth
+    #: of memory.
     going_out: int = 0
+    #: Parts into which the SSD's frames are divided (N).
     partitions: int = 1
+    #: Nanoseconds between two checkpoints, 0 for none.
     checkpoint: int = 0
+    #: A checkpoint also writes what is newer on the SSD to disk.
     sharp: bool = True
+    #: Bytes of log of each reference that writes.
     log_bytes: int = 0
+    #: Nanoseconds of processor time that a transaction takes, if there is a processor.
     work: int = 0
+    #: Pages in a row on one drive: no request crosses a multiple of them.
     chunk: int = 1 << 30
+    #: Nanoseconds of an interval, for each of which there are counters.
     interval: int = NEVER
+    #: Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
     random_only: bool = True
+    #: Whether a read from disk brings so many pages (`expansion`) also until the SSD is filled up to `fill` (Do, 2012, 4.4.1.1).
     expands_for_ssd: bool = False
+    #: Whether a read of several pages leaves out those at either end that the SSD holds.
     trimming: bool = True
 
     def __post_init__(self) -> None:

@@ -34,15 +34,7 @@ class ImportedDrive:
 
 
 def read(path: Path, disk: str | None = None) -> ImportedDrive:
-    """The drive in a ``.parv`` or ``.diskspecs`` file, with the files that it names.
-
-    Parameters
-    ----------
-    path
-        The file.
-    disk
-        Which drive, where the file has several kinds.
-    """
+    """The drive in a ``.parv`` or ``.diskspecs`` file, with the files that it names; `disk` is which, where the file has several kinds."""
     document = grammar.read(path)
     drive, buses = _drive_of(document, path, disk)
     collection = Collection()

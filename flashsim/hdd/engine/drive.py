@@ -168,11 +168,6 @@ def control_of(parameters: HddParameters) -> RecordArray:
 class HddEngine(CompiledEngine):
     """A hard disk under a virtual clock (`core.model.DeviceModel`), compiled.
 
-    Parameters
-    ----------
-    parameters
-        The drive.
-
     Raises
     ------
     UnknownNameError, MissingFileError, FlashsimError

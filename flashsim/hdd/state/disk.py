@@ -100,19 +100,13 @@ class HddPowerCut(PowerCut):
     """Result of a power cut.
 
     A command never tears: one that is not wholly on the media is lost wholly.
-
-    Attributes
-    ----------
-    vanished
-        Ids of requests that had been acknowledged and of which a command was still only in the write-behind segment, ascending.
-    extents
-        Bytes (offset, length) of those commands, in the order written, shape (n, 2); of an array ascending, joined where they touch.
-    tags
-        Of the requests whose these commands are, shape (n,); of an array nothing.
     """
 
+    #: Ids of requests that had been acknowledged and of which a command was still only in the write-behind segment, ascending.
     vanished: Integers
+    #: Bytes (offset, length) of those commands, in the order written, shape (n, 2); of an array ascending, joined where they touch.
     extents: Integers
+    #: Of the requests whose these commands are, shape (n,); of an array nothing.
     tags: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 

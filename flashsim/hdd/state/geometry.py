@@ -3,22 +3,12 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-import numpy as np
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
-from flashsim.core.request import Integers
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
 
 _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.index("turning")
-
-
-def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
-    count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
-    for row in extents_of(parameters):
-        count[row.track : row.track + (row.end - row.first) // row.per_track] += row.per_track
-    return count.reshape(-1, parameters.heads).sum(axis=1)
 
 
 @inlined_kernel
@@ -115,11 +105,6 @@ class Place(NamedTuple):
 
 class Geometry:
     """Finds sectors of a drive.
-
-    Parameters
-    ----------
-    parameters
-        The drive.
 
     Examples
     --------

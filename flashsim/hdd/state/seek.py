@@ -37,12 +37,7 @@ def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
     ``t(x) = a sqrt(x - 1) + b (x - 1) + c`` with ``a = (-10 c + 15 average - 5 full) / (3 sqrt(N))``,
     ``b = (7 c - 15 average + 8 full) / (3 N)``, ``c = single``: its mean over random pairs of cylinders is `average`.
 
-    Parameters
-    ----------
-    cylinders
-        N, the cylinders of the drive.
-    single, average, full
-        Nanoseconds for one cylinder, on average, and for all.
+    N is the drive's cylinders; `single`, `average` and `full` are nanoseconds for one cylinder, on average, and for all.
 
     Returns
     -------
@@ -64,12 +59,7 @@ def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
 def two_part_curve(cylinders: int, row: Sequence[float]) -> Integers:
     """Seek times by distance x: ``a + b sqrt(x)`` below a boundary, ``c + d x`` from there on.
 
-    Parameters
-    ----------
-    cylinders
-        The cylinders of the drive.
-    row
-        The boundary in cylinders, then a, b, c and d in milliseconds.
+    A row is the boundary in cylinders, then a, b, c and d in milliseconds.
 
     References
     ----------
@@ -92,12 +82,7 @@ def two_part_curve(cylinders: int, row: Sequence[float]) -> Integers:
 def measured_curve(cylinders: int, rows: Sequence[Sequence[float]]) -> Integers:
     """Seek times by distance from measured ones, linear between them and beyond the last as between the last two.
 
-    Parameters
-    ----------
-    cylinders
-        The cylinders of the drive.
-    rows
-        (cylinders, milliseconds), distances ascending; below the first the time is that of the first.
+    Rows are (cylinders, milliseconds), distances ascending; below the first the time is that of the first.
     """
     points = np.array(rows, np.float64)
     distance = np.arange(cylinders, dtype=np.float64)
@@ -113,10 +98,7 @@ def measured_curve(cylinders: int, rows: Sequence[Sequence[float]]) -> Integers:
 def random_distances(weights: Floats) -> Floats:
     """The probability of each distance between two cylinders drawn independently with the given weights.
 
-    Parameters
-    ----------
-    weights
-        Shape (cylinders,); all equal for random cylinders, sectors a cylinder for random addresses.
+    Weights, shape (cylinders,), are all equal for random cylinders, and sectors a cylinder for random addresses.
 
     Returns
     -------

@@ -93,11 +93,6 @@ def advance(table: State, until: int, wait: int) -> int:
 class SsdEngine(FlashModel, CompiledEngine):
     """A solid state drive under a virtual clock (`flashsim.core.model.DeviceModel`).
 
-    Parameters
-    ----------
-    parameters
-        The drive.
-
     Raises
     ------
     InvalidParameterError, UnknownNameError, MissingFileError, FlashsimError

@@ -24,13 +24,7 @@ from flashsim.ssd.state.drive_state import DriveState
 
 
 class SteppedDrive:
-    """A small drive in virtual time that stops at every event.
-
-    Parameters
-    ----------
-    pages, changes
-        As of `flashsim.ssd.lab.drive.LabDrive`.
-    """
+    """A small drive in virtual time that stops at every event; its parameters are those of `flashsim.ssd.lab.drive.LabDrive`."""
 
     def __init__(self, pages: int = LAB_PAGES, **changes: Any) -> None:
         self.parameters = lab_parameters(pages, **changes)

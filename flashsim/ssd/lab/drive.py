@@ -102,12 +102,7 @@ class Plan:
 class LabDrive:
     """A small drive whose flash operations take no time, and are carried out one by one.
 
-    Parameters
-    ----------
-    pages
-        Logical pages.
-    changes
-        Other values of `LAB_VALUES` or of `SsdParameters`, such as ``gc="my_policy.py"``.
+    It has so many logical pages; changes are other values of `LAB_VALUES` or of `SsdParameters`, such as ``gc="my_policy.py"``.
 
     Raises
     ------

@@ -41,8 +41,8 @@ _CACHE = "slc_blocks slc_pages slc_own slc_folds slc_bypass "
 _WEAR = "in_use erase_sum erase_squares fewest at_fewest most at_most retired"
 CONTROL = record_dtype(int64=_GEOMETRY + _ALLOCATION + _COLLECTION + _CACHE + _WEAR)
 
-# How a plane is chosen for a write, in the order of `control_of`.
-ROUND_ROBIN, STATIC, DYNAMIC = range(3)
+# How a plane is chosen for a write, in the order of `control_of`; 0 is in turn.
+STATIC, DYNAMIC = 1, 2
 # Which policy named a block that its contract rules out; 0 for none.
 BROKEN_VICTIM, BROKEN_OPENS, BROKEN_LEVELS = range(1, 4)
 

@@ -29,17 +29,11 @@ _FREE = -1
 
 
 class KeyTable(NamedTuple):
-    """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken.
+    """Two numbers a key, found by hashing; keys are at least 0, and at most half of the rows are taken."""
 
-    Parameters
-    ----------
-    rows
-        Shape (power of two, 3): the key, -1 for none, and its numbers.
-    size
-        Rows taken, shape (1,).
-    """
-
+    #: Shape (power of two, 3): the key, -1 for none, and its numbers.
     rows: Integers
+    #: Rows taken, shape (1,).
     size: Integers
 
 
@@ -153,12 +147,8 @@ def _grown(of: KeyTable) -> KeyTable:
 class LogScan:
     """Analysis, and then redo, of a log in batches.
 
-    Parameters
-    ----------
-    batches
-        Makes the batches, from the first record that recovery needs on; each time the same: the number of the first record, and records.
-    active
-        Transactions that ran at the checkpoint, and their last records, shape (n, 2).
+    `batches` makes the batches, from the first record that recovery needs on, each time the same: the number of the first record, and
+    records.  `active` has the transactions that ran at the checkpoint, and their last records, shape (n, 2).
     """
 
     def __init__(self, batches: Callable[[], Iterable[tuple[int, Records]]], active: Integers | None = None) -> None:
@@ -190,10 +180,8 @@ class LogScan:
     def redo(self, read: Callable[[Integers], Integers]) -> Integers:
         """Apply records to the pages that analysis kept; their numbers and those of their last records, by page, shape (n, 2).
 
-        Parameters
-        ----------
-        read
-            The last record of the copy that is read of each page, shape (n,), from page numbers in the order in which redo needs them.
+        `read` gives the last record of the copy that is read of each page, shape (n,), from page numbers in the order in which redo needs
+        them.
 
         Raises
         ------
@@ -210,9 +198,3 @@ class LogScan:
                 raise RedoFailureError(f"record {first + place}: page {batch['page'][place]} is not at {batch['previous'][place]}")
         self.redone = int(counts[0])
         return np.stack([self.pages.rows[taken, 0], versions[taken]], 1)[np.argsort(self.pages.rows[taken, 0])]
-
-
-def records_of(kept: Iterable[log.Record]) -> Records:
-    """Records as an array."""
-    rows = [(each.kind, each.transaction, each.chain, each.page, each.previous, each.lsn) for each in kept]
-    return np.array(rows, RECORD)

@@ -74,20 +74,13 @@ NUMERIC_BASE = 10_000
 
 
 class StoredType(NamedTuple):
-    """Storage of the values of a type.
+    """Storage of the values of a type."""
 
-    Attributes
-    ----------
-    number
-        The type's in PostgreSQL's catalogue (pg_type).
-    length
-        Bytes of a value; -1 where each has its own length, which then stands before it.
-    alignment
-        A value begins at a multiple of so many bytes; one with a length of its own that is short does not.
-    """
-
+    #: The type's in PostgreSQL's catalogue (pg_type).
     number: int
+    #: Bytes of a value; -1 where each has its own length, which then stands before it.
     length: int
+    #: A value begins at a multiple of so many bytes; one with a length of its own that is short does not.
     alignment: int
 
 
@@ -126,13 +119,8 @@ _AT_ONCE = 64
 def checksums(pages: Bytes, numbers: int | Integers = 0) -> Integers:
     """Checksums of pages, whatever stands where theirs is kept.
 
-    Parameters
-    ----------
-    pages
-        Shape (n, page size); the size is a multiple of 128 bytes.
-    numbers
-        Of the pages in their relation, over all segments, shape (n,), or of the first if they follow one another: a page elsewhere has
-        another checksum.
+    Pages have shape (n, page size), a multiple of 128 bytes.  `numbers` are theirs in their relation, over all segments, shape (n,), or
+    that of the first if they follow one another: a page elsewhere has another checksum.
 
     Returns
     -------

@@ -52,20 +52,13 @@ _PLACES = np.array([1000, 100, 10, 1], np.int32)
 
 
 class Stored(NamedTuple):
-    """Stored form of an attribute.
+    """Stored form of an attribute."""
 
-    Attributes
-    ----------
-    type
-        PostgreSQL's name of its type.
-    declared
-        The type as CREATE TABLE has it.
-    attribute
-        The same attribute, of the Arrow type whose bytes are stored.
-    """
-
+    #: PostgreSQL's name of its type.
     type: str
+    #: The type as CREATE TABLE has it.
     declared: str
+    #: The same attribute, of the Arrow type whose bytes are stored.
     attribute: Attribute
 
 

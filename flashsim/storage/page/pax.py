@@ -37,24 +37,17 @@ HEAD, _END = 4, 2
 
 
 class Minipage(NamedTuple):
-    """Place of the values of one column on every page.
+    """Place of the values of one column on every page."""
 
-    Attributes
-    ----------
-    number
-        Of the minipage, from 0.
-    begin, bits, ends, values, end
-        First bytes: of its head, its bits, where values end, the values, and what follows.
-    capacity
-        How many values it has room for.
-    """
-
+    #: Of the minipage, from 0.
     number: int
+    #: First bytes: of its head, its bits, where values end, the values, and what follows.
     begin: int
     bits: int
     ends: int
     values: int
     end: int
+    #: How many values it has room for.
     capacity: int
 
 

@@ -159,12 +159,7 @@ class BufferPool:
     def change(self, pages: Integers, lsns: Integers | None = None) -> Integers:
         """Mark fixed pages dirty: they are newer than what is stored of them.
 
-        Parameters
-        ----------
-        pages
-            Each at most once, shape (n,).
-        lsns
-            Log sequence numbers of these changes, shape (n,); the next ones without it.
+        Pages, shape (n,), stand at most once each; `lsns` are log sequence numbers of these changes, shape (n,), the next ones without it.
 
         Returns
         -------

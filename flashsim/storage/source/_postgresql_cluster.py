@@ -38,20 +38,13 @@ _CHANGES, _MOST_MEMBERS = 4, 1 << 16
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster whose server does not run.
+    """A cluster whose server does not run."""
 
-    Parameters
-    ----------
-    folder
-        None where a file lies in no cluster.
-    checksums
-        Whether pages have them; None where nothing tells.
-    files
-        Those that were read.
-    """
-
+    #: None where a file lies in no cluster.
     folder: Path | None
+    #: Whether pages have them; None where nothing tells.
     checksums: bool | None = None
+    #: Those that were read.
     files: dict[Path, npt.NDArray[np.uint8] | None] = field(default_factory=dict)
 
     def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:

@@ -253,12 +253,7 @@ class _Reader:
 def decode(column: ColumnDefinition, data: Bytes, at: Integers, size: Integers) -> pa.Array:
     """The values of a column.
 
-    Parameters
-    ----------
-    data
-        Bytes that hold them.
-    at, size
-        Where each begins, or NULL or pg.MISSING, and its bytes; shape (n,).
+    `data` is bytes that hold them; `at` and `size`, shape (n,), are where each begins, or NULL or pg.MISSING, and its bytes.
     """
     values = values_at(column.kind, data, at, size, column_type(column))
     if column.modifier and column.kind in ("varchar", "bpchar", "text"):

@@ -61,32 +61,21 @@ _TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", 
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column as rows hold it.
+    """A column as rows hold it."""
 
-    Parameters
-    ----------
-    name
-        As PostgreSQL keeps it.
-    kind
-        PostgreSQL's own name of its type.
-    modifier
-        The numbers that limit its values, such as precision and scale.
-    nullable
-        Whether values may be NULL.
-    missing
-        The value of rows that are older than the column; None is NULL.
-    problem
-        Why that value is not known, if it is not.
-    dropped
-        Whether it only takes room.
-    """
-
+    #: As PostgreSQL keeps it.
     name: str
+    #: PostgreSQL's own name of its type.
     kind: str
+    #: The numbers that limit its values, such as precision and scale.
     modifier: tuple[int, ...] = ()
+    #: Whether values may be NULL.
     nullable: bool = True
+    #: The value of rows that are older than the column; None is NULL.
     missing: pa.Scalar | None = None
+    #: Why that value is not known, if it is not.
     problem: str = ""
+    #: Whether it only takes room.
     dropped: bool = False
 
 

@@ -68,14 +68,7 @@ SOURCES = Family("flashsim.storage.source", "source", SourceReader)
 
 
 class TableRecords:
-    """Rows that stand in an Arrow table.
-
-    Parameters
-    ----------
-    name
-        Of the table.
-    table
-        Columns of any flat type, or dense unions.
+    """Rows that stand in an Arrow table, whose columns are of any flat type, or dense unions.
 
     Raises
     ------
@@ -133,10 +126,7 @@ def check_column(records: Records, column: str) -> None:
 def open_source(text: str) -> Source:
     """The rows that a source's text names.
 
-    Parameters
-    ----------
-    text
-        ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv``, ``FILE.sqlite:TABLE`` or ``pg:FILE:DEFINITION.sql``.
+    Such as ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv``, ``FILE.sqlite:TABLE`` or ``pg:FILE:DEFINITION.sql``.
 
     Raises
     ------

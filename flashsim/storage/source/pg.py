@@ -27,10 +27,7 @@ _OTHER_FORK = re.compile(r"(\d+)(_(?:fsm|vm|init)(?:\.\d+)?|\.\d+)")
 def open_records(text: str) -> TableRecords:
     """The rows of a table, in the order in which they lie.
 
-    Parameters
-    ----------
-    text
-        ``FILE``, ``FILE:DEFINITION.sql``, ``FILE:DEFINITION.sql:TABLE`` or ``FILE:CREATE TABLE ...``.
+    The text is ``FILE``, ``FILE:DEFINITION.sql``, ``FILE:DEFINITION.sql:TABLE`` or ``FILE:CREATE TABLE ...``.
     """
     path = file_of(text)
     if fork := _OTHER_FORK.fullmatch(path.name):

@@ -12,7 +12,7 @@ from flashsim.core.kernel import compiled
 from flashsim.hdd.description import SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state import geometry as kernels
-from flashsim.hdd.state.geometry import Geometry, sectors_by_cylinder
+from flashsim.hdd.state.geometry import Geometry
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 from flashsim.testing.disks import random_drive, small_drive
@@ -65,7 +65,6 @@ def test_sectors_lie_where_a_naive_numbering_puts_them(seed: int) -> None:
     locator, extents = Geometry(drive), extents_of(drive)
     assert [(locator.locate(sector).track, slot_of(drive, extents, sector)) for sector in range(len(expected))] == expected
     assert len(set(expected)) == len(expected)
-    assert int(sectors_by_cylinder(drive).sum()) == len(expected)
 
 
 def test_every_scheme_of_sparing_is_among_the_layouts_tried() -> None:

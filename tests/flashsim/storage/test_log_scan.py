@@ -15,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.storage.log import records as log
 from flashsim.storage.log.durable import Durable, Read
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
-from flashsim.storage.log.scan import RECORD, LogScan, Records, entries, records_of, table
+from flashsim.storage.log.scan import RECORD, LogScan, Records, entries, table
 from flashsim.studies.crashing.histories import drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection
 
@@ -24,7 +24,8 @@ def scan_of(durable: Durable, batch: int) -> LogScan:
     """The log that recovery reads, in batches."""
     boot = durable.boot
     first = max(1, min(boot.oldest_dirty, boot.begin))
-    records = records_of(durable.log[lsn] for lsn in range(first, durable.end))
+    logged = [durable.log[lsn] for lsn in range(first, durable.end)]
+    records = np.array([(each.kind, each.transaction, each.chain, each.page, each.previous, each.lsn) for each in logged], RECORD)
     behind = [record for lsn, record in sorted(durable.log.items()) if lsn > boot.begin and record.kind == log.TRANSACTIONS]
     active = behind[0].active if behind else ()
     rows = np.array([(number, last) for number, _, last in active], np.int64).reshape(-1, 2) if boot.begin > 1 else None
