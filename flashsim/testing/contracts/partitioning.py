@@ -116,6 +116,7 @@ class PartitionContract(Contract):
     )
     @example(400, 1, (1, 1), False, True, 0, {"sub_buffer": 0, "strands": 1})
     @example(0, 3, (1, 1), False, False, 0, {"sub_buffer": 0, "strands": 2})
+    @example(400, 2, (4, 4), True, False, 0, {"sub_buffer": 0, "strands": 1})
     def test_every_tuple_once_in_its_bucket_within_its_memory(
         self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, in_series: bool, stay: int, options: dict[str, int]
     ) -> None:
