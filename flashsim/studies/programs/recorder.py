@@ -1,4 +1,4 @@
-"""A program is recorded while it runs, unchanged: ``strace`` watches its system calls, and a recording is made of what it writes."""
+"""A program is recorded while it runs, unchanged: ``strace`` watches its system calls, the file system tells where its files lie."""
 
 import fcntl
 import os

@@ -7,7 +7,7 @@ from flashsim.core.units import JOULES, SECONDS, WATTS, transfer_time
 from flashsim.device.smart.inside import energy_of
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.ssd.energy import in_joules
-from flashsim.studies.smart.running import PlanRun
+from flashsim.studies.smart.plans import PlanRun
 from flashsim.studies.smart.timing import Machine
 
 #: Power of a machine with a drive when idle, W (do2012, section 5.4.1.2), and energy of its host to take in and scan a byte, J: solved from

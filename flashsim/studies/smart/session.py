@@ -22,7 +22,7 @@ from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
 from flashsim.studies.smart.energy import energies
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
-from flashsim.studies.smart.running import Plan, PlanRun, Stage, run
+from flashsim.studies.smart.plans import Plan, PlanRun, Stage, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_reads, host_seconds

@@ -14,7 +14,7 @@ from algorithms.expressions.expression import Call, Column, Expression, columns_
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
-from flashsim.studies.smart.running import Plan, Stage
+from flashsim.studies.smart.plans import Plan, Stage
 from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}

@@ -21,7 +21,7 @@ from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
 from flashsim.execution.requests import HOST, Work
-from flashsim.studies.smart.running import DrivePart, PlanRun
+from flashsim.studies.smart.plans import DrivePart, PlanRun
 from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
 
 #: Extents that a host reads at once.

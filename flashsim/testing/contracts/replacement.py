@@ -111,7 +111,7 @@ def fewest_misses(frames: int, pages: Iterable[int]) -> int:
 
 
 def misses(name: str, pages: list[int], frames: int) -> int:
-    """Of a policy, from an empty pool."""
+    """Misses of a policy that begins with an empty pool."""
     pool = simulation(loaded(name), frames)
     pool.refer(np.array(pages, np.int32), None, np.array(next_uses(pages, [False] * len(pages)), np.int32))
     return pool.counts.misses
@@ -246,7 +246,7 @@ class ReplacementContract(Contract):
     @examples(100)
     @given(text=st.text("abcdefghijABCDEFGHIJ", max_size=80), sizes=st.tuples(st.integers(1, 5), st.integers(1, 4)))
     def test_a_larger_pool_holds_all_that_a_smaller_one_holds(self, text: str, sizes: tuple[int, int]) -> None:
-        """Of a policy that says so by INCLUSION."""
+        """The inclusion property, of a policy that claims it by INCLUSION."""
         if not REPLACEMENT.load(self.name).INCLUSION:
             pytest.skip("the policy does not say so by INCLUSION")
         assert is_included(loaded(self.name), text, sizes[0], sum(sizes))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from flashsim.core import compiling, kernel
 from flashsim.core.compiling import Compilation, Part, parts_of
 from flashsim.ssd.ftl.base import TRANSLATE
+from tests.processes import end
 
 pytestmark = pytest.mark.skipif(not kernel.compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 
@@ -88,17 +88,7 @@ def test_processes_end_with_a_parent_that_is_killed(empty_cache: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     workers = [int(word) for word in done.stdout.split()]
     assert done.returncode == -signal.SIGKILL and workers
-    patience = time.monotonic() + 20
-    while any(map(_is_alive, workers)) and time.monotonic() < patience:
-        time.sleep(0.05)
-    assert not any(map(_is_alive, workers))
-
-
-def _is_alive(process: int) -> bool:
-    """Whether a process runs, rather than waits to be buried."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
+    assert end(workers)
 
 
 def test_nothing_is_begun_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

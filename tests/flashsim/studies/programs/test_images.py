@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
 from pathlib import Path
 
 from flashsim.studies.programs.images import ImageFolder, difference, modes, snapshot
+from tests.processes import end
 
 FIRST = {"now//": b"in/deep", "far//": b"nowhere", "a": b"apples", "kept": b"k", "in/b": b"pears", "in/deep/c": b"", "empty/": b""}
 CHECK = "echo changed > a; printf K > kept; rm in/b; rmdir empty; mkdir more; echo new > more/d; ln -s more link; "
@@ -59,15 +58,8 @@ BACKGROUND = "sleep 600 & echo $! > {}/left"
 
 
 def ends(folder: Path) -> bool:
-    """True where the process in the background ends; one that is killed runs until its turn, and may then wait to be buried."""
-    status, deadline = Path(f"/proc/{int((folder / 'left').read_text())}/stat"), time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with suppress(OSError):
-            if status.read_text().rpartition(")")[2].split()[0] not in "ZX":
-                time.sleep(0.005)
-                continue
-        return True
-    return False
+    """Whether the process in the background ends."""
+    return end([int((folder / "left").read_text())])
 
 
 def test_a_check_that_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
