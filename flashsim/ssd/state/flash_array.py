@@ -155,16 +155,18 @@ def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Inte
     pools.order = pool_order(parameters)
     forget_blocks(parameters, pools, active, by_valid)
     blocks.limit = _limits(parameters)
-    for pool in range(count):
-        states = blocks.state[pool * per_pool : (pool + 1) * per_pool]
-        if bad := parameters.factory_bad_blocks:
-            states[generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[:bad]] = RETIRED_BLOCK
-        good = np.flatnonzero(states != RETIRED_BLOCK)
-        own, spare = np.split(good[parameters.good_blocks :], [parameters.own_slc_blocks])
-        states[own], states[spare] = OWN_SLC_BLOCK, SPARE_BLOCK
-        pools[pool].first_free, pools[pool].free = _link(blocks, pool * per_pool + np.flatnonzero(states == FREE_BLOCK))
-        pools[pool].first_spare, pools[pool].spares = _link(blocks, pool * per_pool + np.flatnonzero(states == SPARE_BLOCK))
-        pools[pool].slc_free, _ = _link(blocks, pool * per_pool + own)
+    states = blocks.state.reshape(count, per_pool)
+    if bad := parameters.factory_bad_blocks:
+        for pool in range(count):
+            states[pool, generator(parameters.seed, "factory bad blocks", pool).permutation(per_pool)[:bad]] = RETIRED_BLOCK
+    good = states != RETIRED_BLOCK
+    own = good & (np.cumsum(good, axis=1) > parameters.good_blocks)
+    spare = own & (np.cumsum(own, axis=1) > parameters.own_slc_blocks)
+    own &= ~spare
+    states[own], states[spare] = OWN_SLC_BLOCK, SPARE_BLOCK
+    pools.first_free, pools.free = _link(blocks, states == FREE_BLOCK)
+    pools.first_spare, pools.spares = _link(blocks, spare)
+    pools.slc_free, _ = _link(blocks, own)
     pools.free_pages = pools.free * per_block
     if parameters.gc_pool == "shared":
         pools.free_pages = np.where(np.arange(count) == 0, pools.free_pages.sum(), 0)
@@ -191,13 +193,15 @@ def _limits(parameters: SsdParameters) -> Integers:
     return np.maximum(np.rint(limits), 1).astype(np.int64)
 
 
-def _link(blocks: RecordArray, ring: Integers) -> tuple[int, int]:
-    """Link blocks to a ring; its first, -1 if there is none, and how many they are."""
-    if not len(ring):
-        return -1, 0
-    blocks.after[ring[:-1]], blocks.after[ring[-1]] = ring[1:], ring[0]
-    blocks.before[ring[1:]], blocks.before[ring[0]] = ring[:-1], ring[-1]
-    return int(ring[0]), len(ring)
+def _link(blocks: RecordArray, chosen: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """Link the chosen blocks of each pool, shape (pools, blocks), to a ring; the first of each (-1: none), and how many they are."""
+    ring, counts = np.flatnonzero(chosen), chosen.sum(axis=1)
+    starts, any_chosen = np.cumsum(counts) - counts, counts > 0
+    after, first = np.roll(ring, -1), np.full(len(counts), -1)
+    first[any_chosen] = ring[starts[any_chosen]]
+    after[(starts + counts - 1)[any_chosen]] = first[any_chosen]
+    blocks.after[ring], blocks.before[after] = after, ring
+    return first, counts
 
 
 @lean_kernel
