@@ -101,6 +101,11 @@ def spliced_kernel(function: Function) -> Function:
     return _decorated(function, **_SPLICED)
 
 
+def in_python(function: Function) -> Function:
+    """A kernel as plain Python, for callers in Python: to pass it its arguments takes compiled code microseconds."""
+    return cast(Function, getattr(function, "py_func", function))
+
+
 def kernel_of(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
     """A `lean_kernel` that is compiled for one signature: needed where an argument is a function (``numba.types.FunctionType``).
 

@@ -10,6 +10,7 @@ from collections import deque
 
 from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation, Steps
+from flashsim.ssd.specification.rules import find_entry, sector_mask
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 
@@ -28,7 +29,7 @@ class SpecifiedBuffer:
     def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
         operation = command.request.operation
-        entry, mask = write_buffer.find_entry(self.state.flash, page), write_buffer.sector_mask(first, sectors)
+        entry, mask = int(find_entry(self.state.flash, page)), sector_mask(first, sectors)
         if operation == WRITE and not (self.state.buffer.coalescing and sectors == self.drive.parameters.sectors_per_unit):
             self._write(command, page, entry, mask, sectors)
             return True
@@ -87,7 +88,7 @@ class SpecifiedBuffer:
         """The `own` pages up to `page` leave for flash, and with them the oldest, as many as are programmed at once; return the stores."""
         state = self.state
         if state.control.group == 1:
-            return [self._destage(command, write_buffer.find_entry(state.flash, page) if own else int(state.buffer.oldest))]
+            return [self._destage(command, int(find_entry(state.flash, page)) if own else int(state.buffer.oldest))]
         count = write_buffer.leave_together(state.flash, page, own)
         stream, state.control.stream = int(state.control.stream), state.entries[state.group[0].entry].stream
         planned = state.plan_group(count)

@@ -51,6 +51,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServer, Steps
+from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, programmed
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -65,7 +66,6 @@ from flashsim.ssd.state.flash_array import (
     STORE_PAGE,
     ZERO_PAGE,
 )
-from flashsim.ssd.state.geometry import block_of, die_of_block
 from flashsim.ssd.state.pools import choose_stream, next_write_id
 
 
@@ -205,7 +205,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _enter_die(self, operation: Operation) -> None:
         """Take a place in the queue of the die, and wait for what must come before; a read that may overtake is queued when ready."""
         control, kind = self.state.control, operation.kind
-        operation.block = operation.place if kind == ERASE_BLOCK else block_of(control, operation.place)
+        operation.block = operation.place if kind == ERASE_BLOCK else int(block_of(control, operation.place))
         die = operation.die = self.dies[die_of_block(control, operation.block)]
         self.state.pools.queued[die.number] += 1
         if kind == READ_PAGE and self.parameters.read_priority:
@@ -309,8 +309,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 flash_array.erased(state.flash, operation.block)
                 counters.erases[operation.cause] += 1
             else:
-                flash_array.programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
-                empty = flash_array.empty_slots(state.control, operation.place, operation.source, following.place if following else -1)
+                programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
+                empty = empty_slots(state.control, operation.place, operation.source, following.place if following else -1)
                 counters.programs[operation.cause] += 1 + empty
                 counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE

@@ -14,6 +14,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
+from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, pool_of_block, start_program
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import (
@@ -24,10 +25,7 @@ from flashsim.ssd.state.flash_array import (
     PROGRAM_PAGE,
     READ_PAGE,
     STORE_PAGE,
-    is_one_program,
-    start_program,
 )
-from flashsim.ssd.state.geometry import block_of, channel_of, pool_of_block
 from flashsim.ssd.timing import SsdTiming
 
 Steps = Generator[simpy.Event, Any, None]

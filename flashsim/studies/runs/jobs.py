@@ -218,13 +218,15 @@ def _parts(modules: set[str], layers: Sequence[str], kinds: Sequence[str] = KIND
 
 def run_and_time(job: Job) -> tuple[Any, float]:
     """The result of a run, as its kept form would be read, and its seconds."""
-    begin = time.perf_counter()
-    gc.freeze()  # what was there before stays, and to look through it takes longer than a short run, the longer a session has lasted
+    begin, frozen = time.perf_counter(), gc.get_freeze_count()
+    if not frozen:
+        gc.freeze()  # what was there before stays, and to look through it takes longer than a short run, the longer a session has lasted
     try:
         result = json.loads(json.dumps(job.make()))
     finally:
         gc.collect()  # drives and their machines refer to each other, and their tables take far more memory than objects that Python counts
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
     return result, time.perf_counter() - begin
 
 

@@ -1,0 +1,12 @@
+"""Rules of the drive's state that do little, as plain Python: the compiled forms would take longer to be called than to work."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import in_python
+from flashsim.ssd.state import flash_array, geometry, write_buffer
+
+block_of, die_of_block = in_python(geometry.block_of), in_python(geometry.die_of_block)
+channel_of, pool_of_block = in_python(geometry.channel_of), in_python(geometry.pool_of_block)
+is_one_program, empty_slots = in_python(flash_array.is_one_program), in_python(flash_array.empty_slots)
+start_program, programmed = in_python(flash_array.start_program), in_python(flash_array.programmed)
+find_entry, sector_mask = in_python(write_buffer.find_entry), in_python(write_buffer.sector_mask)
