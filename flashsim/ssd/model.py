@@ -89,6 +89,7 @@ class FlashModel(DeviceModel):
         if self.parameters.bus_rate:  # the last submission queue is for what comes from inside
             queues, requests = self.parameters.queues, requests.copy()
             requests["stream"] = np.where(requests["flags"] & INTERNAL, queues, requests["stream"] % queues)
+        self.state.expect_use()
         count = int(pages) * self.state.ids_of_page
         if self.state.ids_left < count:
             self._make_ids(count)

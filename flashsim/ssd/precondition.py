@@ -119,6 +119,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
     if how.occupancy is not None and not state.layer.PLACES_FREELY:
         raise RefusedError(f"occupancy: ftl '{state.parameters.ftl}' does not place pages freely; without it, the drive is filled in order")
     _forget(state)
+    state.expect_use(of_all=how.fill != "empty")
     if how.erases is not None:
         _age(state, how.erases, how)
     if how.occupancy is not None:

@@ -137,6 +137,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         if self.parameters.zone_size:
             raise RefusedError("zone_size: a compiled host loop does not know where zones are to be written; submit requests instead")
         super().room_for(longest)
+        self.state.expect_use()
         ids = (longest // self.parameters.unit_size + 2) * self.state.ids_of_page  # of a command, at most
         if self.state.ids_left < _COMMANDS_AT_ONCE * ids:
             self._make_ids(_COMMANDS_AT_ONCE * ids)

@@ -16,9 +16,10 @@ from numba import types
 from flashsim.core.errors import FlashsimError, ReadOnlyDeviceError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
-from flashsim.core.records import VECTOR, empty_record, empty_table, field_views
+from flashsim.core.records import VECTOR, as_table, empty_record, empty_table, field_views
 from flashsim.core.request import READ, WRITE, Integers
 from flashsim.core.spans import CAUSES, FOLD
+from flashsim.core.sparse_memory import SparseMemory
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
@@ -35,6 +36,8 @@ from flashsim.ssd.wear.base import LEVELS, OPENS
 
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
 LOADED_AT_ONCE = 1 << 16
+#: A drive is expected to be used as a whole once this share of its flash pages was written.
+_SHARE_OF_ALL = 1 / 64
 
 
 @lean_kernel
@@ -107,12 +110,14 @@ class DriveState:
         if not isinstance(own, np.ndarray) or own.dtype != np.int64 or own.ndim != 1:
             raise FlashsimError(f"flash translation layer: own_table of '{parameters.ftl}' must return an int64 vector")
         flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.slots_per_block
+        self._memory, self._few_writes = SparseMemory(), _SHARE_OF_ALL * flash_pages
+        zeros = self._memory.zeros
         self.flash = Flash(
             control,
             *flash_array.empty_arrays(parameters),
             np.zeros(parameters.logical_pages + map_pages, np.int32),
-            empty_table(flash_pages, FLASH_PAGE),
-            np.zeros(flash_pages, np.int32),
+            as_table(zeros(flash_pages, FLASH_PAGE)),
+            zeros(flash_pages, np.int32),
             np.zeros(parameters.logical_pages, np.int32),
             own,
             empty_table(int(control.plan_rows), PLAN),
@@ -155,6 +160,11 @@ class DriveState:
         shape = (self.parameters.dies, -1)
         valid, written, erases, standing = (self.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
         return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.slots_per_block)
+
+    def expect_use(self, *, of_all: bool = False) -> None:
+        """Have memory ready for all that the drive can hold, if much of it was written or is to be."""
+        if of_all or self._sequence[0] > self._few_writes:
+            self._memory.expect_all()
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[PlannedOperation]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
@@ -202,6 +212,7 @@ class DriveState:
             if self.control.read_only:
                 raise self.read_only()
             self.make_ids(int(self.control.plan_rows))
+            self.expect_use()
             with self.beside_cache():
                 count = _write_pages(targets, self.flash, self.policies, programs)
             if count < 0:
