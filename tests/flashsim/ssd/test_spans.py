@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.request import FLUSH, READ, WRITE, make_requests
-from flashsim.core.spans import ALL_BITS, COMMAND, ERASE, FOLD, GC, MOVE, PROGRAM, SLC
+from flashsim.core.spans import ALL_BITS, COMMAND, ERASE, FOLD, GC, MOVE, PROGRAM, SLC, TRANSFER
 from flashsim.core.spans import READ as READ_CELLS
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.testing.flash_drives import PAGE, drive, random_drive, random_workload, served
@@ -71,3 +71,14 @@ def test_levels_and_units_of_a_die(choices: dict[str, Any], programs: list[tuple
     folded = spans[(spans["server"] == 0) & (spans["kind"] == MOVE) & (spans["cause"] == FOLD)]
     assert folded["level"].tolist() == ([0, 1, 2] * 2 if "slc_cache" in choices else [])
     assert (spans["level"][spans["server"] > 0] == -1).all()
+
+
+@pytest.mark.parametrize("buffer", [0, 6 * PAGE])
+def test_transfers_over_the_link_have_their_pages(buffer: int) -> None:
+    parameters, places = drive(write_buffer=buffer), [4, 2, 5, 2]
+    engine = SsdEngine(parameters)
+    engine.record_spans(True)
+    served(engine, make_requests([WRITE] * 3 + [READ], [place * PAGE for place in places], PAGE, serial=True))
+    spans = engine.spans()
+    link = parameters.dies + parameters.channels
+    assert spans["page"][(spans["server"] == link) & (spans["kind"] == TRANSFER)].tolist() == places
