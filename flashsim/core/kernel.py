@@ -102,7 +102,7 @@ def spliced_kernel(function: Function) -> Function:
 
 
 def in_python(function: Function) -> Function:
-    """A kernel as plain Python, for callers in Python: to pass it its arguments takes compiled code microseconds."""
+    """A kernel as plain Python, for callers in Python: to pass arguments to compiled code takes longer than a small rule."""
     return cast(Function, getattr(function, "py_func", function))
 
 

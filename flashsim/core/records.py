@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import from_dtype, typeof, types
 
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Integers
@@ -46,12 +47,16 @@ def whole_lines(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
     return np.dtype(row)
 
 
-def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> RecordArray:
-    """A table of zeros, which begins with a line of the processor's caches."""
-    size = int(np.prod(rows)) * dtype.itemsize
+def aligned_zeros(size: int) -> npt.NDArray[np.uint8]:
+    """Zeros, the first of which begins a line of the processor's caches."""
     memory = np.zeros(size + LINE, np.uint8)
     begin = -memory.ctypes.data % LINE
-    return as_table(memory[begin : begin + size].view(dtype).reshape(rows))
+    return memory[begin : begin + size]
+
+
+def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> RecordArray:
+    """A table of zeros, which begins with a line of the processor's caches."""
+    return as_table(aligned_zeros(int(np.prod(rows)) * dtype.itemsize).view(dtype).reshape(rows))
 
 
 def as_table(rows: np.ndarray[Any, np.dtype[np.void]]) -> RecordArray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.records import LINE
+from flashsim.core.records import aligned_zeros
 
 #: Bytes from which on NumPy asks for large pages of memory.
 _LARGE = 1 << 22
@@ -30,10 +30,11 @@ class SparseMemory:
         """A table of so many zeros, which begins with a line of the processor's caches."""
         size = count * np.dtype(dtype).itemsize
         if size < _LARGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-            memory = np.zeros(size + LINE, np.uint8)
-            begin = -memory.ctypes.data % LINE
-            return memory[begin : begin + size].view(dtype)
-        self._maps.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            return aligned_zeros(size).view(dtype)
+        try:
+            self._maps.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        except OSError as problem:
+            raise MemoryError(f"no memory for {size} bytes") from problem
         return np.frombuffer(self._maps[-1], dtype)
 
     def expect_all(self) -> None:
