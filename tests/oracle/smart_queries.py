@@ -56,11 +56,11 @@ def _rare(rows: int) -> pa.Table:
 
 
 #: A large table, a small one, one without rows, and one of other types.
-TABLES = {"t": _table(1, 4000), "u": _table(2, 60), "nothing": _table(3, 0), "rare": _rare(700)}
+TABLES = {"t": _table(1, 1000), "u": _table(2, 60), "nothing": _table(3, 0), "rare": _rare(700)}
 
 NUMBERS = ("id", "small", "tiny", "real", "price", "large")
 LITERALS = {
-    "id": lambda rng: str(rng.randrange(4000)),
+    "id": lambda rng: str(rng.randrange(1000)),
     "small": lambda rng: rng.choice([str(rng.randrange(-6, 31)), "2.5", "NULL"]),
     "large": lambda rng: str(rng.randrange(-(1 << 62), 1 << 62)),
     "tiny": lambda rng: str(rng.randrange(-1, 6)),

@@ -25,7 +25,7 @@ from flashsim.storage.columns import joined
 from flashsim.storage.source import open_source
 from tests.postgresql_server import Cluster
 
-NULL = "(none)"
+NULL, END = "(none)", "#"  # neither is drawn
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,16 @@ class Table:
     wanted: list[list[Any]] = field(default_factory=list)
     path: Path = Path()
 
-    def ask(self, cluster: Cluster) -> None:
-        """Keep what SELECT gives; it notes on rows, for later readers, who was committed."""
+    def query(self) -> str:
+        """Statements that tell the first file, then the rows."""
         asked = ", ".join(kind.asked.format(name) for name, kind in self.columns.items())
-        told = cluster.sql(f"SET timezone = 'Asia/Kathmandu'; SELECT {asked} FROM {self.name}", "-P", f"null={NULL}")
-        told_rows = csv.reader(io.StringIO(told, newline=""))
+        return f"SELECT pg_relation_filepath('{self.name}');\nSELECT {asked} FROM {self.name};\n"
+
+    def keep(self, told: str) -> None:
+        """Keep what the query gave."""
+        (path,), *told_rows = csv.reader(io.StringIO(told, newline=""))
         kinds = list(self.columns.values())
-        self.path = cluster.path(self.name).relative_to(cluster.data)
+        self.path = Path(path)
         self.wanted = [
             [None if cell == NULL else kind.theirs(cell) for kind, cell in zip(kinds, row or [""], strict=True)] for row in told_rows
         ]
@@ -138,6 +141,14 @@ class Table:
         assert found.name == self.name and found.names == list(self.columns)
         columns = [[None if value is None else kind.ours(value) for value in plain(found.key(name))] for name, kind in self.columns.items()]
         return [list(row) for row in zip(*columns, strict=True)]
+
+
+def ask(cluster: Cluster, tables: list[Table]) -> None:
+    """Keep what SELECT gives of each; it notes on rows, for later readers, who was committed."""
+    query = f"\\echo {END}\n".join(table.query() for table in tables)
+    told = cluster.sql(f"SET timezone = 'Asia/Kathmandu';\n{query}", "-P", f"null={NULL}")
+    for table, part in zip(tables, told.split(f"{END}\n"), strict=True):
+        table.keep(part)
 
 
 def plain(column: pa.ChunkedArray) -> list[Any]:
@@ -226,8 +237,7 @@ def made(postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Table
         with postgresql.stopped():
             for name in ("base", "pg_xact", "global"):
                 shutil.copytree(postgresql.data / name, copy / name)
-        for table in tables.tables:
-            table.ask(postgresql)
+        ask(postgresql, tables.tables)
     return tables
 
 

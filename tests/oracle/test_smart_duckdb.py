@@ -13,6 +13,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.source.base import TableRecords
+from flashsim.studies.smart import tables as smart_tables
 from flashsim.studies.smart.plans import Plan, co_partitioned, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
@@ -20,6 +21,12 @@ from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
 
 FORMATS = ("sqlite", "postgresql", "pax")
 QUERIES = 500
+
+
+@pytest.fixture(autouse=True)
+def short_extents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extents of four pages, so that the large table has several."""
+    monkeypatch.setattr(smart_tables, "EXTENT", 4 * 8192)
 
 
 @cache
@@ -117,18 +124,22 @@ def test_rare_types(query: str, page_format: str) -> None:
 @pytest.mark.parametrize("part", range(10))
 def test_drawn_queries(part: int) -> None:
     """Each query on pages of rows and on pages of columns."""
-    rng = random.Random(part)
+    rng, early, shared = random.Random(part), 0, 0
     for number in range(QUERIES // 10):
         query = drawn_query(rng)
-        expected = oracle().sql(query).fetchall()
+        expected, plan = oracle().sql(query).fetchall(), planned(query, stored("pax"))
         for page_format in (FORMATS[number % 2], "pax"):
             tables = stored(page_format)
-            plan = planned(query, tables)
             spills = any(stage.program == "aggregation" for stage in plan.stages) and "JOIN" not in query and " IN (S" not in query
-            for stages, drives in list(placements(plan))[(page_format == "pax") :: 2] + [(plan.most_pushed, 1)]:
-                rows = run(plan, tables, stages, drives, room=2000 if spills and rng.random() < 0.3 else None).rows
-                problem = same_rows(query, rows, expected)
+            again = [(plan.most_pushed, 1)] * (spills or page_format == "pax")
+            for stages, drives in list(placements(plan))[(page_format == "pax") :: 2] + again:
+                room = 2000 if spills and rng.random() < 0.3 else None
+                result = run(plan, tables, stages, drives, room=room)
+                problem = same_rows(query, result.rows, expected)
                 assert not problem, f"{query}\n{page_format}, {stages} stages on {drives} drives: {problem}"
+                early += bool(room and stages == plan.most_pushed and any(sum(each.results) for each in result.parts))
+                shared += sum(each.rows > 0 for each in result.parts) > 1
+    assert early and shared
 
 
 #: Columns of both sides of a join whose equal values are on one drive if both tables are partitioned by them; `flag` has two values.

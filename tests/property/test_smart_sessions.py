@@ -98,10 +98,10 @@ def both(seed: int) -> list[SmartDrive]:
 
 @pytest.mark.parametrize("block", seeds(0, 3, slow=11))
 def test_models_agree_and_nothing_leaks(block: int) -> None:
-    statuses = set()
+    statuses, collected, requests = set(), 0, 10 if block < 3 else 20
     for seed in range(100 * block, 100 * block + 100):
         ours, theirs = both(seed)
-        one, other = conversation(ours, seed), conversation(theirs, seed)
+        one, other = conversation(ours, seed, requests), conversation(theirs, seed, requests)
         assert one[0] == other[0], f"seed {seed}"
         assert np.array_equal(one[1], other[1]), f"seed {seed}"
         np.testing.assert_equal(ours.statistics(), theirs.statistics())
@@ -113,7 +113,8 @@ def test_models_agree_and_nothing_leaks(block: int) -> None:
         assert len(ours.advance()[0]) == 1  # host I/O is served afterwards
         assert not any(answer.results for answer in one[0] if answer.status.is_error)
         statuses |= {answer.status for answer in one[0]}
-    assert statuses == set(Status)
+        collected += ours.statistics()["programs_gc"] > 0
+    assert statuses == set(Status) and collected
 
 
 def row(work: int = 10, results: int = 0, kind: type = np.int64) -> Steps:

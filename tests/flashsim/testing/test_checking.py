@@ -16,13 +16,13 @@ from tests.contract.test_replacement import PLAIN
     [
         (
             PLAIN.replace("leaving =", "while self.pool.pinned(self.pages[0]):\n            pass\n        leaving ="),
-            "1s",
-            "does not end within 1 s",
+            "0.3s",
+            "does not end within 0.3 s",
         ),
         (
             SCHEDULER.replace("return", "while count:\n        candidates[0].delay += 1\n    return"),
-            "3s",
-            "does not end within 3 s",
+            "2s",
+            "does not end within 2 s",
         ),  # in compiled code
         (PLAIN.replace("leaving =", "__import__('os')._exit(3)\n        leaving ="), "3s", "ends the process, with exit code 3"),
     ],

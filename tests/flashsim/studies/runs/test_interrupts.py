@@ -83,20 +83,27 @@ def assert_interrupted(process: subprocess.Popen[str], errors: str) -> None:
     assert all(re.fullmatch(r"flashsim: .* \(.*\d s\)", line) for line in progress), errors
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+#: Commands, how many files and folders they write, and the signal that only the slow set sends; workers are sent either.
+INTERRUPTED = [
+    (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3, signal.SIGTERM),
+    ("reproduce do2009 --jobs 2 --out r --json j.json", 2, None),
+    ("cache simulate zipf:pages=100000,references=1e8 --policy lru --policy opt --out o.csv --plot p.svg --json j.json", 3, signal.SIGINT),
+    ("pool run tpc-c:warehouses=20 --design dw,lc --jobs 2 --memory 200MB --ssd 1400MB --time 3h --json j.json --out-dir r", 2, None),
+]
+
+
 @pytest.mark.parametrize(
-    "line, files",
+    "line, files, how",
     [
-        (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3),
-        ("reproduce do2009 --jobs 2 --out r --json j.json", 2),
-        ("cache simulate zipf:pages=100000,references=1e8 --policy lru --policy opt --out o.csv --plot p.svg --json j.json", 3),
-        ("pool run tpc-c:warehouses=20 --design dw,lc --jobs 2 --memory 200MB --ssd 1400MB --time 3h --json j.json --out-dir r", 2),
+        pytest.param(line, files, how, marks=[pytest.mark.slow] * (how is rare))
+        for line, files, rare in INTERRUPTED
+        for how in (signal.SIGINT, signal.SIGTERM)
     ],
 )
 def test_an_interrupt_is_one_line_and_leaves_nothing(line: str, files: int, how: signal.Signals, tmp_path: Path) -> None:
     process = start(line, tmp_path)
     wait_for_partial_files(tmp_path, process, files)
-    wait_for_work(process, cpu_seconds(process.pid) + 0.5)
+    wait_for_work(process, cpu_seconds(process.pid) + 0.1)
     os.killpg(process.pid, how) if how is signal.SIGINT else process.send_signal(how)
     _, errors = process.communicate(timeout=120)
     assert_interrupted(process, errors)
