@@ -35,7 +35,7 @@ from flashsim.testing import flash_drives as flash
 from tests.flashsim.hdd.deep_disks import array_of, deep_drive
 from tests.seeds import seeds
 
-REQUESTS, CUTS = 40, 4
+REQUESTS, CUTS = 24, 4
 MODELS = ("engine", "specification")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -24,12 +25,16 @@ def table(codes) -> pd.DataFrame:
     return pd.DataFrame({"key": keys, "row": np.arange(len(codes))})
 
 
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def duckdb_pairs(left, right):
-    with duckdb.connect() as connection:
-        connection.register("a", table(left))
-        connection.register("b", table(right))
-        query = "SELECT a.row, b.row FROM a JOIN b ON a.key = b.key ORDER BY 1, 2"
-        result = connection.execute(query).fetchnumpy()
+    query = "SELECT a.row, b.row FROM a JOIN b ON a.key = b.key ORDER BY 1, 2"
+    for name, codes in (("a", left), ("b", right)):
+        database().register(name, table(codes))
+    result = database().execute(query).fetchnumpy()
     return np.column_stack([np.asarray(column, np.int64) for column in result.values()]).reshape(-1, 2)
 
 

@@ -75,7 +75,7 @@ def allowed_versions(parameters: SsdParameters, requests: Requests, before: Inte
 @pytest.mark.parametrize("seed", seeds(0, 4, slow=26))
 def test_what_survives(seed: int, ftl: str) -> None:
     parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
-    requests, at = random_workload(seed, parameters, 50)
+    requests, at = random_workload(seed, parameters, 30)
     requests["dependency"], requests["stream"] = -1, 0
     at = np.sort(at)
     last = int(served(SsdEngine(parameters), requests, at)["completed"].max())

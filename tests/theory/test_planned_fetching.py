@@ -108,9 +108,9 @@ def check(found: list[float]) -> None:
 
 @pytest.mark.parametrize("family", ["same order", "independent", "Zipf"])
 def test_small_relations(family: str) -> None:
-    """Of 512 pages, with a sixteenth and a quarter of them as memory."""
-    entries = {selectivity: of_relations(family, 512, selectivity) for selectivity in (0.02, 0.1, 0.5)}
-    check([ratios(f"{family} {each}", (512, 512), entries[each], memory) for memory in (32, 128) for each in entries])
+    """Of 256 pages, with a sixteenth and a quarter of them as memory."""
+    entries = {selectivity: of_relations(family, 256, selectivity) for selectivity in (0.02, 0.1, 0.5)}
+    check([ratios(f"{family} {each}", (256, 256), entries[each], memory) for memory in (16, 64) for each in entries])
 
 
 @pytest.mark.slow
