@@ -97,7 +97,8 @@ class DirectTable:
         position = np.zeros(1, np.int64)
         while position[0] < len(tuples):
             pairs = np.empty((2, min(BATCH, len(tuples) - int(position[0]))), np.int64)
-            count = _look_up(self._least, self._rows, self._present, tuples.keys, tuples.rows, position, pairs)
+            with np.errstate(over="ignore"):  # a difference of keys that wraps lies outside the array; only plain Python warns
+                count = _look_up(self._least, self._rows, self._present, tuples.keys, tuples.rows, position, pairs)
             if count:
                 yield pairs[0, :count], pairs[1, :count]
 

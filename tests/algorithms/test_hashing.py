@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.hashing import table
 from algorithms.hashing.buckets import bucket_numbers
 from algorithms.hashing.table import TABLE_SALT, DirectTable, HashTable, hash_keys, table_of
+from flashsim.core.kernel import in_python
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
 from flashsim.testing.strict_driver import oracle
@@ -22,8 +24,8 @@ def tuples(codes) -> Tuples:
 
 @given(KEYS, KEYS)
 def test_a_table_finds_the_pairs_of_a_dictionary(left, right):
-    table = HashTable(tuples(left), hash_keys(tuples(left).keys, TABLE_SALT))
-    found = [np.column_stack(pair) for pair in table.matches(tuples(right), hash_keys(tuples(right).keys, TABLE_SALT))]
+    hashed = HashTable(tuples(left), hash_keys(tuples(left).keys, TABLE_SALT))
+    found = [np.column_stack(pair) for pair in hashed.matches(tuples(right), hash_keys(tuples(right).keys, TABLE_SALT))]
     pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
     np.testing.assert_array_equal(pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))], oracle(left, right))
 
@@ -33,7 +35,7 @@ def test_a_direct_table_finds_the_pairs_of_a_hash_table_in_the_same_order(left, 
     r, s = tuples([least + key for key in left]), tuples([least + key for key in right])
     direct, hashed = table_of(r), HashTable(r, hash_keys(r.keys, TABLE_SALT))
     assert isinstance(direct, DirectTable) == (max(left) - min(left) < 32 * len(left))
-    one, other = ([np.column_stack(pair) for pair in table.matches(s)] for table in (direct, hashed))
+    one, other = ([np.column_stack(pair) for pair in each.matches(s)] for each in (direct, hashed))
     assert len(one) == len(other) and all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
 
 
@@ -78,3 +80,12 @@ def test_levels_table_and_residence_are_independent(keys):
 def test_hashes_are_a_bijection_of_keys():
     keys = np.concatenate([np.arange(-5000, 5000), np.array([NULL_KEY, (1 << 63) - 1])])
     assert len(np.unique(hash_keys(keys, 7))) == len(keys)
+
+
+def test_a_direct_table_looks_extreme_keys_up_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A difference of keys wraps there, of which NumPy would warn."""
+    monkeypatch.setattr(table, "_look_up", in_python(table._look_up))
+    limits, direct = np.iinfo(np.int64), table_of(tuples(range(2, 9)))
+    assert isinstance(direct, DirectTable)
+    ((r, s),) = direct.matches(tuples([limits.min + 1, limits.max, 5, limits.min + 3]))
+    assert (r.tolist(), s.tolist()) == ([3], [2])
