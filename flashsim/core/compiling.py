@@ -25,7 +25,7 @@ from flashsim.core.kernel import compile_part, compiled, folder_of_module, kerne
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
-from flashsim.core.source_files import source_tree
+from flashsim.core.source_files import make_private, source_tree
 
 #: What a comment behind the decorator says of its seconds is taken at its word.
 _ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled in (\d+) s)?\ndef (\w+)", re.MULTILINE)
@@ -189,7 +189,7 @@ class Compilation:
 def can_write() -> bool:
     """True if there is a folder for compiled kernels."""
     with suppress(OSError):
-        kernels_folder().mkdir(parents=True, exist_ok=True)
+        make_private(kernels_folder())
     return os.access(kernels_folder(), os.W_OK | os.X_OK)
 
 
@@ -237,7 +237,7 @@ def work() -> None:
 @contextmanager
 def _locked(part: Part) -> Iterator[None]:
     folder = folder_of_module(part.module)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with (folder / f"{part.function}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -119,6 +119,13 @@ def source_tree() -> SourceTree:
     return SourceTree.of(ROOMS)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and what leads there as far as it is missing, for this user alone, whatever mode is usual."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
 @cache
 def check_trusted(root: Path, folder: Path) -> None:
     """Make a folder below `root` that nobody else reaches; where both exist, check that nobody else owns them or can write to them.
@@ -126,8 +133,8 @@ def check_trusted(root: Path, folder: Path) -> None:
     Where it cannot be made, there is nothing to be loaded from it either.
     """
     with suppress(OSError):
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(root)
+        make_private(folder)
     for each in _way(root):
         _check_way(each)
     for each in (root, folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,13 @@ class SparseMemory:
             return aligned_zeros(size).view(dtype)
         try:
             self._maps.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-        except OSError as problem:
+        except (OSError, OverflowError) as problem:
             raise MemoryError(f"no memory for {size} bytes") from problem
         return np.frombuffer(self._maps[-1], dtype)
 
     def expect_all(self) -> None:
         """Ask for large pages where nothing was touched yet."""
         for each in self._maps:
-            each.madvise(mmap.MADV_HUGEPAGE)
+            with suppress(OSError):  # a system that was built without them
+                each.madvise(mmap.MADV_HUGEPAGE)
         self._maps.clear()

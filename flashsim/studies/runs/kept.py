@@ -16,7 +16,7 @@ import numpy
 import platformdirs
 
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import UPPER_FLOORS, is_own, own_sources, source_tree
+from flashsim.core.source_files import UPPER_FLOORS, is_own, make_private, own_sources, source_tree
 from flashsim.studies.runs.outputs import whole
 
 
@@ -65,7 +65,7 @@ def place(kind: str, name: str) -> Path:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file that appears under its name only once it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     with whole(path) as partial:
         partial.write_bytes(content)
 

@@ -54,19 +54,19 @@ def test_a_member_that_ends_the_program_is_named(where: str, here: Path, flashsi
 def test_kernels_are_kept_where_nobody_else_writes(tmp_path: Path) -> None:
     code = "from flashsim.core.kernel import kernel\n@kernel\ndef one():\n    return 1\nprint(one())\n"
     (tmp_path / "mine.py").write_text(code)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "new" / "cache")}
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
 
-    before = os.umask(0o002)  # where everybody has a group of his own
+    before = os.umask(0)  # folders that are made may be written to by all, unless they are said to be private
     try:
         assert run().stdout == "1\n" and run().stdout == "1\n"
     finally:
         os.umask(before)
-    (tmp_path / "cache" / "kernels").chmod(0o777)
+    (tmp_path / "new" / "cache" / "kernels").chmod(0o777)
     told = run()
-    assert told.returncode == 1 and str(tmp_path / "cache" / "kernels") in told.stderr.splitlines()[-1]
+    assert told.returncode == 1 and str(tmp_path / "new" / "cache" / "kernels") in told.stderr.splitlines()[-1]
     assert "can be written to by others (mode 777)" in told.stderr
 
 

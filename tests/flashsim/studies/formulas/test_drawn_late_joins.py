@@ -202,6 +202,39 @@ def test_where_the_page_says_that_formula_and_run_part_they_do(number: int, phas
     assert not (near(ran.pages, told.pages) and near(ran.requests, told.requests))
 
 
+def of_few_keys(rows: tuple[int, int], keys: int, page_size: int, memory: int) -> Drawn:
+    """A join by digests of relations with so many keys, each of which comes back often, in no order."""
+    random, disk = np.random.default_rng(1), disk_of(presets.load(DRIVE), page_size)
+    tables = (
+        TableRecords(name, pa.table({"key": random.integers(0, keys, count), "p": ["p" * 100] * count}))
+        for name, count in zip("rs", rows, strict=True)
+    )
+    r, s = (lay_out(relation, page_size, "sqlite") for relation in open_pair(*tables, "key"))
+    parameters = JoinParameters(
+        memory, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio, first="sort-merge", fetch="pooled"
+    )
+    drawn = Drawn("digest", (r, s), parameters, disk)
+    drawn.run()
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "page_size", "memory", "phase"),
+    [
+        ((2000, 2000), 400, 1024, 20, ""),  # five of each
+        ((2000, 2000), 100, 1024, 20, "fetch"),
+        ((234, 702), 5, 512, 100, "digest sort-merge: merge"),
+    ],
+)
+def test_keys_that_come_back_often_part_formula_and_run(rows: tuple[int, int], keys: int, page_size: int, memory: int, phase: str) -> None:
+    drawn = of_few_keys(rows, keys, page_size, memory)
+    if not phase:
+        check(drawn)
+        return
+    ran, told = drawn.phases[phase].requests, drawn.told[phase].total.requests
+    assert ran > 7 * told
+
+
 def test_a_bucket_that_is_too_large_by_chance_is_read_more_often_than_the_formula_says() -> None:
     drawn = draw(137)
     drawn = Drawn("digest", drawn.files, replace(drawn.parameters, memory=20), drawn.disk)
