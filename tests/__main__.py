@@ -18,6 +18,8 @@ BESIDE = Path(sys.executable).parent
 #: Each keeps one core busy for a minute or more, so they run two at a time, the longest first; all others alone.
 SIDE_BY_SIDE = ("notebooks", "documentation", "mypy")
 CORES = 2
+#: Processes of tests: one more than cores, since tests wait for programs that they start; more than four want too much memory.
+WORKERS = min(4, (os.cpu_count() or 1) + 1)
 
 
 def checks() -> dict[str, list[str]]:
@@ -32,7 +34,7 @@ def checks() -> dict[str, list[str]]:
             *python,
             "pytest",
             "-n",
-            str(min(4, os.cpu_count() or 1)),
+            str(WORKERS),
             "--dist",
             "worksteal",
             "--durations",
