@@ -22,6 +22,8 @@ from tests.browser import CHROMIUM, Browser
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
 os.environ.pop("COLUMNS", None)
 
+pytest_plugins = ["tests.times"]
+
 settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("tests")
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -224,26 +223,6 @@ def test_units_are_converted_by_their_names() -> None:
         if isinstance(each, ast.BinOp) and isinstance(each.op, scaling) and {ast.unparse(each.left), ast.unparse(each.right)} & powers
     ]
     assert by_hand == []
-
-
-def test_a_spliced_kernel_has_one_caller() -> None:
-    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text()) for path in SOURCES}
-    spliced = {
-        (module, each.name)
-        for module, tree in trees.items()
-        for each in tree.body
-        if isinstance(each, ast.FunctionDef) and "spliced_kernel" in map(ast.unparse, each.decorator_list)
-    }
-    calls: Counter[tuple[str, str]] = Counter()
-    for module, tree in trees.items():
-        nodes = list(ast.walk(tree))
-        known = {name: (module, name) for owner, name in spliced if owner == module}
-        for each in nodes:
-            if isinstance(each, ast.ImportFrom):
-                known |= {alias.asname or alias.name: (str(each.module), alias.name) for alias in each.names}
-        called = [known.get(each.func.id) for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)]
-        calls.update(function for function in called if function in spliced)
-    assert spliced and calls == Counter(spliced)
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:

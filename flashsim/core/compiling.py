@@ -1,12 +1,11 @@
 """Kernels compiled beforehand by processes side by side, each of which leaves its parts in the cache.
 
-A part is a function that `flashsim.core.kernel.kernel_of` or `compiled_apart` decorates, or what a policy's member defines.  They are found
-in the sources, so that nothing is imported to know them.
+A part is a function that `flashsim.core.kernel.kernel_of` decorates, or what a policy's member defines.  They are found in the sources, so
+that nothing is imported to know them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import queue
@@ -14,14 +13,15 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from flashsim.core.activity import activity
-from flashsim.core.kernel import compile_part, compiled, folder_of_module, kernels_folder
+from flashsim.core.kept_kernels import KEPT, file_stem
+from flashsim.core.kernel import compiled, entry, folder_of_module, kernels_folder
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
@@ -29,10 +29,10 @@ from flashsim.core.source_files import make_private, source_tree
 
 #: What a comment behind the decorator says of its seconds is taken at its word.
 _ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled in (\d+) s)?\ndef (\w+)", re.MULTILINE)
-_APART = re.compile(rb"^@compiled_apart\([^\n]*\n@\w+\ndef (\w+)", re.MULTILINE)
-#: Seconds that a part takes to compile, about: one that is compiled apart, one that calls such, a member with all its kernels, a policy,
-#: and any other.
-_APART_TAKES, _CALLER_TAKES, _MEMBER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 5.5, 3.5, 1.5, 1.0, 0.4
+#: Seconds that a part takes to compile, about: a member with all its kernels, a policy, and any other.
+_MEMBER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 1.5, 1.0, 0.4
+#: What takes fewer seconds is left to whoever calls it: a process takes that long to start.
+_LEAST = 1.5
 #: Seconds between two looks at whether all is compiled.
 _POLL = 0.1
 #: Processes at the same time, at most: no engine has more large parts.
@@ -49,20 +49,17 @@ class Part:
     function: str
     #: Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
     family: str = ""
-    #: Parts that it calls.
-    needs: tuple[Part, ...] = ()
     #: How long it takes, about.
     seconds: float = _OTHER_TAKES
 
     def is_kept(self) -> bool:
-        folder, file = folder_of_module(self.module), f"{self.module.rpartition('.')[2]}.{self.function}-*.nbi"
-        return folder.is_dir() and any(folder.rglob(file))
+        return any(folder_of_module(self.module).glob(f"{file_stem(self.module, self.function)}*{KEPT}"))
 
     def compile(self) -> None:
         """Compile it in this process, unless the cache holds it."""
         module = import_module(self.module)
         if not self.family:
-            compile_part(getattr(module, self.function))
+            entry(getattr(module, self.function))
             return
         family, _, compiles = self.family.partition(":")
         member = self.module.rpartition(".")[2].replace("_", "-")
@@ -81,22 +78,14 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
     """
     tree = source_tree()
     texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
-    apart = [Part(module, name.decode(), seconds=_APART_TAKES) for module, text in texts.items() for name in _APART.findall(text)]
-    parts = list(apart)
+    parts = []
     for module, text in texts.items():
-        names = _ONLY.findall(text)
-        below = tree.closure([module]) if names else ()
-        needs = tuple(part for part in apart if part.module in below)
-        usual = _CALLER_TAKES if needs else _OTHER_TAKES
-        parts += [Part(module, name.decode(), needs=needs, seconds=float(seconds or usual)) for seconds, name in names]
+        parts += [Part(module, name.decode(), seconds=float(seconds or _OTHER_TAKES)) for seconds, name in _ONLY.findall(text)]
     for policy, member in policies:
         module = f"{policy.family.package}.{member.replace('-', '_')}"
         if module in tree.sources:
             parts.append(Part(module, policy.attribute, f"{policy.family.package}.base", seconds=_POLICY_TAKES))
-    # Large parts that begin together compile twice what both call: after the first come policies, and the next finds it in the cache.
-    chosen = [part for part in parts if part.family]
-    others = sorted((part for part in parts if not part.family), key=lambda part: -part.seconds)
-    return [*others[:1], *chosen, *others[1:]]
+    return sorted(parts, key=lambda part: -part.seconds)
 
 
 def member_parts(family: Family[Any], names: Iterable[str], functions: Iterable[str], compiles: str) -> list[Part]:
@@ -120,11 +109,11 @@ class Compilation:
 
     def __init__(self, parts: Iterable[Part]) -> None:
         to_compile = [part for part in parts if not part.is_kept()] if compiled() else []
-        self._parts, self._queue, self._complete = frozenset(to_compile), to_compile, set[Part]()
+        self._queue, self._complete = to_compile, set[Part]()
         self._seconds, self._cores = sum(part.seconds for part in to_compile), min(cores(), _MOST)
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._workers: set[subprocess.Popen[str]] = set()
-        if not to_compile or not sys.executable or not can_write():
+        if self._seconds < _LEAST or not sys.executable or not can_write():
             self._queue, self._threads = [], []
         else:
             self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(min(self._cores, len(to_compile)))]
@@ -157,33 +146,24 @@ class Compilation:
         return not any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        with self._changed:
+        with self._lock:
             self._queue.clear()
-            self._changed.notify_all()
             for worker in self._workers:
                 worker.kill()
 
     def _serve(self) -> None:
         with suppress(OSError), _worker() as worker:
-            with self._changed:
+            with self._lock:
                 self._workers.add(worker)
             answer = "ready"
             while answer and (part := self._next()) is not None:
                 answer = _ask(worker, part)
-                with self._changed:
+                with self._lock:
                     self._complete.add(part)
-                    self._changed.notify_all()
 
     def _next(self) -> Part | None:
-        """The next part all of whose needs are met, once there is one; None where nothing is left."""
-        with self._changed:
-            while self._queue:
-                for part in self._queue:
-                    if self._complete.issuperset(need for need in part.needs if need in self._parts):
-                        self._queue.remove(part)
-                        return part
-                self._changed.wait()
-            return None
+        with self._lock:
+            return self._queue.pop(0) if self._queue else None
 
 
 def can_write() -> bool:
@@ -225,19 +205,9 @@ def work() -> None:
     while True:
         part = Part(*json.loads(lines.get()))
         try:
-            with _locked(part):
-                part.compile()
+            part.compile()
         except Exception as problem:  # whoever needs it meets it again
             answers.write(f"{type(problem).__name__}\n")
         else:
             answers.write("compiled\n")
         answers.flush()
-
-
-@contextmanager
-def _locked(part: Part) -> Iterator[None]:
-    folder = folder_of_module(part.module)
-    make_private(folder)
-    with (folder / f"{part.function}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -12,12 +12,10 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 import platformdirs
 
@@ -31,10 +29,14 @@ _spared: dict[str, Any] = {_LINEAR_ALGEBRA: ModuleType(_LINEAR_ALGEBRA), "covera
 _spared = {name: module for name, module in _spared.items() if name not in sys.modules}
 sys.modules.update(_spared)
 try:
+    import llvmlite
     import numba
     from numba.core import config, types
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import CPUDispatcher
-    from numba.core.runtime.nrt import rtsys
+
+    from flashsim.core.kept_kernels import KeptKernels
+    from flashsim.core.machine_code import CalleeCompiler, EntryCompiler
 finally:
     for _name in _spared:
         del sys.modules[_name]
@@ -43,8 +45,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
-_INLINED = {**_LEAN, "forceinline": True}
-_SPLICED = {**_LEAN, "inline": "always"}
 
 
 def compiled() -> bool:
@@ -62,7 +62,7 @@ def _digest(module: str, file: str) -> str:
     tree = source_tree()
     own = [] if module in tree.sources else own_sources(Path(file))
     modules = {name for text in own for name in tree.imported(text)} if own else {module}
-    return tree.digest(tree.closure(modules), numba.__version__.encode(), *own)
+    return tree.digest(tree.closure(modules), f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode(), *own)
 
 
 def folder_of_module(module: str) -> Path:
@@ -91,16 +91,6 @@ def lean_kernel(function: Function) -> Function:
     return _decorated(function, **_LEAN)
 
 
-def inlined_kernel(function: Function) -> Function:
-    """A `lean_kernel` that is always compiled into its callers: if it is called often, passing its arrays takes longer than its work."""
-    return _decorated(function, **_INLINED)
-
-
-def spliced_kernel(function: Function) -> Function:
-    """A `lean_kernel` that one kernel alone calls: it is spliced into that one before compilation, and not compiled apart."""
-    return _decorated(function, **_SPLICED)
-
-
 def in_python(function: Function) -> Function:
     """A kernel as plain Python, for callers in Python: to pass arguments to compiled code takes longer than a small rule."""
     return cast(Function, getattr(function, "py_func", function))
@@ -122,20 +112,6 @@ def kernel_of(signature: Any, unlocked: bool = False) -> Callable[[Function], Fu
         return cast(Function, only)
 
     return decorate
-
-
-def compiled_apart(*types_of_arguments: Any) -> Callable[[Function], Function]:
-    """Say of which types the arguments of a large kernel are that one other kernel calls.
-
-    A process of its own can then compile it beforehand (`flashsim.core.compiling`).
-    """
-
-    def note(function: Function) -> Function:
-        if compiled():
-            vars(function)["apart"] = types_of_arguments
-        return function
-
-    return note
 
 
 class _Only:
@@ -182,45 +158,26 @@ def address_of(function: Any) -> Any:
     return _compiled_here[entry(function)].address if compiled() else function
 
 
-def compile_part(function: Any) -> None:
-    """Compile a function of `kernel_of`, or one that is `compiled_apart`, if the cache does not hold it."""
-    if isinstance(function, _Only):
-        entry(function)
-    else:
-        function.called.compile(function.apart)
-
-
 class _Called(CPUDispatcher):  # type: ignore[misc]
-    """A kernel as other kernels call it: without the wrappers that Python and C call, which take a third of the time to compile one."""
+    """A kernel as other kernels call it: intermediate code, without what Python and C call."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions={"nopython": True, **options})
-        theirs = config.CACHE_DIR
-        config.CACHE_DIR = str(self._folder())
-        with suppress(RuntimeError):  # typed at a prompt, or nowhere to write: compiled anew in every process
-            self.enable_caching()
-            # Two processes that compile a kernel for different types at the same time may never write to one file.
-            self._cache._cache_file._data_name_pattern = f"{self._cache._impl.filename_base}.{uuid4().hex}.{{number:d}}.nbc"
-            self._cache.load_overload = partial(_load, self._cache, options.get("_nrt", True))
-            self._cache.save_overload = partial(_save, self._cache)
-        config.CACHE_DIR = theirs
-
-    def _folder(self) -> Path:
-        return cache_folder(self.py_func) / "called"
+        super().__init__(function, targetoptions={**options, "no_cpython_wrapper": True}, pipeline_class=CalleeCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template([_type_of_any(each) for each in args], {name: _type_of_any(each) for name, each in kws.items()})
 
 
-class _Kernel(_Called):
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel as Python calls it; both are compiled when they are first called."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions={"nopython": True, "no_cfunc_wrapper": True, **options}, pipeline_class=EntryCompiler)
+        self._cache = KeptKernels(function, partial(cache_folder, function), options.get("_nrt", True))
 
     @cached_property
     def called(self) -> _Called:
-        return _Called(self.py_func, {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
-
-    def _folder(self) -> Path:
-        return cache_folder(self.py_func)
+        return _Called(self.py_func, self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:  # what a kernel that names this one sees
@@ -230,7 +187,8 @@ class _Kernel(_Called):
         collects = gc.isenabled()
         gc.disable()
         try:
-            return super().compile(signature)
+            with global_compiler_lock, self._cache:
+                return super().compile(signature)
         finally:
             if collects:
                 gc.enable()
@@ -246,29 +204,3 @@ def _decorated(function: Function, **options: Any) -> Function:
 
 def _type_of_any(constant: Any) -> Any:
     return constant.literal_type if isinstance(constant, types.Literal) else constant
-
-
-def _load(cache: Any, counts: bool, signature: Any, context: Any) -> Any:
-    """Load a compiled kernel as Numba does, but without loading all that it can compile, which takes longer than all the rest of a start.
-
-    What is compiled needs none of it but the run-time, if it counts references, and Numba sees to the rest before it compiles anything.
-    """
-    if counts:
-        rtsys.initialize(context)
-    try:
-        return cache._load_overload(signature, context)
-    except Exception:  # a damaged file: whatever it holds instead may come out of it
-        return None
-
-
-def _save(cache: Any, signature: Any, result: Any) -> None:
-    """Keep a compiled kernel as Numba does; where that fails, it is compiled anew in every process."""
-    for _ in range(2):
-        with suppress(OSError):
-            try:
-                cache._save_overload(signature, result)
-                return
-            except OSError:
-                raise
-            except Exception:  # a damaged index
-                cache.flush()

@@ -7,7 +7,7 @@ from numba import types
 
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, heap_pop, heap_push, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import inlined_kernel, kernel_of
+from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import CompiledEngine, PowerCut
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import READ, Integers
@@ -38,7 +38,7 @@ _STATE = types.Tuple((HOST_TABLES, types.NamedTuple((VECTOR, VECTOR, MATRIX, VEC
 _state_of = state_of(_STATE)
 
 
-@inlined_kernel
+@lean_kernel
 def _serve(host: Host, station: Servers, queue: int) -> None:
     command = take_command(host, queue)
     row = command - host.scalars.command_base
@@ -54,7 +54,7 @@ def _serve(host: Host, station: Servers, queue: int) -> None:
     station.scalars[_BUSY_TIME] += time
 
 
-@inlined_kernel
+@lean_kernel
 def _end_service(host: Host, station: Servers) -> None:
     """The server that ends first is free again."""
     host.scalars.now = station.heap[0, 0]

@@ -14,17 +14,15 @@ Work, disconnects and the like stand between these steps as in DiskSim, whose ma
 drive.
 """
 
-from numba import types
-
-from flashsim.core.kernel import compiled_apart, inlined_kernel, lean_kernel, spliced_kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.hdd.engine import buffer
 from flashsim.hdd.engine.stream import begin, extend, position, sector_end, stop
-from flashsim.hdd.state.disk import DISK, READING, SHARE_UNIT, WRITING, DiskState
+from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, DiskState
 from flashsim.hdd.state.geometry import extent_of
 
 
-@spliced_kernel
+@lean_kernel
 def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command from `start` on; return when it completes."""
     time = start + buffer.overhead_of(disk.control, operation, end - first)
@@ -38,7 +36,7 @@ def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, f
     return time  # a trim means nothing to magnetic media
 
 
-@spliced_kernel
+@lean_kernel
 def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
     disk.counters.link_time += buffer.crossing(disk, end - first, disk.control.bus_read)
@@ -74,7 +72,6 @@ def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
     return end_time + disk.control.complete_read
 
 
-@compiled_apart(DISK, types.int64, types.int64, types.int64)
 @lean_kernel
 def _go_on(disk: DiskState, row: int, end: int, time: int) -> int:
     """After a hit: the stream goes on, or begins where the segment ends, or is left; return when it can do that for what is missing.
@@ -112,7 +109,7 @@ def _stream_into(disk: DiskState, row: int, first: int, limit: int, time: int, f
     disk.state.current = row
 
 
-@spliced_kernel
+@lean_kernel
 def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
     """Serve a write that the drive takes up at `time`; return when it completes."""
     crossing = buffer.crossing(disk, end - first, disk.control.bus_write)
@@ -144,7 +141,7 @@ def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, f
     return end_time + disk.control.complete_write
 
 
-@spliced_kernel
+@lean_kernel
 def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int) -> int:
     link = worked + disk.control.data_preparation
     full = end - disk.control.write_behind - 1  # the last sector that must be destaged to make room
@@ -156,7 +153,7 @@ def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int)
     return int(link)
 
 
-@spliced_kernel
+@lean_kernel
 def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
     """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
     stopped = buffer.interruptible(disk, time)
@@ -184,7 +181,7 @@ def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy
     return int(link)
 
 
-@inlined_kernel
+@lean_kernel
 def _ready(disk: DiskState, first: int, end: int, link: int, crossing: int) -> int:
     """Time when enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
     count = end - first
@@ -196,7 +193,7 @@ def _ready(disk: DiskState, first: int, end: int, link: int, crossing: int) -> i
     return max(there, link + crossing - media)
 
 
-@inlined_kernel
+@lean_kernel
 def _forget_destaged(disk: DiskState, sector: int) -> None:
     """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
     while disk.state.ring_count > 0 and disk.ring[disk.state.ring_head].end <= sector:

@@ -11,16 +11,16 @@ What a command goes on from is the one admitted last, whether that has ended or 
 """
 
 from flashsim.core.hints import prefetch
-from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
-from flashsim.core.kernel import compiled_apart, inlined_kernel
+from flashsim.core.host import Host, next_command, next_queue, take_command
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import VECTOR, RecordArray
+from flashsim.core.records import RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
-from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
+from flashsim.ssd.engine.tables import Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
-from flashsim.ssd.state.flash import FLASH, Flash
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup
 from flashsim.ssd.state.geometry import block_of, pool_of_block
 from flashsim.ssd.state.pools import choose_stream, collector_of, next_write_id
@@ -33,7 +33,7 @@ _MAP_AHEAD, _PAGE_AHEAD, _PEERS_AHEAD = 12, 7, 3
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
-@inlined_kernel
+@lean_kernel
 def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
@@ -51,7 +51,7 @@ def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, o
     return follows
 
 
-@inlined_kernel
+@lean_kernel
 def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, sectors: int) -> bool:
     """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract.
 
@@ -74,13 +74,13 @@ def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, com
     return True
 
 
-@inlined_kernel
+@lean_kernel
 def takes(flash: Flash, sectors: int) -> bool:
     """True if the write buffer takes a write of so many sectors of a page."""
     return flash.buffer.coalescing == 0 or sectors != flash.control.page_sectors
 
 
-@inlined_kernel
+@lean_kernel
 def admit_buffered(
     flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
 ) -> bool:
@@ -111,7 +111,7 @@ def admit_buffered(
     return planned and admit_page(flow, flash, times, policies, command, operation, page, sectors)
 
 
-@inlined_kernel
+@lean_kernel
 def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size, gathered = flash.control.page_sectors * SECTOR, 0
@@ -139,7 +139,7 @@ def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command:
     return True
 
 
-@inlined_kernel
+@lean_kernel
 def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operation: int, flags: int, length: int) -> bool:
     """Count a command of a program inside, or plan one for the drive's memory: then the result is True, and no flash is concerned."""
     if flags & INTERNAL != 0:
@@ -159,7 +159,7 @@ def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operati
     return True
 
 
-@inlined_kernel
+@lean_kernel
 def empty_command(flow: Flow) -> int:
     """A row for a command without operations."""
     row = tables.take_row(flow, tables.COMMAND_KIND)
@@ -169,7 +169,7 @@ def empty_command(flow: Flow) -> int:
     return row
 
 
-@inlined_kernel
+@lean_kernel
 def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
     """A row for the next command of a submission queue."""
     row = empty_command(flow)
@@ -181,13 +181,13 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, op
     return row
 
 
-@inlined_kernel
+@lean_kernel
 def enter_controller(flow: Flow, control: RecordArray, command: int, now: int) -> None:
     if tables.acquire(flow, control.dies + control.channels + 1, command, now):
         dies.schedule(flow, command, tables.WAITING, now + flow.operations[command].overhead)
 
 
-@inlined_kernel
+@lean_kernel
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, now: int) -> int:
     """Plan to write all that the buffer holds; the flush waits for all pages on their way to flash, and for the controller.
 
@@ -207,8 +207,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     return DONE
 
 
-@compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
-@inlined_kernel
+@lean_kernel
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
@@ -252,7 +251,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         enter_controller(flow, flash.control, command, host.scalars.now)
 
 
-@inlined_kernel
+@lean_kernel
 def look_ahead(host: Host, flow: Flow, flash: Flash, row: int) -> None:
     """Ask memory for what the commands after a row of the host's table will touch at random: the map, then what it leads to."""
     size, last = flash.control.page_sectors * SECTOR, host.scalars.command_rows - 1
@@ -274,7 +273,7 @@ def look_ahead(host: Host, flow: Flow, flash: Flash, row: int) -> None:
                 prefetch(flash.blocks, peer)
 
 
-@inlined_kernel
+@lean_kernel
 def rows_needed(flash: Flash, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
     if operation == FLUSH:

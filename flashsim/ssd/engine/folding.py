@@ -1,18 +1,17 @@
 """The engine's SLC cache while no command is in the drive: when it is folded, and the operations by which it is."""
 
-from flashsim.core.host import HOST_TABLES, Host
-from flashsim.core.kernel import compiled_apart, inlined_kernel
+from flashsim.core.host import Host
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import VECTOR
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import dies
 from flashsim.ssd.engine.admission import DONE, POLICY_FAILED, TABLE_FULL, empty_command
-from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
+from flashsim.ssd.engine.tables import Flow, Timings
 from flashsim.ssd.state.collection import fold_idle_of
-from flashsim.ssd.state.flash import FLASH, Flash
+from flashsim.ssd.state.flash import Flash
 
 
-@inlined_kernel
+@lean_kernel
 def has_filled_blocks(flash: Flash) -> bool:
     pool = 0
     while pool < flash.control.pools and flash.pools[pool].slc_oldest < 0:
@@ -20,7 +19,7 @@ def has_filled_blocks(flash: Flash) -> bool:
     return bool(pool < flash.control.pools)
 
 
-@inlined_kernel
+@lean_kernel
 def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     """Time of the next fold if no command comes: `slc_idle` after the last, then one after the other; NEVER if none will be."""
     if flow.engine.live > 0 or flash.control.read_only or not has_filled_blocks(flash):
@@ -31,8 +30,7 @@ def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     return flow.engine.idle_since + times.timing.slc_idle
 
 
-@compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
-@inlined_kernel
+@lean_kernel
 def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Let every plane fold the oldest block of its cache, as a command of its own; DONE, or why it stopped short."""
     if flow.engine.live + 1 + flash.control.pools * flash.control.plan_rows > flow.operations.shape[0]:

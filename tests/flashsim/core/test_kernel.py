@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
+import numba
 import pytest
 from numba import types
 from numba.core.errors import TypingError
@@ -59,7 +60,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     told["unrelated edit"] = start(home, NUMBA_CACHE_DIR=str(home / "theirs"))
     (home / "flashsim" / "step.py").write_text("STEP = 41\n")
     told["edit"] = start(home)
-    told["files"] = [str(path.relative_to(home)) for path in home.rglob("*.nbi")]
+    told["files"] = [str(path.relative_to(home)) for path in home.rglob("*.kernel")]
     return told
 
 
@@ -67,6 +68,24 @@ def test_a_second_process_compiles_nothing(starts: dict[str, list[str]]) -> None
     total, folder, hits, misses, _ = starts["first"]
     assert (total, hits, misses) == ("2", "0", "1")
     assert starts["unrelated edit"][:4] == ["2", folder, "1", "0"]
+
+
+def test_a_copy_elsewhere_compiles_nothing(tmp_path: Path) -> None:
+    """A second clone, a wheel or a cache that was restored: what counts is what sources say, and not where they stand."""
+    first, second = make_copy(tmp_path / "one"), make_copy(tmp_path / "another")
+    told = [start(home, FLASHSIM_CACHE=str(tmp_path / "cache"))[:4] for home in (first, second)]
+    assert [(total, hits, misses) for total, _, hits, misses in told] == [("2", "0", "1"), ("2", "1", "0")]
+
+
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path: Path) -> None:
+    home = make_copy(tmp_path)
+    (home / "program.py").write_text(PROGRAM)
+    environment = os.environ | {"FLASHSIM_CACHE": str(home / "cache"), "PYTHONPATH": str(home)}
+    command = [sys.executable, "program.py"]
+    processes = [subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    kept = [process.communicate()[0] for process in processes]
+    assert len(kept) == 3 and all(text.startswith("2 ") for text in kept)
+    assert sorted(path.suffix for path in (home / "cache").rglob("*.*")) == [".kernel"]
 
 
 def test_an_edit_in_another_module_is_noticed(starts: dict[str, list[str]]) -> None:
@@ -166,6 +185,46 @@ def test_what_kernels_call_is_compiled_once_whatever_constants_they_give_and_wit
         called.get_call_template([types.int64], {"value": types.literal(limit)})
     assert len(called.overloads) == 1
     assert called.targetoptions["no_cpython_wrapper"] and called.targetoptions["no_cfunc_wrapper"]
+
+
+def test_code_of_the_users_own_calls_kernels() -> None:
+    @numba.njit  # type: ignore[untyped-decorator]
+    def doubled(value: int) -> int:
+        return 2 * _digits(value)
+
+    assert [doubled(value) for value in (7, 42, 512)] == [2, 4, 6]
+
+
+def test_python_calls_compiled_functions_of_others_that_kernels_called_first() -> None:
+    @numba.njit  # type: ignore[untyped-decorator]
+    def halved(value: int) -> float:
+        if value < 0:
+            raise ValueError("negative")
+        return value / 2
+
+    @kernel_module.kernel
+    def quartered(value: int) -> float:
+        half: float = halved(value)
+        return half / 2
+
+    assert quartered(2) == 0.5 and halved(3) == 1.5
+    for function in (quartered, halved):
+        with pytest.raises(ValueError, match="negative"):
+            function(-1)
+
+
+@pytest.mark.parametrize(("engine", "most_bytes"), [("ssd", 400_000), ("hdd", 120_000)])
+def test_an_engine_becomes_machine_code_once(engine: str, most_bytes: int, tmp_path: Path) -> None:
+    """Numba by itself makes machine code of each kernel, and of all that it calls within it again: 160 times for a flash drive."""
+    program = (
+        "from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary\nmade = []\noptimise = CPUCodeLibrary._optimize_final_module\n"
+        "def counted(code):\n    made.append(code)\n    optimise(code)\nCPUCodeLibrary._optimize_final_module = counted\n"
+        f"from flashsim.core.kernel import entry\nfrom flashsim.{engine}.engine import drive\nentry(drive.advance)\nprint(len(made))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    (kept,) = tmp_path.rglob("*.kernel")
+    assert done.stdout.split() == ["2"] and kept.stat().st_size < most_bytes  # the other is Numba's run-time
 
 
 def test_python_calls_what_kernels_call_too() -> None:
