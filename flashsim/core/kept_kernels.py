@@ -67,7 +67,6 @@ class KeptKernels(_Cache):  # type: ignore[misc]
         pass
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
         if self._folder is None:
             return None
         path = self._path(sig, target_context)
