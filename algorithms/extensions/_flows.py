@@ -1,6 +1,6 @@
 """Rules that designs share for pages that move, and the keys by which designs replace pages."""
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, DROP, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import BEFORE, CHECKPOINT, FILL, LAST, Extension
 
@@ -19,13 +19,13 @@ def give_up(ext: Extension, page: int) -> int:
     return DROP
 
 
-@lean_kernel
+@inlined_kernel
 def is_admitted(ext: Extension, flags: int) -> bool:
     """True if a page that leaves memory may go to the SSD: it was read at random, or the SSD is being filled (tau)."""
     return ext.numbers[FILL] > 0 or not flags & SEQUENTIAL
 
 
-@lean_kernel
+@inlined_kernel
 def must_reach_the_disk(ext: Extension, flags: int) -> bool:
     """True if a page is newer than on disk and has to go there, whatever the SSD takes, because of a checkpoint."""
     return flags & DIRTY_PAGE != 0 and (ext.numbers[CHECKPOINT] != 0 or flags & CHECKPOINTED != 0)

@@ -16,7 +16,7 @@ this does not, nor does Do.  With several partitions the coldest page is that of
 from collections.abc import Mapping
 
 from flashsim.core.draws import mixed
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
 from flashsim.storage.extension import state
 from flashsim.storage.extension.design import ALONGSIDE, DIRTY_PAGE, FOR_UPDATE, INVALIDATE, SEQUENTIAL, TO_DISK, TO_SSD
@@ -43,7 +43,7 @@ def key(ext: state.Extension, page: int) -> int:
     return int(ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]])
 
 
-@lean_kernel
+@inlined_kernel
 def _warm(ext: state.Extension, page: int, flags: int) -> None:
     if flags & ALONGSIDE:
         return

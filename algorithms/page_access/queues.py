@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from algorithms.page_access.graph import Pages
 from algorithms.page_access.plan import NONE
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 
 #: The last columns of a table of pages, which say what list a page is in, and its neighbours there.  The five before them are the table's
@@ -84,7 +84,7 @@ def top_but(items: npt.NDArray[Any], size: int, stays: int) -> int:
     return 2 if size > 2 and items[2, NUMBER] > items[1, NUMBER] else 1
 
 
-@lean_kernel
+@inlined_kernel
 def leave(pages: Pages, page: int, heads: Pages) -> None:
     before, after = pages[page, BEFORE], pages[page, NEXT]
     if before >= 0:
@@ -96,7 +96,7 @@ def leave(pages: Pages, page: int, heads: Pages) -> None:
     pages[page, LIST] = NONE
 
 
-@lean_kernel
+@inlined_kernel
 def join(pages: Pages, page: int, heads: Pages, number: int) -> None:
     """Put a page that is in no list at the beginning of one."""
     after = heads[number]

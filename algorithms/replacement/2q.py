@@ -9,7 +9,7 @@ from collections import OrderedDict
 
 from algorithms.replacement import _rings
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "2Q, full version (Johnson and Shasha, VLDB 1994)"
 PARAMETERS = {
@@ -104,7 +104,7 @@ def enter(pool: replacement.PoolState, page: int) -> None:
     _rings.join(pool, page, _AM if pool.pages[page, _rings.RING] == _RECALLED else _IN)
 
 
-@lean_kernel
+@inlined_kernel
 def _recall(pool: replacement.PoolState, page: int) -> None:
     if pool.pages[page, _rings.RING] == _OUT:
         _rings.leave(pool, page)

@@ -5,7 +5,7 @@ A page that leaves gives its frame to the page that enters next.
 
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 #: Words of ``pool.words`` a frame: the number of its page; in a free one, the free frame after it, from -1 downwards.
 FRAME_WORDS = 1
@@ -69,7 +69,7 @@ def setup(pool: replacement.PoolState) -> None:
         pool.words[frame] = ~(frame + 1)
 
 
-@lean_kernel
+@inlined_kernel
 def take_frame(pool: replacement.PoolState, page: int, count: int) -> None:
     """Put a page into the frame that was left last, behind the hand."""
     frame = pool.numbers[_FREE]
@@ -78,7 +78,7 @@ def take_frame(pool: replacement.PoolState, page: int, count: int) -> None:
     pool.pages[page, _FRAME], pool.pages[page, _COUNT] = frame, count
 
 
-@lean_kernel
+@inlined_kernel
 def count_more(pool: replacement.PoolState, page: int, limit: int) -> None:
     if pool.pages[page, _COUNT] < limit:
         pool.pages[page, _COUNT] += 1

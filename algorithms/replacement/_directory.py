@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from algorithms.replacement._rings import LENGTHS, leave, ring_of
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.replacement import NEWER, SIZE, PlainPolicy, PolicyPool, PoolState
 
 T1, T2, B1, B2 = range(1, 5)
@@ -44,12 +44,12 @@ class PlainDirectory(PlainPolicy):
         self.t2.pop(page, None)
 
 
-@lean_kernel
+@inlined_kernel
 def target(pool: PoolState) -> float:
     return float(pool.words.view(np.float64)[0])
 
 
-@lean_kernel
+@inlined_kernel
 def adapt(pool: PoolState, page: int) -> None:
     """Move the target for a page that is remembered."""
     ring, once, often = ring_of(pool, page), pool.numbers[LENGTHS + B1], pool.numbers[LENGTHS + B2]
@@ -59,7 +59,7 @@ def adapt(pool: PoolState, page: int) -> None:
         pool.words.view(np.float64)[0] = max(target(pool) - max(once / often, 1.0), 0.0)
 
 
-@lean_kernel
+@inlined_kernel
 def make_room(pool: PoolState) -> None:
     numbers = pool.numbers
     once = numbers[LENGTHS + T1] + numbers[LENGTHS + B1]

@@ -22,7 +22,7 @@ from algorithms.replacement._word_heap import (
 )
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import NEVER_AGAIN, PoolState
 
 #: Words a frame that a heap takes.
@@ -56,17 +56,17 @@ class PlainNextUses(replacement.PlainPolicy):
         return max(pages, key=lambda page: (self.next_use[page], -page))
 
 
-@lean_kernel
+@inlined_kernel
 def next_use_of(item: int) -> int:
     return NEVER_AGAIN - number_of(item)
 
 
-@lean_kernel
+@inlined_kernel
 def _begin(pool: PoolState, heap: int) -> int:
     return behind(BEGIN, HEAP_WORDS * pool.numbers[replacement.SIZE]) if heap else BEGIN
 
 
-@lean_kernel
+@inlined_kernel
 def present_item(pool: PoolState, page: int) -> int:
     return item_of(NEVER_AGAIN - pool.numbers[replacement.NEXT_USE], page)
 
@@ -84,7 +84,7 @@ def add(pool: PoolState, heap: int, item: int) -> None:
     pool.numbers[_ITEMS + heap] = size + 1
 
 
-@lean_kernel
+@inlined_kernel
 def _to_come(pool: PoolState, item: int) -> bool:
     return next_use_of(item) > pool.numbers[replacement.NOW] and pool.pages[page_of(item), replacement.FLAGS] & replacement.RESIDENT != 0
 

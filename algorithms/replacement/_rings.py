@@ -4,7 +4,7 @@ Rings are numbered from 1 to 7; a page at 0 stands in none.  What is known of a 
 """
 
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 #: The column, and by how much it grows for what is known of a page.
 RING, RINGS = replacement.OWN, replacement.FIRST_PAGE
@@ -12,12 +12,12 @@ RING, RINGS = replacement.OWN, replacement.FIRST_PAGE
 LENGTHS, OWN_NUMBER = replacement.OWN_NUMBER, replacement.OWN_NUMBER + RINGS
 
 
-@lean_kernel
+@inlined_kernel
 def ring_of(pool: replacement.PoolState, page: int) -> int:
     return int(pool.pages[page, RING]) & (RINGS - 1)
 
 
-@lean_kernel
+@inlined_kernel
 def join(pool: replacement.PoolState, page: int, ring: int) -> None:
     """Let a page that stands in no ring be the newest of one; nothing else is known of it then."""
     replacement.push(pool, ring, page)
@@ -25,7 +25,7 @@ def join(pool: replacement.PoolState, page: int, ring: int) -> None:
     pool.numbers[LENGTHS + ring] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def leave(pool: replacement.PoolState, page: int) -> None:
     """Let a page stand in no ring any more; nothing is known of it then."""
     replacement.take_out(pool, page)
@@ -33,7 +33,7 @@ def leave(pool: replacement.PoolState, page: int) -> None:
     pool.pages[page, RING] = 0
 
 
-@lean_kernel
+@inlined_kernel
 def move(pool: replacement.PoolState, page: int, ring: int) -> None:
     """Let a page be the newest of a ring, whether it stood in one or not; nothing else is known of it then."""
     before = ring_of(pool, page)
@@ -43,7 +43,7 @@ def move(pool: replacement.PoolState, page: int, ring: int) -> None:
     join(pool, page, ring)
 
 
-@lean_kernel
+@inlined_kernel
 def oldest_of(pool: replacement.PoolState, ring: int, other: int) -> int:
     """The oldest page of a ring that is not pinned, or else of another one, or `NONE`."""
     page = replacement.oldest(pool, ring)

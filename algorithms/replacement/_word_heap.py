@@ -4,7 +4,7 @@ An item stands for a page and a number by which it is ordered (`item_of`).  Wher
 stands for the others.  Items that must not be taken out are put aside behind all, and back.
 """
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 
 #: Begin of a first heap, so that the eight below an item lie in one line, and the words of a heap besides those of its items.
@@ -14,23 +14,23 @@ NO_ITEM = (1 << 63) - 1
 _BITS = 32
 
 
-@lean_kernel
+@inlined_kernel
 def item_of(number: int, page: int) -> int:
     """A page by a number below 2^31."""
     return (int(number) << _BITS) | int(page)
 
 
-@lean_kernel
+@inlined_kernel
 def number_of(item: int) -> int:
     return item >> _BITS
 
 
-@lean_kernel
+@inlined_kernel
 def page_of(item: int) -> int:
     return item & ((1 << _BITS) - 1)
 
 
-@lean_kernel
+@inlined_kernel
 def behind(begin: int, most: int) -> int:
     """Begin of the next heap behind one of at most so many items."""
     return begin + (most + SPARE - 8) // 8 * 8

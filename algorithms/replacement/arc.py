@@ -5,7 +5,7 @@ A page is in T1 if it was seen once lately and in T2 if more often; those that l
 
 from algorithms.replacement._directory import B2, T1, T2, PlainDirectory, adapt, make_room, target
 from algorithms.replacement._rings import LENGTHS, RING, RINGS, forget, join, leave, move, oldest_of, ring_of
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import NONE, SIZE, PolicyPool, PoolState, oldest, renew
 
 TITLE = "ARC, adaptive replacement cache (Megiddo and Modha, FAST 2003)"
@@ -88,7 +88,7 @@ def enter(pool: PoolState, page: int) -> None:
         join(pool, page, T1)
 
 
-@lean_kernel
+@inlined_kernel
 def _recall(pool: PoolState, page: int) -> None:
     """Move the target if the page is remembered, and take it out of the directory."""
     if ring_of(pool, page):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "CLOCK-Pro (Jiang, Chen and Zhang, USENIX 2005)"
 PARAMETERS = {
@@ -275,7 +275,7 @@ def _promotes(pool: replacement.PoolState, page: int) -> bool:
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def _run_hot_hand(pool: replacement.PoolState, candidate: int) -> bool:
     pages, numbers = pool.pages, pool.numbers
     is_over = made_cold = False
@@ -311,7 +311,7 @@ def _run_test_hand(pool: replacement.PoolState) -> None:
         pages[page, _STATE] = state & ~_IN_TEST if numbers[_SPARE] else _IS_COLD
 
 
-@lean_kernel
+@inlined_kernel
 def _settled(pool: replacement.PoolState, hand: int, kind: int) -> int:
     page = pool.numbers[_HANDS + hand]
     while pool.pages[page, _STATE] & (_IS_HOT | _IS_COLD | _GHOST) != kind:
@@ -320,13 +320,13 @@ def _settled(pool: replacement.PoolState, hand: int, kind: int) -> int:
     return page
 
 
-@lean_kernel
+@inlined_kernel
 def _next(pool: replacement.PoolState, page: int) -> int:
     newer = pool.pages[page, replacement.NEWER]
     return newer if newer != _CLOCK else pool.pages[_CLOCK, replacement.NEWER]
 
 
-@lean_kernel
+@inlined_kernel
 def _put_on(pool: replacement.PoolState, page: int, state: int) -> None:
     replacement.push(pool, _CLOCK, page)
     pool.pages[page, _STATE] = state
@@ -336,7 +336,7 @@ def _put_on(pool: replacement.PoolState, page: int, state: int) -> None:
             pool.numbers[hand] = page
 
 
-@lean_kernel
+@inlined_kernel
 def _take_off(pool: replacement.PoolState, page: int) -> None:
     following = _next(pool, page)
     replacement.take_out(pool, page)

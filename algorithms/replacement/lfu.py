@@ -9,7 +9,7 @@ first.
 """
 
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "LFU, least frequently used, with aging (Robinson and Devarakonda, SIGMETRICS 1990)"
 PARAMETERS = {"average": replacement.Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
@@ -90,13 +90,13 @@ def forget(pool: replacement.PoolState, page: int) -> None:
     _remove(pool, page)
 
 
-@lean_kernel
+@inlined_kernel
 def _at(group: int) -> int:
     """Begin of a group's words; groups are numbered from 1."""
     return int(group) * _GROUP_WORDS
 
 
-@lean_kernel
+@inlined_kernel
 def _add(pool: replacement.PoolState, page: int, count: int, behind: int) -> None:
     """Put a page into the group of its count, which comes next behind a page or is not there yet."""
     pages, words, numbers = pool.pages, pool.words, pool.numbers
@@ -120,13 +120,13 @@ def _add(pool: replacement.PoolState, page: int, count: int, behind: int) -> Non
     pages[behind, replacement.NEWER] = pages[after, replacement.OLDER] = page
 
 
-@lean_kernel
+@inlined_kernel
 def _free(pool: replacement.PoolState, group: int) -> None:
     pool.words[_at(group) + _NEWEST] = pool.numbers[_FREE]
     pool.numbers[_FREE] = group
 
 
-@lean_kernel
+@inlined_kernel
 def _remove(pool: replacement.PoolState, page: int) -> None:
     pages, words = pool.pages, pool.words
     group = pages[page, _GROUP]

@@ -7,7 +7,7 @@ oldest LIR page was; HIR pages that have no frame any more stay in it.  The queu
 from collections import OrderedDict
 
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "LIRS, low inter-reference recency set (Jiang and Zhang, SIGMETRICS 2002)"
 PARAMETERS = {"hir": replacement.Parameter(1, 0, 99, "frames for HIR pages, in percent of the pool, and two at least")}
@@ -145,13 +145,13 @@ def forget(pool: replacement.PoolState, page: int) -> None:
     pool.pages[page, _LAST_USE] = 0
 
 
-@lean_kernel
+@inlined_kernel
 def _is_stacked(pool: replacement.PoolState, last_use: int) -> bool:
     lowest = pool.pages[_LIR_RING, replacement.NEWER]
     return lowest >= replacement.FIRST_PAGE and last_use > -pool.pages[lowest, _LAST_USE]
 
 
-@lean_kernel
+@inlined_kernel
 def _let_be_lir(pool: replacement.PoolState, page: int) -> None:
     """Let a page that stands in no ring be LIR, and the lowest one HIR if there are too many."""
     pages, numbers = pool.pages, pool.numbers
@@ -166,7 +166,7 @@ def _let_be_lir(pool: replacement.PoolState, page: int) -> None:
         numbers[_LIRS] -= 1
 
 
-@lean_kernel
+@inlined_kernel
 def _now(pool: replacement.PoolState, page: int) -> int:
     pool.numbers[_LAST] = page
     if pool.numbers[replacement.NOW] - pool.numbers[_EPOCH] > _LATEST:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from algorithms.replacement._word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"
@@ -86,7 +86,7 @@ class Plain(replacement.PlainPolicy):
         self.absent[page] = self.last.pop(page)
 
 
-@lean_kernel
+@inlined_kernel
 def _now(pool: replacement.PoolState) -> int:
     if pool.numbers[replacement.NOW] - pool.numbers[_EPOCH] > _LATEST:
         _count_from_later_on(pool)
@@ -142,7 +142,7 @@ def enter(pool: replacement.PoolState, page: int) -> None:
     _place(pool, page)
 
 
-@lean_kernel
+@inlined_kernel
 def _place(pool: replacement.PoolState, page: int) -> None:
     """Put a page that was just referenced where it belongs: it waits for the end of its correlated period, if there is one."""
     if pool.numbers[_CORRELATED]:
@@ -170,13 +170,13 @@ def _settle(pool: replacement.PoolState, page: int) -> None:
     numbers[_ITEMS] = size + 1
 
 
-@lean_kernel
+@inlined_kernel
 def _stands(pool: replacement.PoolState, item: int) -> bool:
     page = page_of(item)
     return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, replacement.FLAGS] & replacement.RESIDENT != 0
 
 
-@lean_kernel
+@inlined_kernel
 def _end(pool: replacement.PoolState) -> int:
     """Place of the first item that stands aside; others stand before it."""
     return behind(BEGIN, 2 * pool.numbers[replacement.SIZE]) - 1

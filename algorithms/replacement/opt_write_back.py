@@ -13,7 +13,7 @@ keep a page depends on all that comes before it is asked for, which a rule that 
 from algorithms.replacement import _next_uses
 from algorithms.replacement._word_heap import NO_ITEM, page_of
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "OPT with write-backs priced (a rule; the problem is NP-hard: Beckmann et al., APOCS 2020)"
 PARAMETERS = {"price": replacement.Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}
@@ -65,7 +65,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
     return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
 
 
-@lean_kernel
+@inlined_kernel
 def _sooner_paid(pool: replacement.PoolState, dear: int, cheap: int) -> bool:
     now, until_dear, until_cheap = pool.numbers[replacement.NOW], _next_uses.next_use_of(dear), _next_uses.next_use_of(cheap)
     if until_cheap == replacement.NEVER_AGAIN:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 
 from algorithms.replacement import _rings
 from flashsim.core import replacement
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "S3-FIFO, three first-in first-out queues (Yang et al., SOSP 2023)"
 PARAMETERS = {
@@ -79,7 +79,7 @@ class Plain(replacement.PlainPolicy):
         del (self.small if page in self.small else self.main)[page]
 
 
-@lean_kernel
+@inlined_kernel
 def _share(pool: replacement.PoolState, parameter: int) -> int:
     return pool.numbers[replacement.SIZE] * pool.numbers[parameter] // 100
 

@@ -14,7 +14,7 @@ from collections import OrderedDict, defaultdict
 from algorithms.replacement import _rings
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 
 TITLE = "W-TinyLFU, a window before a main part that asks for frequency (Einziger, Friedman and Manes, ACM TOS 13(4), 2017)"
 PARAMETERS = {
@@ -34,7 +34,7 @@ _SKETCH, _BLOCK, _COUNTERS, _ROWS, _ROW, _FULL = 64, 8, 15, 4, 30, 15
 _ODD, _HALVES, _32 = 0x0111_1111_1111_1111, 0x0777_7777_7777_7777, (1 << 32) - 1
 
 
-@lean_kernel
+@inlined_kernel
 def _counter(page: int, frames: int, row: int) -> int:
     mixed = (int(page) * 0x9E3779B1) & _32
     mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & _32
@@ -106,7 +106,7 @@ class Plain(replacement.PlainPolicy):
             self.references = (self.references - odd // 4) // 2
 
 
-@lean_kernel
+@inlined_kernel
 def _main(pool: replacement.PoolState) -> int:
     return pool.numbers[replacement.SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
 

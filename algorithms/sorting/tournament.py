@@ -12,7 +12,7 @@ child instead, beside an empty one, so that as many tuples are compared.
 import numpy as np
 
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.storage.keys import NULL_KEY
 
@@ -125,7 +125,7 @@ def regrow(old: Integers, had: int, nodes: Integers, leaves: int) -> None:
         _replay(nodes, node)
 
 
-@lean_kernel
+@inlined_kernel
 def _take_in(nodes: Integers, tuples: Integers, state: Integers, key: int, leaf: int) -> None:
     state[HOT] = -1
     node = _node(nodes, leaf, tuples.shape[0])
@@ -139,7 +139,7 @@ def _take_in(nodes: Integers, tuples: Integers, state: Integers, key: int, leaf:
     state[NEXT] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def _give_out(nodes: Integers, tuples: Integers, state: Integers, output: Integers) -> None:
     """The winner goes to the output; its leaf is still in the tree, for the next tuple to take its place."""
     key, leaf = winner(nodes)
@@ -152,7 +152,7 @@ def _give_out(nodes: Integers, tuples: Integers, state: Integers, output: Intege
     state[HOT] = leaf
 
 
-@lean_kernel
+@inlined_kernel
 def _leave_empty(nodes: Integers, tuples: Integers, idle: Integers, state: Integers) -> None:
     leaf = state[HOT]
     node = _node(nodes, leaf, tuples.shape[0])

@@ -12,9 +12,9 @@ Rows of the tables are found by ``id - base``, so that finished rows can be drop
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.groups import group_type
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.request import READ, Integers
 from flashsim.core.units import NEVER
@@ -55,9 +55,7 @@ class Host(NamedTuple):
     finished: Integers
 
 
-HOST_TABLES = types.NamedTuple(
-    (record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host
-)
+HOST_TABLES = group_type((record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host)
 
 
 def empty_host(depth: int, queues: int, submission: tuple[int, int], rows: int) -> Host:
@@ -74,12 +72,12 @@ def with_rows(scalars: RecordArray, queues: RecordArray, rows: int, commands: in
     return Host(scalars, queues, empty_table(rows, HOST_REQUEST), empty_table(commands, HOST_COMMAND), *arrays)
 
 
-@lean_kernel
+@inlined_kernel
 def _earlier(heap: Integers, left: int, right: int) -> bool:
     return heap[left, 0] < heap[right, 0] or (heap[left, 0] == heap[right, 0] and heap[left, 1] < heap[right, 1])
 
 
-@lean_kernel
+@inlined_kernel
 def heap_push(heap: Integers, size: int, time: int, key: int) -> int:
     """Add (time, key) to a binary heap, shape (capacity, 2), of `size` entries; return the new size."""
     at = size
@@ -95,7 +93,7 @@ def heap_push(heap: Integers, size: int, time: int, key: int) -> int:
     return size + 1
 
 
-@lean_kernel
+@inlined_kernel
 def heap_pop(heap: Integers, size: int) -> int:
     """Remove the earliest entry, ``heap[0]`` (read it before), of `size` entries; return the new size."""
     size -= 1
@@ -118,7 +116,7 @@ def heap_pop(heap: Integers, size: int) -> int:
     return size
 
 
-@lean_kernel
+@inlined_kernel
 def next_arrival(host: Host) -> tuple[int, int]:
     """Time and id of the request that arrives next; (NEVER, -1) when none is due.
 
@@ -136,14 +134,14 @@ def next_arrival(host: Host) -> tuple[int, int]:
     return time, request
 
 
-@lean_kernel
+@inlined_kernel
 def submission_of(host: Host, row: int) -> int:
     """Time in which a request, whose commands are entered, is on its way to the device."""
     command = host.requests[row].first_command - host.scalars.command_base
     return host.scalars.read_submission if host.commands[command].operation == READ else host.scalars.write_submission
 
 
-@lean_kernel
+@inlined_kernel
 def arrive(host: Host) -> None:
     """Let the next arrival happen: the clock moves to it and the request queues."""
     time, request = next_arrival(host)
@@ -164,12 +162,12 @@ def arrive(host: Host) -> None:
     host.queues[queue].tail = request
 
 
-@lean_kernel
+@inlined_kernel
 def _after(host: Host, queue: int) -> int:
     return queue + 1 if queue + 1 < host.queues.shape[0] else 0
 
 
-@lean_kernel
+@inlined_kernel
 def next_queue(host: Host) -> int:
     """The queue that dispatches next: from the one whose turn it is on, the first with a command that waits and room for it; -1 if none.
 
@@ -183,13 +181,13 @@ def next_queue(host: Host) -> int:
     return queue
 
 
-@lean_kernel
+@inlined_kernel
 def next_command(host: Host, queue: int) -> int:
     """The id of the command that waits first in a queue that is not empty."""
     return host.requests[host.queues[queue].head - host.scalars.request_base].first_command + host.queues[queue].dispatched
 
 
-@lean_kernel
+@inlined_kernel
 def take_command(host: Host, queue: int) -> int:
     """Dispatch the next command of a queue, which `next_queue` found; return its id."""
     command = next_command(host, queue)
@@ -206,7 +204,7 @@ def take_command(host: Host, queue: int) -> int:
     return command
 
 
-@lean_kernel
+@inlined_kernel
 def command_done(host: Host, command: int) -> bool:
     """Account for a command that completes now; whether its request completes with it.
 
@@ -232,7 +230,7 @@ def command_done(host: Host, command: int) -> bool:
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def add_request(host: Host, arrival: int, think: int, tag: int, stream: int) -> int:
     """Enter a request, for which there is room, and return its row; its commands must follow."""
     row = host.scalars.rows
@@ -247,7 +245,7 @@ def add_request(host: Host, arrival: int, think: int, tag: int, stream: int) -> 
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def add_command(host: Host, row: int, operation: int, flags: int, offset: int, length: int) -> None:
     """Enter the next command of the request that was entered last."""
     command = host.scalars.command_rows
@@ -261,7 +259,7 @@ def add_command(host: Host, row: int, operation: int, flags: int, offset: int, l
     host.requests[row].pending += 1
 
 
-@lean_kernel
+@inlined_kernel
 def expect(host: Host, row: int) -> None:
     """Let an independent request, entered with when it is submitted, arrive in time: last in `order`, or else by the heap."""
     request, last = host.scalars.request_base + row, host.scalars.ordered - 1

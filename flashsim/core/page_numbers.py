@@ -10,7 +10,7 @@ from numba import types
 
 from flashsim.core.errors import CapacityError
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.records import VECTOR
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers
@@ -84,14 +84,14 @@ def _room(entries: int) -> int:
     return entries * 3 // 4
 
 
-@lean_kernel
+@inlined_kernel
 def _hashed(page: int) -> int:
     """32 bits of which each depends on many of the page's 64."""
     mixed = (page & _LOW) * 0x2545F491 ^ (page >> 32) * 0x27D4EB2F
     return (mixed ^ mixed >> 31) & _LOW
 
 
-@lean_kernel
+@inlined_kernel
 def _home(hashed: int, entries: int) -> int:
     mixed = hashed * 0x7FEB352D
     return ((mixed ^ mixed >> 31) & _LOW) * entries >> 32

@@ -27,7 +27,8 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.groups import group_type
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies, function_at
 from flashsim.core.records import VECTOR
 from flashsim.core.request import Integers
@@ -71,7 +72,7 @@ class PoolState(NamedTuple):
     words: Integers
 
 
-POOL = types.NamedTuple((types.Array(types.int32, 2, "C"), VECTOR, VECTOR), PoolState)
+POOL = group_type((types.Array(types.int32, 2, "C"), VECTOR, VECTOR), PoolState)
 #: Signatures of a policy's functions, and where each stands among their addresses.
 SETUP, HIT, ENTER, VICTIM, FORGET = range(5)
 _OF_POOL, _OF_PAGE = types.FunctionType(types.void(POOL)), types.FunctionType(types.void(POOL, types.int64))
@@ -230,7 +231,7 @@ def stay(pool: PoolState, page: int) -> None:
     """Do nothing at a reference to a page, or at its leaving, for a policy that keeps no books of it."""
 
 
-@lean_kernel
+@inlined_kernel
 def push(pool: PoolState, ring: int, page: int) -> None:
     """Let a page that stands in no ring be the newest of one."""
     pages = pool.pages
@@ -239,7 +240,7 @@ def push(pool: PoolState, ring: int, page: int) -> None:
     pages[newest, NEWER] = pages[ring, OLDER] = page
 
 
-@lean_kernel
+@inlined_kernel
 def take_out(pool: PoolState, page: int) -> None:
     """Let a page leave its ring."""
     pages = pool.pages
@@ -247,14 +248,14 @@ def take_out(pool: PoolState, page: int) -> None:
     pages[older, NEWER], pages[newer, OLDER] = newer, older
 
 
-@lean_kernel
+@inlined_kernel
 def renew(pool: PoolState, ring: int, page: int) -> None:
     """Let a page be the newest of the ring in which it stands, or of another one."""
     take_out(pool, page)
     push(pool, ring, page)
 
 
-@lean_kernel
+@inlined_kernel
 def _first_unpinned(pool: PoolState, ring: int, column: int) -> int:
     page = pool.pages[ring, column]
     while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
@@ -262,19 +263,19 @@ def _first_unpinned(pool: PoolState, ring: int, column: int) -> int:
     return page if page >= FIRST_PAGE else NONE
 
 
-@lean_kernel
+@inlined_kernel
 def oldest(pool: PoolState, ring: int) -> int:
     """The oldest page of a ring that is not pinned, or `NONE`."""
     return _first_unpinned(pool, ring, NEWER)
 
 
-@lean_kernel
+@inlined_kernel
 def newest(pool: PoolState, ring: int) -> int:
     """The newest page of a ring that is not pinned, or `NONE`."""
     return _first_unpinned(pool, ring, OLDER)
 
 
-@lean_kernel
+@inlined_kernel
 def take_oldest(pool: PoolState, ring: int) -> int:
     """Take the oldest page of a ring that is not pinned out of it, if there is one."""
     page = oldest(pool, ring)

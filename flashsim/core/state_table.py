@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 from numba import typeof, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from flashsim.core.groups import ENTRIES, leaves, value_at
 from flashsim.core.kernel import compiled
 from flashsim.core.records import VECTOR
-
-#: Entries of an array: its address, and the length of each of at most two dimensions.
-_ENTRIES = 3
 
 #: The one signature of an engine's compiled loop: its state, the time to which it lets time pass, and how many completions end it before.
 #: The function returns the time of the next event, or a negative number that says why it stopped short.
@@ -39,7 +36,7 @@ class StateTable:
     def __init__(self, state_type: Any) -> None:
         self._types = list(state_type)
         self._parts: list[Any] = [None] * len(self._types)
-        places = np.cumsum([0] + [len(_leaves(part)) * _ENTRIES for part in self._types])
+        places = np.cumsum([0] + [len(leaves(part)) * ENTRIES for part in self._types])
         self._places, self._vector = places.tolist(), np.zeros(places[-1], np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StateTable:
@@ -57,11 +54,11 @@ class StateTable:
     def _take(self, number: int, part: Any) -> None:
         self._parts[number] = part  # and so its arrays live as long as their addresses are in use
         place = self._places[number]
-        for array, kind in zip(_leaves(part), _leaves(self._types[number]), strict=True):
+        for array, kind in zip(leaves(part), leaves(self._types[number]), strict=True):
             assert _type_of(array) == kind, "kernels would take it for something else"
             self._vector[place] = array.__array_interface__["data"][0]
             self._vector[place + 1 : place + 1 + array.ndim] = array.shape
-            place += _ENTRIES
+            place += ENTRIES
 
 
 _known_types: dict[Any, Any] = {}
@@ -83,33 +80,9 @@ def state_of(state_type: Any) -> Callable[[State], Any]:
     @intrinsic  # type: ignore[untyped-decorator]
     def made_again(typing: Any, table: Any) -> Any:
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from numba.np.arrayobj import make_array, populate_array  # only to compile: loading it takes longer than a start
+            from numba.np.arrayobj import make_array  # only to compile: loading it takes longer than a start
 
-            vector = make_array(VECTOR)(context, builder, arguments[0]).data
-            place = 0
-
-            def entry(at: int) -> Any:
-                return builder.load(cgutils.gep(builder, vector, at))
-
-            def make(kind: Any) -> Any:
-                nonlocal place
-                if isinstance(kind, types.BaseTuple):
-                    return context.make_tuple(builder, kind, [make(each) for each in kind])
-                if isinstance(kind, types.Record):
-                    place += _ENTRIES
-                    return builder.inttoptr(entry(place - _ENTRIES), context.get_value_type(kind))
-                array = make_array(kind)(context, builder)
-                size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-                shape = [entry(place + 1 + dimension) for dimension in range(kind.ndim)]
-                strides = [size]
-                if kind.ndim == 2:
-                    strides = [size, builder.mul(shape[0], size)] if kind.layout == "F" else [builder.mul(shape[1], size), size]
-                data = builder.inttoptr(entry(place), array.data.type)
-                populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-                place += _ENTRIES
-                return array._getvalue()
-
-            return make(state_type)
+            return value_at(context, builder, state_type, make_array(VECTOR)(context, builder, arguments[0]).data)
 
         return state_type(VECTOR), lower
 
@@ -138,7 +111,3 @@ else:
     def vector_at(state: Any, length: int) -> Any:
         """The state itself, which stands where its address would."""
         return state
-
-
-def _leaves(state: Any) -> list[Any]:
-    return [leaf for part in state for leaf in _leaves(part)] if isinstance(state, (tuple, types.BaseTuple)) else [state]

@@ -12,6 +12,7 @@ from numba import types
 
 from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.groups import group_type
 from flashsim.core.host import heap_pop, heap_push
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR
@@ -93,7 +94,7 @@ class ClientTables(NamedTuple):
     counts: Integers
 
 
-_STATE = types.Tuple((types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX), ClientTables),))
+_STATE = types.Tuple((group_type((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX), ClientTables),))
 _tables_of = state_of(_STATE)
 
 

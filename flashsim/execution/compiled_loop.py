@@ -17,7 +17,7 @@ from numba import types
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, expect
-from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.model import CompiledModel
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
@@ -47,7 +47,7 @@ _loop_at, _act_at = function_at(types.FunctionType(ADVANCE)), function_at(types.
 _host_of = state_of(types.Tuple((HOST_TABLES,)))  # with which every engine's state begins
 
 
-@lean_kernel
+@inlined_kernel
 def issue(outbox: Integers, device: int, operation: int, offset: int, length: int, tag: int) -> None:
     """Issue a request of at most the loop's longest command; of a striped device one that lies within one stripe."""
     row = outbox[0, 0] + 1
@@ -60,13 +60,13 @@ def issue(outbox: Integers, device: int, operation: int, offset: int, length: in
         outbox[row, _TAG] = tag
 
 
-@lean_kernel
+@inlined_kernel
 def pause(outbox: Integers) -> None:
     """Come back to Python at the end of this step, for something that the host side wants to be done there (`HostSide.paused`)."""
     outbox[0, 1] = 1
 
 
-@lean_kernel
+@inlined_kernel
 def _is_refused(devices: Integers, request: Integers, longest: int) -> bool:
     device, operation, offset, length = request[_TO], request[_OPERATION], request[_OFFSET], request[_LENGTH]
     if device < 0 or device >= devices.shape[0] or operation < READ or operation > FLUSH:
@@ -77,7 +77,7 @@ def _is_refused(devices: Integers, request: Integers, longest: int) -> bool:
     return length < (0 if operation == FLUSH else 1) or offset % stripe > stripe - length
 
 
-@lean_kernel
+@inlined_kernel
 def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integers, longest: int) -> int:
     if outbox[0, 0] >= outbox.shape[0]:
         return _OVERFLOW

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
 from traces.file.schema import Batches, column, make_batch
@@ -135,7 +135,7 @@ def _tables(count: int) -> tuple[Integers, Integers]:
     return np.full((1 << max(4, (2 * count).bit_length()), 5), -1), np.full(count, -1)
 
 
-@lean_kernel
+@inlined_kernel
 def _place(events: Events, row: int, table: Integers) -> int:
     """Place of the extent of an event in the table, where it is put if it is new."""
     offset, length, device = events[row]["offset"], events[row]["length"], events[row]["device"]
@@ -150,7 +150,7 @@ def _place(events: Events, row: int, table: Integers) -> int:
     return place
 
 
-@lean_kernel
+@inlined_kernel
 def _append(table: Integers, place: int, first: int, row: int, following: Integers) -> None:
     if table[place, first] < 0:
         table[place, first] = row
@@ -160,7 +160,7 @@ def _append(table: Integers, place: int, first: int, row: int, following: Intege
     following[row] = -1
 
 
-@lean_kernel
+@inlined_kernel
 def _take(table: Integers, place: int, first: int, following: Integers) -> int:
     row = table[place, first]
     if row >= 0:

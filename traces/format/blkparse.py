@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from flashsim.core import errors, units
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from traces.file.schema import Batches
 from traces.format import _block_events, _text
@@ -98,14 +98,14 @@ def _decoded(rows: Integers) -> Events:
     return events
 
 
-@lean_kernel
+@inlined_kernel
 def _blanks(text: Bytes, at: int) -> int:
     while text[at] == _BLANK or text[at] == _TAB:
         at += 1
     return at
 
 
-@lean_kernel
+@inlined_kernel
 def _number(text: Bytes, at: int) -> tuple[int, int]:
     """A number and where it ends, at its begin if there is none; one that is too large stays at `NEVER`."""
     value = 0
@@ -199,7 +199,7 @@ def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     return _WHOLE, sectors > 0 or flushes
 
 
-@lean_kernel
+@inlined_kernel
 def _kind(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     """Read letters: D discard, F before the operation a flush, F after it force unit access; return their end, and whether it flushes."""
     row[_OPERATION], row[_FLAGS], known, flushes = READ, 0, False, False
@@ -261,14 +261,14 @@ def _print(events: Events, count: int, letters: Bytes, out: Bytes) -> int:
     return at
 
 
-@lean_kernel
+@inlined_kernel
 def _text_at(out: Bytes, at: int, text: Bytes) -> int:
     for place in range(text.shape[0]):
         out[at + place] = text[place]
     return at + len(text)
 
 
-@lean_kernel
+@inlined_kernel
 def _put(out: Bytes, at: int, value: int, width: int, fill: int) -> int:
     """A number, right-aligned in at least `width` places; return where it ends."""
     digits, rest = 1, value // 10

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import SECTOR, Integers
 from flashsim.core.units import KIB, MIB, MILLISECONDS
 
@@ -143,7 +143,7 @@ def standard_error(size: int) -> float:
     return 1.04 / math.sqrt(size)
 
 
-@lean_kernel
+@inlined_kernel
 def _mix(value: int) -> int:
     """32 bits of which each depends on all given."""
     value = ((value ^ value >> 16) * 0x45D9F3B) & _LOW

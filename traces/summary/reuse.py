@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers
@@ -95,7 +95,7 @@ class ReuseDistances:
         return self._numbers.ids()[np.argsort(self._places[FIRST_PAGE : FIRST_PAGE + self.distinct])]
 
 
-@lean_kernel
+@inlined_kernel
 def _ones(word: int) -> int:
     """The number of ones in 32 bits."""
     word -= word >> 1 & 0x55555555
@@ -104,7 +104,7 @@ def _ones(word: int) -> int:
     return word * 0x01010101 >> 24 & 0xFF
 
 
-@lean_kernel
+@inlined_kernel
 def _until(place: int, bits: Words, tree: Places) -> int:
     word = place >> 5
     count = _ones(int(bits[word]) & (2 << (place & 31)) - 1)
@@ -114,7 +114,7 @@ def _until(place: int, bits: Words, tree: Places) -> int:
     return count
 
 
-@lean_kernel
+@inlined_kernel
 def _change(word: int, by: int, tree: Places) -> None:
     word += 1
     while word < tree.shape[0]:
@@ -281,20 +281,20 @@ def _rows(pages: Integers, limit: int, even: bool) -> Integers:
     return into[:count]
 
 
-@lean_kernel
+@inlined_kernel
 def _mixed(page: np.uint64) -> np.uint64:
     mixed = page * np.uint64(0x9E3779B97F4A7C15)
     return (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
 
 
-@lean_kernel
+@inlined_kernel
 def _within(page: np.uint64) -> np.uint64:
     """The place of a page among the 128 of its row, each with another one."""
     # 79 is odd and 128 times the golden section: neighbours are far apart
     return page * np.uint64(79) + (_mixed(page >> np.uint64(7)) >> np.uint64(40)) & np.uint64(127)
 
 
-@lean_kernel
+@inlined_kernel
 def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
     """True if a page is in a sample: its number of `_HASH_BITS` is below a limit."""
     if not even:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.draws import mixed
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, WRITES
 
@@ -104,31 +104,31 @@ class Database(NamedTuple):
     odds: npt.NDArray[np.float64]
 
 
-@lean_kernel
+@inlined_kernel
 def below(draw: int, bound: int) -> int:
     """A number below a bound from 32 bits."""
     return draw * bound >> _BITS
 
 
-@lean_kernel
+@inlined_kernel
 def is_so(draw: int, percent: int) -> bool:
     """True if an event of this frequency happens."""
     return draw * 100 < percent << _BITS
 
 
-@lean_kernel
+@inlined_kernel
 def nurand(low_bits: int, draw: int, most: int, shift: int, bound: int) -> int:
     """NURand(A, 1, bound) - 1 of clause 2.1.6, from two draws."""
     return ((low_bits & most | below(draw, bound) + 1) + shift) % bound
 
 
-@lean_kernel
+@inlined_kernel
 def draw_of(key: int, number: int) -> int:
     """32 bits that are a function of a key and a number."""
     return mixed((key + number) & 0x7FFFFFFF)
 
 
-@lean_kernel
+@inlined_kernel
 def refer(references: Integers, row: int, page: int, marks: int) -> int:
     """Note a reference to a page; returns the next row."""
     references[row, FIRST] = page
@@ -137,13 +137,13 @@ def refer(references: Integers, row: int, page: int, marks: int) -> int:
     return row + 1
 
 
-@lean_kernel
+@inlined_kernel
 def page_of(region: Region, row: int) -> int:
     """The page of a row of a table that does not grow."""
     return region.first + row // region.page_rows
 
 
-@lean_kernel
+@inlined_kernel
 def page_of_district(region: Region, districts: int, district: int, page: int) -> int:
     """A page of a district, counted from its first one."""
     if page < region.pages:
@@ -151,17 +151,17 @@ def page_of_district(region: Region, districts: int, district: int, page: int) -
     return region.grown + (page - region.pages) % region.most * districts + district
 
 
-@lean_kernel
+@inlined_kernel
 def customer_page(layout: PageLayout, district: int, customer: int) -> int:
     return page_of(layout.customer, district * layout.customers + customer)
 
 
-@lean_kernel
+@inlined_kernel
 def order_page(layout: PageLayout, district: int, order: int) -> int:
     return page_of_district(layout.order, layout.districts, district, order // layout.order.page_rows)
 
 
-@lean_kernel
+@inlined_kernel
 def new_order_page(layout: PageLayout, district: int, order: int) -> int:
     page = order // layout.new_order.page_rows % layout.new_order.pages
     return page_of_district(layout.new_order, layout.districts, district, page)
@@ -191,18 +191,18 @@ def item_of(layout: PageLayout, constants: Constants, key: int, line: int, order
     return nurand(low, draw, constants.items, constants.item_shift, layout.items)
 
 
-@lean_kernel
+@inlined_kernel
 def lines_of(key: int) -> int:
     return _FEWEST_LINES + below(draw_of(key, _LENGTH), _KINDS_OF_LENGTH)
 
 
-@lean_kernel
+@inlined_kernel
 def line_page(layout: PageLayout, order: int) -> int:
     """The page of a district's order lines that holds the first one of an order."""
     return order * LINES // layout.line.page_rows
 
 
-@lean_kernel
+@inlined_kernel
 def refer_to_lines(layout: PageLayout, references: Integers, row: int, district: int, first: int, last: int, marks: int) -> int:
     """Reference all pages with lines of some orders that are there already."""
     for page in range(line_page(layout, first), ((last + 1) * LINES - 1) // layout.line.page_rows + 1):
@@ -260,7 +260,7 @@ def new_order(db: Database, references: Integers, row: int, district: int) -> in
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def another(home: int, draw: int, warehouses: int) -> int:
     return (home + 1 + below(draw, warehouses - 1)) % warehouses
 
@@ -332,7 +332,7 @@ def stock_level(db: Database, references: Integers, row: int, district: int) -> 
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def kind_of(place: int) -> int:
     """The kind of a transaction from a draw out of 100."""
     if place < NEW_ORDERS:

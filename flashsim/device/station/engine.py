@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, heap_pop, heap_push, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine, PowerCut
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import READ, Integers
@@ -34,11 +35,11 @@ class Servers(NamedTuple):
     places: Integers
 
 
-_STATE = types.Tuple((HOST_TABLES, types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR), Servers)))
+_STATE = types.Tuple((HOST_TABLES, group_type((VECTOR, VECTOR, MATRIX, VECTOR), Servers)))
 _state_of = state_of(_STATE)
 
 
-@lean_kernel
+@inlined_kernel
 def _serve(host: Host, station: Servers, queue: int) -> None:
     command = take_command(host, queue)
     row = command - host.scalars.command_base
@@ -54,7 +55,7 @@ def _serve(host: Host, station: Servers, queue: int) -> None:
     station.scalars[_BUSY_TIME] += time
 
 
-@lean_kernel
+@inlined_kernel
 def _end_service(host: Host, station: Servers) -> None:
     """The server that ends first is free again."""
     host.scalars.now = station.heap[0, 0]

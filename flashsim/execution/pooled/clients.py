@@ -3,7 +3,7 @@
 from flashsim.core import transactions as work
 from flashsim.core.hints import prefetch, rarely
 from flashsim.core.host import heap_push
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.state_table import State
@@ -17,7 +17,7 @@ from flashsim.storage.extension.manager import frame_of, hold, note_miss
 from flashsim.storage.pool.reference import refer
 
 
-@lean_kernel
+@inlined_kernel
 def is_away(sys: at.Tables, page: int, from_ssd: int) -> bool:
     """True if a page is neither in memory nor, if that matters, on the SSD."""
     return not pages.is_resident(sys, page) and not pages.is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
@@ -65,7 +65,7 @@ def miss(state: State, outbox: Integers, client: int, page: int) -> int:
     return at.FROM_DISK
 
 
-@lean_kernel
+@inlined_kernel
 def is_at_hand(sys: at.Tables, page: int) -> bool:
     """True if a page at either end of a scan's extent need not be read from disk."""
     if not is_away(sys, page, 0):
@@ -134,7 +134,7 @@ def take_held(state: State, outbox: Integers, client: int, page: int, flags: int
     sys.clients[client, at.HOLDING] = 0
 
 
-@lean_kernel
+@inlined_kernel
 def begin_next(sys: at.Tables, client: int) -> bool:
     """Take the next transaction; False if there is none.
 
@@ -224,7 +224,7 @@ def undo_next(state: State, outbox: Integers, client: int) -> bool:
     return False
 
 
-@lean_kernel
+@inlined_kernel
 def end_transaction(state: State, outbox: Integers, client: int) -> bool:
     """Commit a transaction, or begin to undo it; True if the client must wait."""
     sys = at.tables_of(state)[0]
@@ -294,7 +294,7 @@ def go_on(state: State, outbox: Integers, client: int) -> None:
                 return
 
 
-@lean_kernel
+@inlined_kernel
 def finish_reference(state: State, outbox: Integers, client: int, page: int, marks: int) -> bool:
     """A client has its page; returns True if it must wait until a change of the SSD's frame table is hardened."""
     sys = at.tables_of(state)[0]

@@ -4,7 +4,7 @@ The counterpart of `flashsim.execution.pooled.log_writer` and `flashsim.executio
 """
 
 from flashsim.core.host import heap_pop, heap_push
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import SECTOR, WRITE, Integers
 from flashsim.core.state_table import State
@@ -21,7 +21,7 @@ from flashsim.storage.log.recovery import IN_LOG, IN_LOG_AT_ONCE, IN_TABLE
 WANTED, LAST_CHECKPOINT, DOWN = range(1, 4)
 
 
-@lean_kernel
+@inlined_kernel
 def append(
     sys: at.Tables, log: of.LogTables, kind: int, transaction: int, chain: int, page: int, previous: int, lsn: int, frame: int
 ) -> int:
@@ -39,7 +39,7 @@ def append(
     return int(scalars.appended)
 
 
-@lean_kernel
+@inlined_kernel
 def add_payload(sys: at.Tables, log: of.LogTables, length: int, first: int, second: int, third: int, fourth: int) -> None:
     """Let a row belong to the last record."""
     scalars = log.scalars
@@ -92,7 +92,7 @@ def write_records(state: State, outbox: Integers) -> None:
     send(state, outbox, slot, int(sys.numbers[at.LOG_NUMBER]), WRITE, int(place), int(length))
 
 
-@lean_kernel
+@inlined_kernel
 def is_page_hardened(log: of.LogTables, page: int) -> bool:
     """True if the changes of entries are hardened that updates of a page caused."""
     row = log.pages[page]
@@ -168,7 +168,7 @@ def check(state: State, outbox: Integers) -> None:
     scalars.waiting = left
 
 
-@lean_kernel
+@inlined_kernel
 def set_entry(log: of.LogTables, frame: int, entry_state: int, page: int, lsn: int) -> None:
     """Change a frame's entry."""
     row = log.frames[frame]
@@ -212,7 +212,7 @@ def write_sector(state: State, outbox: Integers, number: int) -> None:
     write_table(state, outbox, at.TABLE_SECTOR, number, 1)
 
 
-@lean_kernel
+@inlined_kernel
 def write_table(state: State, outbox: Integers, who: int, first: int, sectors: int) -> None:
     sys, log = of.tables_of(state)
     note(sys, counted.TABLE_WRITES)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, Integers
@@ -80,7 +81,7 @@ class LogTables(NamedTuple):
     payload: Integers
 
 
-LOG_TABLES_TYPE = types.NamedTuple((record_of_type(SCALARS), *map(table_type, _TABLES), MATRIX, VECTOR, MATRIX, MATRIX, MATRIX), LogTables)
+LOG_TABLES_TYPE = group_type((record_of_type(SCALARS), *map(table_type, _TABLES), MATRIX, VECTOR, MATRIX, MATRIX, MATRIX), LogTables)
 STATE_TYPE = types.Tuple((TABLES_TYPE, LOG_TABLES_TYPE))
 tables_of = state_of(STATE_TYPE)
 

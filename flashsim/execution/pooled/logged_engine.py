@@ -4,7 +4,7 @@ The system calls it where something is changed, written or completed; a system w
 """
 
 from flashsim.core.draws import mixed
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import SECTOR, WRITE, Integers
 from flashsim.core.state_table import State
@@ -238,7 +238,7 @@ def wait(state: State, outbox: Integers, lsn: int) -> int:
     return at.WAIT
 
 
-@lean_kernel
+@inlined_kernel
 def is_to_end(log: of.LogTables) -> bool:
     return log.scalars.last == WANTED and log.scalars.left == log.transactions.shape[0]
 
@@ -335,7 +335,7 @@ def pass_time(state: State, outbox: Integers, is_over: int) -> None:
     write_in_background(state, outbox, is_over)
 
 
-@lean_kernel
+@inlined_kernel
 def pause_for_room(state: State, outbox: Integers) -> None:
     """Have room made for the records of any one event."""
     log = of.tables_of(state)[1]

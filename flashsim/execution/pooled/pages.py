@@ -1,7 +1,7 @@
 """Pages on their way between memory, the SSD and the disk."""
 
 from flashsim.core.hints import rarely
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.state_table import State
@@ -20,12 +20,12 @@ FROM_THE_SSD = 1 << 32
 WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
 
 
-@lean_kernel
+@inlined_kernel
 def is_resident(sys: at.Tables, page: int) -> bool:
     return (sys.memory.pages[page, FLAGS] & RESIDENT) != 0
 
 
-@lean_kernel
+@inlined_kernel
 def is_on_its_way_out(sys: at.Tables, page: int) -> bool:
     return sys.ext.pages[page, ssd.FLIGHT] > 0
 
@@ -60,7 +60,7 @@ def release(state: State, page: int) -> None:
             rouse(sys)
 
 
-@lean_kernel
+@inlined_kernel
 def rouse(sys: at.Tables) -> None:
     numbers = sys.numbers
     get_ready(sys, numbers[at.CLIENTS] + sys.sleeping[numbers[at.SLEEPS_LONGEST]])
@@ -68,7 +68,7 @@ def rouse(sys: at.Tables) -> None:
     numbers[at.SLEEPING] -= 1
 
 
-@lean_kernel
+@inlined_kernel
 def check_flushed(sys: at.Tables) -> None:
     """Let the checkpointer go on if it waits for the last page that is newer on the SSD."""
     if sys.numbers[at.FLUSHING] and sys.ext.numbers[ssd.NEWER_FRAMES] == 0:
@@ -199,7 +199,7 @@ def written(state: State, page: int, count: int, hold: int) -> None:
         wake_line(sys, numbers, at.CROWD_FIRST, at.CROWD_LAST)
 
 
-@lean_kernel
+@inlined_kernel
 def is_crowded(sys: at.Tables, client: int) -> bool:
     """Let a client that misses wait if too many pages are on their way out; returns True if the client waits."""
     if sys.numbers[at.GOING_OUT] < sys.numbers[at.MOST_GOING_OUT]:
@@ -208,7 +208,7 @@ def is_crowded(sys: at.Tables, client: int) -> bool:
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def flags_of(sys: at.Tables, page: int, dirty: int) -> int:
     return (DIRTY_PAGE if dirty else 0) | (SEQUENTIAL if sys.ext.pages[page, ssd.MARKS] & WAS_SCANNED else 0)
 
@@ -235,7 +235,7 @@ def enter(state: State, outbox: Integers, page: int) -> None:
         write_to_disk(state, outbox, leaving, 1, at.WRITTEN_OUT)
 
 
-@lean_kernel
+@inlined_kernel
 def modify(sys: at.Tables, page: int) -> None:
     """A page of memory is written; it is newer than its copies now."""
     flags = sys.memory.pages[page, FLAGS]
@@ -245,7 +245,7 @@ def modify(sys: at.Tables, page: int) -> None:
         check_flushed(sys)
 
 
-@lean_kernel
+@inlined_kernel
 def hold_in_memory(state: State, outbox: Integers, client: int, page: int, from_ssd: int) -> None:
     """A page that is about to be read takes a frame, in which it is held until it has come, and by nobody afterwards."""
     sys = at.tables_of(state)[0]
@@ -255,7 +255,7 @@ def hold_in_memory(state: State, outbox: Integers, client: int, page: int, from_
     sys.clients[client, at.HOLDING] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def arrive(state: State, page: int) -> None:
     sys = at.tables_of(state)[0]
     sys.memory.pages[page, FLAGS] &= ~PINNED

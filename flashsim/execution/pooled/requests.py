@@ -1,6 +1,6 @@
 """Requests to devices, the log, what is counted, and who goes on without delay."""
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE, Integers
 from flashsim.core.state_table import State
@@ -10,12 +10,12 @@ from flashsim.execution.pooled import tables as at
 from flashsim.storage.extension import state as ssd
 
 
-@lean_kernel
+@inlined_kernel
 def note(sys: at.Tables, what: int, by: int = 1) -> None:
     sys.series[sys.numbers[at.INTERVAL_NOW], what] += by
 
 
-@lean_kernel
+@inlined_kernel
 def note_interval(sys: at.Tables, now: int) -> None:
     """Begin the interval in which it is now; the last one goes on for ever."""
     while now >= sys.numbers[at.INTERVAL_ENDS] and sys.numbers[at.INTERVAL_NOW] < sys.series.shape[0] - 1:
@@ -26,14 +26,14 @@ def note_interval(sys: at.Tables, now: int) -> None:
         sys.numbers[at.INTERVAL_ENDS] += sys.numbers[at.INTERVAL]
 
 
-@lean_kernel
+@inlined_kernel
 def get_ready(sys: at.Tables, who: int) -> None:
     sys.causes[who] = sys.numbers[at.CAUSE]
     sys.ready[sys.numbers[at.READY_LAST] % sys.ready.shape[0]] = who
     sys.numbers[at.READY_LAST] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def line_up(sys: at.Tables, row: Integers, first: int, last: int, client: int) -> None:
     """Let a client be the last in a line, of which these columns of a row say who is the first and the last, 1 more than their numbers."""
     sys.clients[client, at.NEXT_WAITING] = 0
@@ -44,7 +44,7 @@ def line_up(sys: at.Tables, row: Integers, first: int, last: int, client: int) -
     row[last] = client + 1
 
 
-@lean_kernel
+@inlined_kernel
 def wake_line(sys: at.Tables, row: Integers, first: int, last: int) -> None:
     """Let all in a line go on."""
     client = int(row[first]) - 1
@@ -54,7 +54,7 @@ def wake_line(sys: at.Tables, row: Integers, first: int, last: int) -> None:
     row[first] = row[last] = 0
 
 
-@lean_kernel
+@inlined_kernel
 def take_slot(sys: at.Tables, who: int, page: int, count: int, hold: int) -> int:
     """Enter a request, or a write that is deferred; returns its row."""
     slot = sys.numbers[at.FREE_SLOT]
@@ -63,13 +63,13 @@ def take_slot(sys: at.Tables, who: int, page: int, count: int, hold: int) -> int
     return int(slot)
 
 
-@lean_kernel
+@inlined_kernel
 def give_slot(sys: at.Tables, slot: int) -> None:
     sys.slots[slot, at.WHO] = sys.numbers[at.FREE_SLOT]
     sys.numbers[at.FREE_SLOT] = slot
 
 
-@lean_kernel
+@inlined_kernel
 def send(state: State, outbox: Integers, slot: int, device: int, operation: int, offset: int, length: int) -> None:
     """Send a request that has been entered."""
     sys = at.tables_of(state)[0]
@@ -97,7 +97,7 @@ def ask(
     send(state, outbox, take_slot(at.tables_of(state)[0], who, page, count, hold), device, operation, offset, length)
 
 
-@lean_kernel
+@inlined_kernel
 def ask_pages(
     state: State, outbox: Integers, purpose: int, operation: int, first: int, pages: int, who: int, page: int, count: int, hold: int
 ) -> None:
@@ -109,7 +109,7 @@ def ask_pages(
     ask(state, outbox, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, hold)
 
 
-@lean_kernel
+@inlined_kernel
 def chunk_of(sys: at.Tables, page: int) -> tuple[int, int]:
     """The pages that one request may hold with a page: the first, and the one behind the last."""
     chunk = sys.numbers[at.CHUNK]
@@ -117,7 +117,7 @@ def chunk_of(sys: at.Tables, page: int) -> tuple[int, int]:
     return begin, min(begin + chunk, sys.ext.pages.shape[0])
 
 
-@lean_kernel
+@inlined_kernel
 def is_throttled(sys: at.Tables) -> bool:
     return 0 < sys.numbers[at.THROTTLE] <= sys.numbers[at.SSD_PENDING]
 

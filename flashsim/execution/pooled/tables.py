@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.policies import Policies, called_at, function_at
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.replacement import POOL, Numbers, PoolState, rows_of
@@ -104,7 +105,7 @@ class Tables(NamedTuple):
     log: Policies
 
 
-TABLES_TYPE = types.NamedTuple(
+TABLES_TYPE = group_type(
     (
         POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR,
         MATRIX, MATRIX, VECTOR, MATRIX, VECTOR,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.model import PowerCut
 from flashsim.core.records import VECTOR, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
@@ -82,7 +82,7 @@ class DiskState(NamedTuple):
     candidates: RecordArray
 
 
-DISK = types.NamedTuple(
+DISK = group_type(
     (
         *map(record_of_type, (CONTROL, STATE)), table_type(STATE), record_of_type(COUNTERS), table_type(EXTENT), VECTOR,
         *map(table_type, (SEGMENT, WRITE_BEHIND)), VECTOR, table_type(CANDIDATE),

@@ -12,7 +12,7 @@ What a command goes on from is the one admitted last, whether that has ended or 
 
 from flashsim.core.hints import prefetch
 from flashsim.core.host import Host, next_command, next_queue, take_command
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
@@ -33,7 +33,7 @@ _MAP_AHEAD, _PAGE_AHEAD, _PEERS_AHEAD = 12, 7, 3
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
-@lean_kernel
+@inlined_kernel
 def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
@@ -51,7 +51,7 @@ def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, o
     return follows
 
 
-@lean_kernel
+@inlined_kernel
 def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, sectors: int) -> bool:
     """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract.
 
@@ -74,13 +74,13 @@ def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, com
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def takes(flash: Flash, sectors: int) -> bool:
     """True if the write buffer takes a write of so many sectors of a page."""
     return flash.buffer.coalescing == 0 or sectors != flash.control.page_sectors
 
 
-@lean_kernel
+@inlined_kernel
 def admit_buffered(
     flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, page: int, first: int, sectors: int
 ) -> bool:
@@ -111,7 +111,7 @@ def admit_buffered(
     return planned and admit_page(flow, flash, times, policies, command, operation, page, sectors)
 
 
-@lean_kernel
+@inlined_kernel
 def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size, gathered = flash.control.page_sectors * SECTOR, 0
@@ -139,7 +139,7 @@ def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command:
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operation: int, flags: int, length: int) -> bool:
     """Count a command of a program inside, or plan one for the drive's memory: then the result is True, and no flash is concerned."""
     if flags & INTERNAL != 0:
@@ -159,7 +159,7 @@ def admit_inside(flow: Flow, flash: Flash, times: Timings, command: int, operati
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def empty_command(flow: Flow) -> int:
     """A row for a command without operations."""
     row = tables.take_row(flow, tables.COMMAND_KIND)
@@ -169,7 +169,7 @@ def empty_command(flow: Flow) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
     """A row for the next command of a submission queue."""
     row = empty_command(flow)
@@ -181,13 +181,13 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, op
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def enter_controller(flow: Flow, control: RecordArray, command: int, now: int) -> None:
     if tables.acquire(flow, control.dies + control.channels + 1, command, now):
         dies.schedule(flow, command, tables.WAITING, now + flow.operations[command].overhead)
 
 
-@lean_kernel
+@inlined_kernel
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, now: int) -> int:
     """Plan to write all that the buffer holds; the flush waits for all pages on their way to flash, and for the controller.
 
@@ -207,7 +207,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     return DONE
 
 
-@lean_kernel
+@inlined_kernel
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
@@ -251,7 +251,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         enter_controller(flow, flash.control, command, host.scalars.now)
 
 
-@lean_kernel
+@inlined_kernel
 def look_ahead(host: Host, flow: Flow, flash: Flash, row: int) -> None:
     """Ask memory for what the commands after a row of the host's table will touch at random: the map, then what it leads to."""
     size, last = flash.control.page_sectors * SECTOR, host.scalars.command_rows - 1
@@ -273,7 +273,7 @@ def look_ahead(host: Host, flow: Flow, flash: Flash, row: int) -> None:
                 prefetch(flash.blocks, peer)
 
 
-@lean_kernel
+@inlined_kernel
 def rows_needed(flash: Flash, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
     if operation == FLUSH:

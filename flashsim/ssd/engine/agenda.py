@@ -8,10 +8,10 @@ in memory: the earliest of them is the next event.
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.host import heap_pop, heap_push
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import MATRIX, RecordArray, empty_table, record_dtype, table_type
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
@@ -35,7 +35,7 @@ class Agenda(NamedTuple):
     heap: Integers
 
 
-AGENDA = types.NamedTuple((table_type(LANE), MATRIX, MATRIX, MATRIX), Agenda)
+AGENDA = group_type((table_type(LANE), MATRIX, MATRIX, MATRIX), Agenda)
 
 
 def empty_agenda(most: int) -> Agenda:
@@ -45,7 +45,7 @@ def empty_agenda(most: int) -> Agenda:
     return Agenda(empty_table(HEAP + 1, LANE), np.full((HEAP + 1, 2), NEVER), rings, heap)
 
 
-@lean_kernel
+@inlined_kernel
 def lane_of(phase: int, erases: bool, moves: bool, in_cells: int, on_channel: int) -> int:
     """The lane of an event that ends a phase of an operation."""
     if erases and phase == in_cells:
@@ -53,7 +53,7 @@ def lane_of(phase: int, erases: bool, moves: bool, in_cells: int, on_channel: in
     return _MOVES if moves and phase == on_channel else phase
 
 
-@lean_kernel
+@inlined_kernel
 def put(agenda: Agenda, at: int, time: int, key: int) -> None:
     """Enter an event: last in its lane, or in the heap if it comes before the last one there."""
     lane, places = agenda.lanes[at], agenda.heap.shape[0]
@@ -70,7 +70,7 @@ def put(agenda: Agenda, at: int, time: int, key: int) -> None:
     lane.count += 1
 
 
-@lean_kernel
+@inlined_kernel
 def earliest(agenda: Agenda) -> int:
     """The lane, or HEAP, whose front is the next event; any if there is no event."""
     at, time, key = 0, agenda.fronts[0, 0], agenda.fronts[0, 1]
@@ -81,7 +81,7 @@ def earliest(agenda: Agenda) -> int:
     return at
 
 
-@lean_kernel
+@inlined_kernel
 def take(agenda: Agenda, at: int) -> None:
     """Take the front of a lane, or of the heap, away."""
     lane, places = agenda.lanes[at], agenda.heap.shape[0]

@@ -1,6 +1,6 @@
 """The engine's host link, memory bus and write buffer: pages come in, are read there, leave or are dropped, as `write_buffer` decides."""
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import WRITE, Integers
@@ -17,24 +17,24 @@ from flashsim.ssd.state.write_buffer import find_entry, first_needed, is_whole, 
 BUS = 2
 
 
-@lean_kernel
+@inlined_kernel
 def comes_in(kind: int) -> bool:
     """True if operations of a kind that pass the link or the bus bring a page into the drive."""
     return kind in (PROGRAM_PAGE, BUFFER_PAGE, MEMORY_PAGE)
 
 
-@lean_kernel
+@inlined_kernel
 def use_bus(flow: Flow, links: Integers, row: int, now: int) -> None:
     dies.schedule(flow, row, tables.ON_BUS, now + links[BUS, flow.operations[row].sectors])
 
 
-@lean_kernel
+@inlined_kernel
 def ask_bus(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     if tables.acquire(flow, control.dies + control.channels + 2, row, now):
         use_bus(flow, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def ask_way(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     """Ask for what an operation passes first: the bus if there is one and the page does not come from the host, or else the link."""
     if links[BUS, 1] > 0 and (not comes_in(flow.operations[row].kind) or flow.operations[flow.operations[row].command].internal != 0):
@@ -43,7 +43,7 @@ def ask_way(flow: Flow, control: RecordArray, links: Integers, row: int, now: in
         ask_link(flow, control, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes, the first of a command after what that takes itself."""
     direction = 1 if comes_in(flow.operations[row].kind) else 0
@@ -54,13 +54,13 @@ def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
     dies.schedule(flow, row, tables.ON_LINK, now + duration)
 
 
-@lean_kernel
+@inlined_kernel
 def ask_link(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     if tables.acquire(flow, control.dies + control.channels, row, now):
         use_link(flow, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
     """A page has left the write buffer: the first that waits for room has it."""
     row = tables.dequeue(flow, WANTING, tables.QUEUED)
@@ -70,7 +70,7 @@ def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> No
         flow.engine.room += 1
 
 
-@lean_kernel
+@inlined_kernel
 def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
     """Let operations that got ready for link or bus in this event go there in order, into the write buffer as soon as there is room."""
     while flow.queues[READY].head >= 0:

@@ -2,7 +2,7 @@
 
 from flashsim.core.draws import mixed
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import agenda, tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
@@ -16,13 +16,13 @@ from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
 CHANNEL = 3
 
 
-@lean_kernel
+@inlined_kernel
 def comes_in(kind: int) -> bool:
     """True if operations of a kind take a page over the channel into a die, to program it there."""
     return kind in (PROGRAM_PAGE, STORE_PAGE)
 
 
-@lean_kernel
+@inlined_kernel
 def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     flow.operations[row].phase = phase
@@ -32,7 +32,7 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     agenda.put(flow.agenda, lane, time, (flow.operations[row].id << tables.ROW_BITS) | row)
 
 
-@lean_kernel
+@inlined_kernel
 def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
 
@@ -55,7 +55,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     schedule(flow, row, ON_CHANNEL, now + duration)
 
 
-@lean_kernel
+@inlined_kernel
 def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """Use the channel, or wait for it: a transfer there that has no event gets one, or is over."""
     server = control.dies + channel_of(control, flow.operations[row].die)
@@ -71,7 +71,7 @@ def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
         use_channel(flow, control, times, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def wake(flow: Flow, die: int) -> None:
     """Let a die look for work once all that follows from this event has been done."""
     if flow.servers[die].woken:
@@ -85,7 +85,7 @@ def wake(flow: Flow, die: int) -> None:
     flow.engine.last_woken = die
 
 
-@lean_kernel
+@inlined_kernel
 def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operation = flow.operations[row]
@@ -100,7 +100,7 @@ def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
     wake(flow, operation.die)
 
 
-@lean_kernel
+@inlined_kernel
 def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     for chain in (FOLLOWER, READER):
@@ -110,7 +110,7 @@ def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
             follower = flow.operations[follower].next[chain]
 
 
-@lean_kernel
+@inlined_kernel
 def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int, number: int) -> None:
     """The operation of that number no longer keeps a block from being erased: the erase admitted next after it may go on."""
     if number > flow.gates[block].last_erase:
@@ -122,7 +122,7 @@ def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int,
     satisfy(flow, timing, row)
 
 
-@lean_kernel
+@inlined_kernel
 def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, command: int, sectors: int) -> None:
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
     for at in range(rows):
@@ -142,7 +142,7 @@ def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, com
         tables.add_part(flow.operations, command, row, kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE))
 
 
-@lean_kernel
+@inlined_kernel
 def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """Give an operation its place in the queue of its die, and let it wait for what must come before.
 
@@ -168,7 +168,7 @@ def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
         flow.gates[block].pending += 1
 
 
-@lean_kernel
+@inlined_kernel
 def pending_program(flow: Flow, die: int, flash_page: int) -> int:
     """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
     newest, server = -1, flow.servers[die]
@@ -182,7 +182,7 @@ def pending_program(flow: Flow, die: int, flash_page: int) -> int:
     return newest
 
 
-@lean_kernel
+@inlined_kernel
 def is_one_program(operations: RecordArray, control: RecordArray, row: int, other: int) -> bool:
     """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
     if not (flash_array.is_program(operations[row].kind) and flash_array.is_program(operations[other].kind)):
@@ -190,7 +190,7 @@ def is_one_program(operations: RecordArray, control: RecordArray, row: int, othe
     return flash_array.is_one_program(control, operations[row].place, operations[row].source, operations[other].place)
 
 
-@lean_kernel
+@inlined_kernel
 def is_ready(operations: RecordArray, control: RecordArray, first: int) -> bool:
     """True if the first operation of a queue may start, and all that are programmed at once with it."""
     ready, row = operations[first].waits == 0, first
@@ -202,7 +202,7 @@ def is_ready(operations: RecordArray, control: RecordArray, first: int) -> bool:
     return ready
 
 
-@lean_kernel
+@inlined_kernel
 def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """True if a ready operation reads a unit of a flash page that comes out of the cells anyway, for one of those chained from `first`."""
     kind, member = operations[first].kind, first
@@ -215,7 +215,7 @@ def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: 
     return False
 
 
-@lean_kernel
+@inlined_kernel
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
@@ -237,7 +237,7 @@ def works_with(operations: RecordArray, control: RecordArray, first: int, row: i
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by IN_DIE."""
     first = last = tables.dequeue(flow, queue, IN_DIE)
@@ -258,7 +258,7 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
     return first
 
 
-@lean_kernel
+@inlined_kernel
 def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> int:
     """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's id says."""
     timing = times.timing
@@ -293,7 +293,7 @@ def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
     return total + longest
 
 
-@lean_kernel
+@inlined_kernel
 def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: int) -> None:
     """Take the first work of a queue; what is in the cache register holds the die before it, until it ends."""
     row, timing = take_work(flow, flash.control, times, queue), times.timing
@@ -312,7 +312,7 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
     schedule(flow, row, IN_CELLS, now + duration)
 
 
-@lean_kernel
+@inlined_kernel
 def interrupt(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     operation = flow.operations[flow.servers[die].busy - 1]
@@ -329,7 +329,7 @@ def interrupt(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int)
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
@@ -342,7 +342,7 @@ def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool,
         server.busy = 0
 
 
-@lean_kernel
+@inlined_kernel
 def pass_to_cache(flow: Flow, control: RecordArray, times: Timings, die: int, now: int) -> None:
     """The page that was read moves to the cache register, and from there over the channel; the cells may go on."""
     flow.servers[die].cached = flow.servers[die].busy
@@ -351,7 +351,7 @@ def pass_to_cache(flow: Flow, control: RecordArray, times: Timings, die: int, no
     wake(flow, die)
 
 
-@lean_kernel
+@inlined_kernel
 def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
     """True if the cells program a page, the cache register is free, and the next operation is ready to be programmed too."""
     head, row = flow.queues[die].head, flow.servers[die].busy - 1
@@ -361,7 +361,7 @@ def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
     return programming and comes_in(flow.operations[head].kind) and is_ready(flow.operations, control, head)
 
 
-@lean_kernel
+@inlined_kernel
 def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
@@ -387,7 +387,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
         start(flow, flash, times, die, die, now)
 
 
-@lean_kernel
+@inlined_kernel
 def let_dies_work(flow: Flow, flash: Flash, times: Timings, now: int) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while flow.engine.first_woken >= 0:

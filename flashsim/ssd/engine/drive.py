@@ -10,7 +10,7 @@ from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.hints import prefetch
 from flashsim.core.host import HOST_TABLES, arrive, heap_push, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
 from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
@@ -36,7 +36,7 @@ _STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
 _state_of = state_of(_STATE)
 
 
-@lean_kernel
+@inlined_kernel
 def next_event(flow: Flow) -> tuple[int, int]:
     """The time of the next event, NEVER if none is due, and its lane; events of steps that were interrupted meanwhile are dropped."""
     while True:

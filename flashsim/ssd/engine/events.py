@@ -6,7 +6,7 @@ last the dies that got free, or got something ready, look for work in the order 
 """
 
 from flashsim.core.host import Host, command_done
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
@@ -17,7 +17,7 @@ from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE,
 from flashsim.ssd.state.geometry import block_of, channel_of
 
 
-@lean_kernel
+@inlined_kernel
 def finish_command(host: Host, flow: Flow, row: int) -> None:
     """A command completes; of flushes that wait the first, since the others wait for no less."""
     if flow.operations[row].flush_mark > 0:
@@ -27,7 +27,7 @@ def finish_command(host: Host, flow: Flow, row: int) -> None:
     tables.give_row(flow, row)
 
 
-@lean_kernel
+@inlined_kernel
 def finish_part(host: Host, flow: Flow, row: int) -> None:
     """A page of a command is done; the command completes with its last.  One that is programmed behind goes on."""
     command = flow.operations[row].command
@@ -40,7 +40,7 @@ def finish_part(host: Host, flow: Flow, row: int) -> None:
         finish_command(host, flow, command)
 
 
-@lean_kernel
+@inlined_kernel
 def destaged(host: Host, flow: Flow, number: int) -> None:
     """A page that was acknowledged before is on flash, by the operation of that number: flushes admitted after it wait for one less."""
     flow.engine.destaging -= 1
@@ -54,7 +54,7 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
         command = following
 
 
-@lean_kernel
+@inlined_kernel
 def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
     following = tables.release(flow, control.dies + control.channels + 1, now)
@@ -73,7 +73,7 @@ def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, 
         finish_command(host, flow, row)
 
 
-@lean_kernel
+@inlined_kernel
 def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, on_bus: bool, now: int) -> None:
     """Bytes have passed over the link or the bus, and may have to pass the other.
 
@@ -108,7 +108,7 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
         tables.give_row(flow, row)
 
 
-@lean_kernel
+@inlined_kernel
 def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
     """Flash pages of a plane that operations chained from `first` program, one after the other."""
     row = first
@@ -119,7 +119,7 @@ def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int
     return end - begin + 1
 
 
-@lean_kernel
+@inlined_kernel
 def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
@@ -134,7 +134,7 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
         dies.wake(flow, die)
 
 
-@lean_kernel
+@inlined_kernel
 def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """A page has left its die: the next of those that were read together may, or the one that waits for the cache register."""
     operation = flow.operations[row]
@@ -162,7 +162,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
     buffering.ask_way(flow, flash.control, times.links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
     die, kind = flow.operations[row].die, flow.operations[row].kind
@@ -180,7 +180,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
         begin_program(flow, flash, times, die, now)
 
 
-@lean_kernel
+@inlined_kernel
 def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
     """Pages are programmed, or blocks erased: the die goes on with its cache register, or is free, and so may be what waited for them."""
     die, row = flow.operations[first].die, first
@@ -230,7 +230,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
         row = following
 
 
-@lean_kernel
+@inlined_kernel
 def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
     """Pages have come out of the cells and are in their registers."""
     kind, die = flow.operations[first].kind, flow.operations[first].die
@@ -244,7 +244,7 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
         flow.operations[first].phase = WAITING
 
 
-@lean_kernel
+@inlined_kernel
 def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control

@@ -1,7 +1,7 @@
 """The engine's SLC cache while no command is in the drive: when it is folded, and the operations by which it is."""
 
 from flashsim.core.host import Host
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import dies
@@ -11,7 +11,7 @@ from flashsim.ssd.state.collection import fold_idle_of
 from flashsim.ssd.state.flash import Flash
 
 
-@lean_kernel
+@inlined_kernel
 def has_filled_blocks(flash: Flash) -> bool:
     pool = 0
     while pool < flash.control.pools and flash.pools[pool].slc_oldest < 0:
@@ -19,7 +19,7 @@ def has_filled_blocks(flash: Flash) -> bool:
     return bool(pool < flash.control.pools)
 
 
-@lean_kernel
+@inlined_kernel
 def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     """Time of the next fold if no command comes: `slc_idle` after the last, then one after the other; NEVER if none will be."""
     if flow.engine.live > 0 or flash.control.read_only or not has_filled_blocks(flash):
@@ -30,7 +30,7 @@ def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     return flow.engine.idle_since + times.timing.slc_idle
 
 
-@lean_kernel
+@inlined_kernel
 def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Let every plane fold the oldest block of its cache, as a command of its own; DONE, or why it stopped short."""
     if flow.engine.live + 1 + flash.control.pools * flash.control.plan_rows > flow.operations.shape[0]:

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from flashsim.core import records, spans
+from flashsim.core.groups import group_type
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import MATRIX, RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
@@ -113,10 +113,8 @@ class Timings(NamedTuple):
     counters: RecordArray
 
 
-FLOW = types.NamedTuple(
-    (records.record_of_type(ENGINE), AGENDA, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow
-)
-TIMES = types.NamedTuple((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
+FLOW = group_type((records.record_of_type(ENGINE), AGENDA, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow)
+TIMES = group_type((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
 
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
@@ -134,7 +132,7 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates)
 
 
-@lean_kernel
+@inlined_kernel
 def take_row(flow: Flow, kind: int) -> int:
     """An unused row of the operation table, numbered and cleared (there must be one)."""
     row = flow.engine.unused
@@ -159,7 +157,7 @@ def take_row(flow: Flow, kind: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def give_row(flow: Flow, row: int) -> None:
     """Return a row of the operation table."""
     flow.operations[row].id = -1
@@ -168,7 +166,7 @@ def give_row(flow: Flow, row: int) -> None:
     flow.engine.live -= 1
 
 
-@lean_kernel
+@inlined_kernel
 def add_part(operations: RecordArray, command: int, row: int, is_part: bool) -> None:
     """Chain an operation to its command, which may wait for it: it goes on when the controller has dealt with the command."""
     operations[row].command, operations[row].request, operations[row].is_part = command, operations[command].request, is_part
@@ -180,7 +178,7 @@ def add_part(operations: RecordArray, command: int, row: int, is_part: bool) -> 
     operations[command].last_part = row
 
 
-@lean_kernel
+@inlined_kernel
 def follow(operations: RecordArray, awaited: int, row: int, chain: int) -> None:
     """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain, FOLLOWER or READER."""
     operations[row].waits += 1
@@ -193,7 +191,7 @@ def follow(operations: RecordArray, awaited: int, row: int, chain: int) -> None:
     operations[last].next[chain] = row
 
 
-@lean_kernel
+@inlined_kernel
 def enqueue(flow: Flow, queue: int, row: int, chain: int) -> None:
     """Take the last place in a queue, which is chained by IN_DIE (that of a die, or FLUSHES) or QUEUED."""
     if flow.queues[queue].head < 0:
@@ -203,7 +201,7 @@ def enqueue(flow: Flow, queue: int, row: int, chain: int) -> None:
     flow.queues[queue].tail = row
 
 
-@lean_kernel
+@inlined_kernel
 def dequeue(flow: Flow, queue: int, chain: int) -> int:
     """Take the first operation off a queue; -1 if it is empty."""
     row = flow.queues[queue].head
@@ -213,13 +211,13 @@ def dequeue(flow: Flow, queue: int, chain: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def reads_of(flow: Flow, die: int) -> int:
     """The queue of a die's reads that overtake."""
     return flow.servers.shape[0] + die
 
 
-@lean_kernel
+@inlined_kernel
 def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
     """Ask for a channel, the link, the controller or the bus: True if it is had at once, otherwise the operation waits its turn."""
     if flow.servers[server].busy:
@@ -230,7 +228,7 @@ def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def release(flow: Flow, server: int, now: int) -> int:
     """Give up a channel, the link, the controller or the bus; return the operation that has it next, or -1."""
     part = flow.servers[server]
@@ -241,19 +239,19 @@ def release(flow: Flow, server: int, now: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def level_of(control: RecordArray, timing: RecordArray, slot: int) -> int:
     """The page of its word line in which a slot lies: those of a block go round them."""
     return slot % control.pages_per_block // control.units % timing.levels
 
 
-@lean_kernel
+@inlined_kernel
 def program_time(control: RecordArray, times: Timings, place: int) -> int:
     """Time of a program outside the SLC cache."""
     return times.cells[1, level_of(control, times.timing, place)] if times.timing.program_levels else times.timing.program
 
 
-@lean_kernel
+@inlined_kernel
 def level_of_work(flash: Flash, timing: RecordArray, operation: RecordArray) -> int:
     """The level of `flashsim.core.spans` of the cells that an operation reads or programs."""
     if timing.levels == 1 or operation.kind == ERASE_BLOCK:
@@ -264,7 +262,7 @@ def level_of_work(flash: Flash, timing: RecordArray, operation: RecordArray) -> 
     return spans.ALL_BITS if one_shot else level_of(flash.control, timing, operation.place)
 
 
-@lean_kernel
+@inlined_kernel
 def note_span(flow: Flow, flash: Flash, timing: RecordArray, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held for a while, if only for a nanosecond (it may be interrupted at once)."""
     if flow.engine.recording == 0 or flow.servers[server].since == now:

@@ -7,7 +7,7 @@ copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` RO
 from numba import types
 
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.policies import Policies, function_in
 from flashsim.core.records import VECTOR
 from flashsim.core.spans import FOLD, GC, HOST, WEAR
@@ -41,7 +41,7 @@ fold_block_of, fold_idle_of, write_group_of = (
 MOVES_AHEAD = 12
 
 
-@lean_kernel
+@inlined_kernel
 def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page: int, cause: int) -> int:
     """Plan to copy the valid page at `flash_page` into the stream for moved pages of a pool; the number of rows.
 
@@ -56,7 +56,7 @@ def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page:
     return plan_row(flash.plan, row, STORE_PAGE, target, flash_page, page, 0, block, cause, row - 1)
 
 
-@lean_kernel
+@inlined_kernel
 def next_valid(flash: Flash, flash_page: int) -> int:
     """The first valid page of a block at `flash_page` or after it, or -1."""
     block = block_of(flash.control, flash_page)
@@ -66,7 +66,7 @@ def next_valid(flash: Flash, flash_page: int) -> int:
     return flash_page if flash_page < end else -1
 
 
-@lean_kernel
+@inlined_kernel
 def gains_room(flash: Flash, block: int) -> bool:
     """True if the valid pages of a closed block, moved, leave room for a group at least."""
     return flash.blocks[block].valid <= flash.control.pages_per_block - flash.control.group
@@ -106,7 +106,7 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
     return BAD_VICTIM
 
 
-@lean_kernel
+@inlined_kernel
 def ask_for_places(flash: Flash, first: int, end: int) -> None:
     """Ask memory for the places in the map, all over which they lie, of the logical pages that flash pages up to `end` hold."""
     for flash_page in range(first, end):
@@ -158,7 +158,7 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan what garbage collection and wear levelling do before a pool takes a write; the number of rows, or BAD_VICTIM.
 
@@ -206,7 +206,7 @@ def fold_block(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     return plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, FOLD, -1)
 
 
-@lean_kernel
+@inlined_kernel
 def may_fold(flash: Flash, pool: int) -> bool:
     """True if the SLC cache of a pool has a block to fold, and the pool has room for what that holds.
 
@@ -216,7 +216,7 @@ def may_fold(flash: Flash, pool: int) -> bool:
     return flash.pools[pool].slc_oldest >= 0 and not due
 
 
-@lean_kernel
+@inlined_kernel
 def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan what lets the next write to a pool enter its SLC cache, if that is possible; the number of rows."""
     if flash.control.slc_bypass or flash.active[pool, SLC_STREAM] >= 0:
@@ -228,7 +228,7 @@ def enter_cache(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def enters_cache(flash: Flash, pool: int) -> bool:
     """True if the next write to a pool goes to its SLC cache, as `enter_cache` has left it."""
     return flash.active[pool, SLC_STREAM] >= 0 and not flash.control.slc_bypass
@@ -284,7 +284,7 @@ def write_group(flash: Flash, policies: Policies, count: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def write_page(flash: Flash, policies: Policies, row: int, pool: int, page: int, partial: int, needs: int) -> int:
     """Plan to program a page that the host writes in a pool for which room was made; the number of rows (see `pools.plan_program`)."""
     if not pools.takes_writes(flash, pool):  # garbage collection took its free blocks

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from flashsim.core.groups import group_type
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.spans import CAUSES
@@ -125,7 +126,7 @@ class Flash(NamedTuple):
 
 #: An entry a page.
 MAP = types.Array(types.int32, 1, "C")
-FLASH = types.NamedTuple(
+FLASH = group_type(
     (
         record_of_type(CONTROL), table_type(POOL), MATRIX, MATRIX, table_type(BLOCK), MAP, table_type(FLASH_PAGE), MAP, MAP, VECTOR,
         table_type(PLAN), record_of_type(BUFFER), table_type(ENTRY), table_type(MEMBER),

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.errors import CapacityError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray, empty_table
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
@@ -51,13 +51,13 @@ def lookup(mapping: Narrow, page: int) -> int:
     return int(mapping[page]) - 1
 
 
-@lean_kernel
+@inlined_kernel
 def is_program(kind: int) -> bool:
     """True if operations of a kind write to a flash page."""
     return kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 
 
-@lean_kernel
+@inlined_kernel
 def is_one_program(control: RecordArray, place: int, source: int, following: int) -> bool:
     """True if what goes to two slots, `following` no earlier, is programmed at once; groups begin anywhere in the SLC cache."""
     if source <= IN_SLC:
@@ -65,7 +65,7 @@ def is_one_program(control: RecordArray, place: int, source: int, following: int
     return place // control.group == following // control.group
 
 
-@lean_kernel
+@inlined_kernel
 def empty_slots(control: RecordArray, place: int, source: int, following: int) -> int:
     """Slots that stay empty behind `place` in its group, in the SLC cache its page, if `following` is programmed next (-1: none)."""
     group = control.units if source <= IN_SLC else control.group

@@ -4,7 +4,7 @@ Closed blocks stand in rings, so that a policy finds its victim without a scan; 
 """
 
 from flashsim.core.draws import mixed
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import READ
@@ -31,20 +31,20 @@ BLIND_ROUNDS = 8
 LOOKED_AT = 32
 
 
-@lean_kernel
+@inlined_kernel
 def next_write_id(control: RecordArray) -> int:
     """Number writes and trims of logical pages in order of admission, from 1 (see `flashsim.ssd.state.flash_array`)."""
     control.sequence += 1
     return control.sequence - control.id_base
 
 
-@lean_kernel
+@inlined_kernel
 def collector_of(control: RecordArray, pool: int) -> int:
     """The column in which a pool's closed blocks, free and valid pages are counted: its own, or 0 where all pools share it."""
     return 0 if control.shared else pool
 
 
-@lean_kernel
+@inlined_kernel
 def choose_stream(control: RecordArray, queue: int) -> None:
     """Let what comes from a submission queue go to the active blocks of its placement handle."""
     if control.placement_handles > 1:
@@ -52,7 +52,7 @@ def choose_stream(control: RecordArray, queue: int) -> None:
         control.stream = handle + SLC_STREAM if handle else 0
 
 
-@lean_kernel
+@inlined_kernel
 def takes_writes(flash: Flash, pool: int) -> bool:
     """True if a write may go to a pool.
 
@@ -64,7 +64,7 @@ def takes_writes(flash: Flash, pool: int) -> bool:
     return flash.pools[pool].pool_valid < flash.control.pool_limit
 
 
-@lean_kernel
+@inlined_kernel
 def next_pool(flash: Flash, page: int) -> int:
     """The pool that takes the next write, of logical page `page`: in turn, by its address, or the one whose die has the least to do."""
     count = flash.control.pools
@@ -83,7 +83,7 @@ def next_pool(flash: Flash, page: int) -> int:
     return flash.pools[chosen].order
 
 
-@lean_kernel
+@inlined_kernel
 def join_ring(blocks: RecordArray, first: int, block: int) -> int:
     """Put a block (or an entry of the write buffer) last in the ring whose first is given (-1: it is empty); return the first."""
     if first < 0:
@@ -96,7 +96,7 @@ def join_ring(blocks: RecordArray, first: int, block: int) -> int:
     return first
 
 
-@lean_kernel
+@inlined_kernel
 def leave_ring(blocks: RecordArray, first: int, block: int) -> int:
     """Take a block from its ring; return the first of what is left, -1 if it is empty."""
     after, before = blocks[block].after, blocks[block].before
@@ -107,7 +107,7 @@ def leave_ring(blocks: RecordArray, first: int, block: int) -> int:
     return after if after != block else -1
 
 
-@lean_kernel
+@inlined_kernel
 def join_peers(flash: Flash, collector: int, valid: int, block: int) -> None:
     """Put a closed block last in the ring of those with so many valid pages."""
     blocks, first = flash.blocks, flash.by_valid[collector, valid]
@@ -120,7 +120,7 @@ def join_peers(flash: Flash, collector: int, valid: int, block: int) -> None:
     blocks[block].peer_after = first
 
 
-@lean_kernel
+@inlined_kernel
 def leave_peers(flash: Flash, collector: int, valid: int, block: int) -> None:
     blocks = flash.blocks
     after, before = blocks[block].peer_after, blocks[block].peer_before
@@ -248,7 +248,7 @@ def recycle_block(flash: Flash, block: int) -> None:
     free_block(flash, spare)
 
 
-@lean_kernel
+@inlined_kernel
 def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: int) -> int:
     """Give a logical page the next flash page of a stream's active block, opened if there is none; return it.  A full block is closed."""
     block = flash.active[pool, stream]
@@ -282,7 +282,7 @@ def pad_group(flash: Flash, pool: int, stream: int) -> None:
         close_block(flash, block, flash.control.sequence)
 
 
-@lean_kernel
+@inlined_kernel
 def close_cache_block(flash: Flash, pool: int) -> None:
     """Close a block of the SLC cache if it has no room for another group."""
     block = flash.active[pool, SLC_STREAM]
@@ -291,14 +291,14 @@ def close_cache_block(flash: Flash, pool: int) -> None:
         flash.pools[pool].slc_oldest = join_ring(flash.blocks, flash.pools[pool].slc_oldest, block)
 
 
-@lean_kernel
+@inlined_kernel
 def map_page(flash: Flash, flash_page: int, page: int) -> None:
     """Map a logical page to a flash page, which becomes the last one written of its block (not a closed one)."""
     block = block_of(flash.control, flash_page)
     fill_page(flash, collector_of(flash.control, pool_of_block(flash.control, block)), block, flash_page, page)
 
 
-@lean_kernel
+@inlined_kernel
 def fill_page(flash: Flash, collector: int, block: int, flash_page: int, page: int) -> None:
     """Map a logical page to a flash page whose block is at hand, and the column that counts it (see `map_page`)."""
     flash.blocks[block].written = flash_page - block * flash.control.pages_per_block + 1
@@ -308,7 +308,7 @@ def fill_page(flash: Flash, collector: int, block: int, flash_page: int, page: i
     flash.mapping[page] = flash_page + 1
 
 
-@lean_kernel
+@inlined_kernel
 def drop_page(flash: Flash, page: int) -> int:
     """Unmap a logical page; return the block that held it, or -1."""
     flash_page = lookup(flash.mapping, page)
@@ -318,7 +318,7 @@ def drop_page(flash: Flash, page: int) -> int:
     return invalidate(flash, flash_page)
 
 
-@lean_kernel
+@inlined_kernel
 def invalidate(flash: Flash, flash_page: int) -> int:
     """Take a flash page from the logical page that is mapped there, which is unmapped or mapped anew; return its block."""
     block = block_of(flash.control, flash_page)
@@ -335,7 +335,7 @@ def invalidate(flash: Flash, flash_page: int) -> int:
     return block
 
 
-@lean_kernel
+@inlined_kernel
 def plan_read(flash: Flash, row: int, page: int, needs: int) -> int:
     """Plan to read a page, after the row that it needs (-1: none), or zeros where nothing is mapped; the number of rows."""
     here = lookup(flash.mapping, page)
@@ -344,7 +344,7 @@ def plan_read(flash: Flash, row: int, page: int, needs: int) -> int:
     return plan_row(flash.plan, row, flash_array.READ_PAGE, here, -1, page, 0, -1, HOST, needs)
 
 
-@lean_kernel
+@inlined_kernel
 def read_or_trim(flash: Flash, operation: int, page: int) -> int:
     """Plan to read a page, or unmap it, where the whole map is in memory; the number of rows."""
     if operation == READ:
@@ -353,7 +353,7 @@ def read_or_trim(flash: Flash, operation: int, page: int) -> int:
     return 0
 
 
-@lean_kernel
+@inlined_kernel
 def plan_program(flash: Flash, row: int, page: int, partial: int, needs: int) -> int:
     """Plan to program a page that the host writes, after its fetch if it is partial; the number of rows.
 

@@ -5,7 +5,7 @@ leaves, in logarithmic time.  Source: Do, "Database Management Systems on Flash"
 """
 
 from flashsim.core.draws import mixed
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import NONE
 from flashsim.storage.extension import state
@@ -13,13 +13,13 @@ from flashsim.storage.extension.design import DROP, EVICTED, FETCHED, KEY_OF, MO
 from flashsim.storage.extension.state import Extension
 
 
-@lean_kernel
+@inlined_kernel
 def _ends(ext: Extension, partition: int, heap: int) -> tuple[int, int]:
     """Place of a heap's root, and the direction in which the heap grows."""
     return (int(ext.partitions[partition, state.BEGIN]), 1) if heap == state.CLEAN else (int(ext.partitions[partition, state.END]) - 1, -1)
 
 
-@lean_kernel
+@inlined_kernel
 def _set(ext: Extension, at: int, key: int, frame: int) -> None:
     ext.heaps[at, state.KEY], ext.heaps[at, state.ENTRY] = key, frame
     ext.frames[frame, state.PLACE] = at
@@ -44,14 +44,14 @@ def _sift(ext: Extension, partition: int, heap: int, place: int, key: int, frame
     _set(ext, root + step * place, key, frame)
 
 
-@lean_kernel
+@inlined_kernel
 def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
     place = int(ext.partitions[partition, heap])
     ext.partitions[partition, heap] += 1
     _sift(ext, partition, heap, place, key, frame)
 
 
-@lean_kernel
+@inlined_kernel
 def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
     root, step = _ends(ext, partition, heap)
     place = (int(ext.frames[frame, state.PLACE]) - root) * step
@@ -61,13 +61,13 @@ def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
         _sift(ext, partition, heap, place, ext.heaps[last, state.KEY], ext.heaps[last, state.ENTRY])
 
 
-@lean_kernel
+@inlined_kernel
 def change(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
     root, step = _ends(ext, partition, heap)
     _sift(ext, partition, heap, (int(ext.frames[frame, state.PLACE]) - root) * step, key, frame)
 
 
-@lean_kernel
+@inlined_kernel
 def root_of(ext: Extension, partition: int, heap: int) -> int:
     """The frame with the least key, or `NONE`."""
     if ext.partitions[partition, heap] == 0:
@@ -76,13 +76,13 @@ def root_of(ext: Extension, partition: int, heap: int) -> int:
     return int(ext.heaps[root, state.ENTRY])
 
 
-@lean_kernel
+@inlined_kernel
 def partition_of(ext: Extension, page: int) -> int:
     """The partition in which a page may have a frame."""
     return (mixed(int(page)) * ext.partitions.shape[0]) >> 32
 
 
-@lean_kernel
+@inlined_kernel
 def note_miss(ext: Extension, page: int) -> None:
     """A page is asked for that memory does not hold."""
     ext.numbers[state.MISSES] += 1
@@ -90,13 +90,13 @@ def note_miss(ext: Extension, page: int) -> None:
     ext.pages[page, state.LAST] = ext.numbers[state.MISSES]
 
 
-@lean_kernel
+@inlined_kernel
 def frame_of(ext: Extension, page: int) -> int:
     """The frame that holds a page's newest version but for memory's, or `NONE`."""
     return int(ext.pages[page, state.FRAME]) - 1 if ext.pages[page, state.STATUS] & state.VALID else NONE
 
 
-@lean_kernel
+@inlined_kernel
 def _heap_of(ext: Extension, page: int) -> int:
     return state.DIRTY if ext.pages[page, state.STATUS] & state.NEWER else state.CLEAN
 
@@ -121,7 +121,7 @@ def let_go(ext: Extension, design: Policies, page: int) -> None:
         insert(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1, of_page(design[KEY_OF])(ext, page))
 
 
-@lean_kernel
+@inlined_kernel
 def _free(ext: Extension, page: int) -> None:
     frame, partition = int(ext.pages[page, state.FRAME]) - 1, partition_of(ext, page)
     ext.frames[frame, state.PAGE] = 0
@@ -132,7 +132,7 @@ def _free(ext: Extension, page: int) -> None:
     ext.numbers[state.USED] -= 1
 
 
-@lean_kernel
+@inlined_kernel
 def _not_newer(ext: Extension, page: int) -> None:
     if ext.pages[page, state.STATUS] & state.NEWER:
         ext.pages[page, state.STATUS] -= state.NEWER
@@ -158,7 +158,7 @@ def drop(ext: Extension, page: int) -> None:
         _free(ext, page)
 
 
-@lean_kernel
+@inlined_kernel
 def invalidate(ext: Extension, page: int) -> None:
     """Mark the copy in a page's frame as not valid any more; the frame stays taken."""
     status = ext.pages[page, state.STATUS]
@@ -167,7 +167,7 @@ def invalidate(ext: Extension, page: int) -> None:
         ext.numbers[state.INVALID] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def cleaned(ext: Extension, page: int) -> None:
     """The disk has what a page's frame holds, which somebody still holds."""
     _not_newer(ext, page)
@@ -270,7 +270,7 @@ def _in_turn(ext: Extension, number: int) -> int:
     return NONE
 
 
-@lean_kernel
+@inlined_kernel
 def _take(ext: Extension, design: Policies, page: int) -> int:
     """A frame for a page that has none, or `NONE`."""
     partition = partition_of(ext, page)
@@ -343,13 +343,13 @@ def chain_free(ext: Extension) -> None:
         ext.partitions[partition, state.FREE] = following
 
 
-@lean_kernel
+@inlined_kernel
 def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """The design's answer for a page that leaves memory."""
     return int(of_flags(design[EVICTED])(ext, page, flags))
 
 
-@lean_kernel
+@inlined_kernel
 def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """The design's answer for a page that has been read from disk; a copy that the design does not want is given up."""
     actions = int(of_flags(design[FETCHED])(ext, page, flags))
@@ -358,7 +358,7 @@ def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int
     return actions
 
 
-@lean_kernel
+@inlined_kernel
 def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool:
     """Do what the design wants with the copy from which a page has been read; whether memory's page is newer than on disk by that."""
     if not of_flags(design[SERVED])(ext, page, flags) & DROP:
@@ -368,7 +368,7 @@ def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool
     return bool(newer)
 
 
-@lean_kernel
+@inlined_kernel
 def when_modified(ext: Extension, design: Policies, page: int) -> None:
     """Do what the design wants with a copy that is not the newest any more; what it does not give up is not valid at least."""
     if ext.pages[page, state.STATUS] & state.VALID:

@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.groups import group_type
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.replacement import FIRST_PAGE, Numbers, rows_of
 from flashsim.core.request import Integers
@@ -62,7 +63,7 @@ class Extension(NamedTuple):
 
 
 _NUMBERS = types.Array(types.int32, 2, "C")
-EXTENSION = types.NamedTuple((_NUMBERS, _NUMBERS, MATRIX, MATRIX, VECTOR, VECTOR), Extension)
+EXTENSION = group_type((_NUMBERS, _NUMBERS, MATRIX, MATRIX, VECTOR, VECTOR), Extension)
 
 
 def empty_extension(pages: int, frames: int, partitions: int = 1, words: int = 0, table: Numbers | None = None) -> Extension:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.storage.log import records as log
 from flashsim.storage.log.recovery import RedoFailureError
@@ -49,7 +49,7 @@ def entries(of: KeyTable) -> Integers:
     return taken[np.argsort(taken[:, 0])]
 
 
-@lean_kernel
+@inlined_kernel
 def _slot(rows: Integers, key: int) -> int:
     """Row of a key, or the free row where it would stand."""
     row = mixed(int(key)) & (rows.shape[0] - 1)
@@ -73,7 +73,7 @@ def _remove(of: KeyTable, row: int) -> None:
     rows[hole, 0] = -1
 
 
-@lean_kernel
+@inlined_kernel
 def _is_full(of: KeyTable) -> bool:
     return 2 * (of.size[0] + 1) > of.rows.shape[0]
 

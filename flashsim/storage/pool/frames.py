@@ -6,7 +6,7 @@ import numpy as np
 
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import Numbers, PoolState
 from flashsim.core.request import Integers
@@ -43,7 +43,7 @@ def with_pages(old: Books, rows: int) -> Books:
     return old._replace(pages=np.pad(old.pages, ((0, more), (0, 0))), lsns=np.pad(old.lsns, (0, more))) if more else old
 
 
-@lean_kernel
+@inlined_kernel
 def _hold(pool: PoolState, books: Books, row: int) -> None:
     if books.pages[row, PINS] == 0:
         books.counters[FIXED] += 1
@@ -52,7 +52,7 @@ def _hold(pool: PoolState, books: Books, row: int) -> None:
     books.pages[row, PINS] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def _let_go(pool: PoolState, books: Books, row: int) -> None:
     books.pages[row, PINS] -= 1
     if books.pages[row, PINS] == 0:
@@ -84,7 +84,7 @@ def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
     return replacement.NONE
 
 
-@lean_kernel
+@inlined_kernel
 def settle(books: Books, page: int, write: int, outcome: int) -> None:
     """Give a page that entered the free frame that was given back last, or that of its victim, and a change its number."""
     if outcome == TOOK_FREE:
@@ -97,7 +97,7 @@ def settle(books: Books, page: int, write: int, outcome: int) -> None:
         books.lsns[page] = books.counters[LSN]
 
 
-@lean_kernel
+@inlined_kernel
 def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
     """Refer to a page (`flashsim.storage.pool.reference.refer`), with the frame of a page that enters."""
     outcome = refer(pool, policy, page, write)
@@ -106,7 +106,7 @@ def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, w
     return outcome
 
 
-@lean_kernel
+@inlined_kernel
 def note(books: Books, page: int, outcome: int, stored: int, entries: Integers, entered: int) -> int:
     """Write down a page that entered (`flashsim.storage.pool.buffer_pool.Exchanges`) behind so many; returns how many there are."""
     if outcome == WAS_RESIDENT:
@@ -149,7 +149,7 @@ def exchange(
     return entered
 
 
-@lean_kernel
+@inlined_kernel
 def leave(pool: PoolState, books: Books, page: int) -> None:
     """Let a page that is there leave its frame, unwritten."""
     pool.pages[page, replacement.FLAGS] &= ~replacement.RESIDENT

@@ -9,7 +9,7 @@ from typing import Any
 
 from flashsim.core import replacement
 from flashsim.core.errors import FlashsimError, InvalidParameterError, in_one_line
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import PoolState
 
@@ -27,13 +27,13 @@ BREACHES = {
 _NO_PAGE, _ABSENT, _HELD, _ENTERING = -1, -2, -3, -4
 
 
-@lean_kernel
+@inlined_kernel
 def know_future(pool: PoolState, next_use: int) -> None:
     """Tell a policy when the present page is asked for next, plus `WRITES` if that reference or a later one writes it."""
     pool.numbers[replacement.NEXT_USE], pool.numbers[replacement.WRITTEN_AGAIN] = next_use & replacement.NEVER_AGAIN, next_use < 0
 
 
-@lean_kernel
+@inlined_kernel
 def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
     """Let a page be referenced, and written if `write` is 1; returns what came of it.
 
