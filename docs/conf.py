@@ -3,6 +3,7 @@
 import __future__
 
 import os
+import re
 import shutil
 import sys
 from importlib.machinery import SourceFileLoader
@@ -72,10 +73,17 @@ napoleon_use_rtype = False
 
 def setup(app: Any) -> None:
     """Have the sidebar unfold along the way to each page alone: whole, on each of 900 pages, it takes longer than all that they tell."""
+    if app.tags.has("guides"):  # pages that people write, without those of each module, which take most of the time
+        app.config.autosummary_generate = False
+        app.connect("source-read", _without_modules)
     app.connect("doctree-read", _colour_verdicts)
     app.connect("html-page-context", _fold, priority=400)  # before the theme makes the sidebar
     app.connect("autodoc-process-docstring", _without_types, priority=400)  # before napoleon
     app.add_html_math_renderer("mathml", inline_renderers=(_formula("inline"), None), block_renderers=(_formula("block"), None))
+
+
+def _without_modules(app: Any, name: str, source: list[str]) -> None:
+    source[0] = re.sub(r"^```{eval-rst}\n\.\. autosummary::.*?^```\n", "", source[0], flags=re.MULTILINE | re.DOTALL)
 
 
 def _formula(display: str) -> Any:

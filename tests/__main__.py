@@ -1,90 +1,148 @@
-"""Runs every check of the project, and says at the end which failed and how long each took."""
+"""Runs the checks of a tier: what every change must pass (default), or all else, which a release must pass as well (deep)."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import shlex
 import subprocess
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from tests.times import FIELDS, table_file
+
 ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
 BESIDE = Path(sys.executable).parent
-#: Each keeps one core busy for a minute or more, so they run two at a time, the longest first; all others alone.
-SIDE_BY_SIDE = ("notebooks", "documentation", "mypy")
+DEFAULT, DEEP = "default", "deep"
+#: Each keeps one core busy, so they run two at a time, the longest first; all others alone.
+SIDE_BY_SIDE = ("notebooks", "mypy", "documentation")
 CORES = 2
-#: Processes of tests: one more than cores, since tests wait for programs that they start; more than four want too much memory.
-WORKERS = min(4, (os.cpu_count() or 1) + 1)
+#: Processes of tests; more than four want too much memory.
+WORKERS = min(4, os.cpu_count() or 1)
+#: Rows of the table of times.
+_ROWS = 40
 
 
-def checks() -> dict[str, list[str]]:
-    """The command of each check, by name, in order."""
+def checks(tier: str) -> dict[str, list[str]]:
+    """The command of each check of a tier, by name, in order."""
     python = [sys.executable, "-m"]
-    found = {
-        "ruff check": [*python, "ruff", "check", "."],
-        "ruff format": [*python, "ruff", "format", "--check", "."],
-        "mypy": [*python, "mypy"],
-        "import-linter": [str(BESIDE / "lint-imports")],
-        "pytest": [
-            *python,
-            "pytest",
-            "-n",
-            str(WORKERS),
-            "--dist",
-            "worksteal",
-            "--durations",
-            "25",
-            "--ignore",
-            "tests/benchmarks",
-            "--ignore",
-            "tests/notebooks",
-        ],
-        "notebooks": [*python, "pytest", "-n", str(CORES), "--dist", "worksteal", "--durations", "5", "tests/notebooks"],
+    pytest = [*python, "pytest", "-n", str(WORKERS), "--dist", "worksteal", "--durations", "25"]
+    pages = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
+    if tier == DEFAULT:
+        return {
+            "mypy": [*python, "mypy"],
+            "documentation": [*pages, "-t", "guides", "docs", "docs/_build/guides"],
+            "ruff check": [*python, "ruff", "check", "."],
+            "ruff format": [*python, "ruff", "format", "--check", "."],
+            "import-linter": [str(BESIDE / "lint-imports")],
+            "pytest": [*pytest, "--ignore", "tests/benchmarks"],
+        }
+    # Properties are in both tiers: by default with few examples.
+    return {
+        "notebooks": [*pytest, "-m", "deep", "tests/notebooks"],
+        "documentation": [*pages, "docs", "docs/_build/html"],
+        "pytest": [*pytest, "-m", "deep or hypothesis", "--ignore", "tests/benchmarks", "--ignore", "tests/notebooks"],
+        "benchmarks": [*python, "pytest", "-m", "deep or not deep", "tests/benchmarks"],  # alone: nothing disturbs what they measure
     }
-    if any((ROOT / "tests" / "benchmarks").glob("test_*.py")):  # alone, so that nothing else disturbs what they measure
-        found["benchmarks"] = [*python, "pytest", "tests/benchmarks"]
-    found["documentation"] = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "docs", "docs/_build/html"]
-    return found
 
 
-def _run(name: str, *, beside: bool = False) -> tuple[str, bool, float]:
+def _run(tier: str, name: str, *, beside: bool = False) -> tuple[str, bool, float]:
     """Run a check; its name, whether it failed, and its seconds.
 
     What a check prints that runs `beside` another is shown when it has ended.
     """
-    command, begin = checks()[name], time.perf_counter()
+    command, begin = checks(tier)[name], time.perf_counter()
     title = f"\n=== {name}: {shlex.join(command)}"
     if not beside:
         print(title, flush=True)
     done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE if beside else None, stderr=subprocess.STDOUT if beside else None, text=True
+        command,
+        cwd=ROOT,
+        env=os.environ | {"FLASHSIM_TESTS": tier},
+        stdout=subprocess.PIPE if beside else None,
+        stderr=subprocess.STDOUT if beside else None,
+        text=True,
     )
     if beside:
         print(f"{title}\n{done.stdout}", end="", flush=True)
     return name, done.returncode != 0, time.perf_counter() - begin
 
 
-def main() -> int:
-    """Run the checks, all or those named; return how many failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
-    parser.add_argument("only", nargs="*", metavar="CHECK", help=f"of: {', '.join(checks())} (default: all)")
-    chosen = parser.parse_args().only or list(checks())
-    unknown = set(chosen) - set(checks())
-    if unknown:
-        parser.error(f"no such check: {', '.join(sorted(unknown))}")
+def _run_checks(tier: str, chosen: list[str]) -> int:
+    begin = time.perf_counter()
     together = [name for name in SIDE_BY_SIDE if name in chosen]
     with ThreadPoolExecutor(CORES) as pool:
-        outcomes = list(pool.map(partial(_run, beside=True), together))
-    outcomes += [_run(name) for name in chosen if name not in SIDE_BY_SIDE]
-    print("\n=== checks")
-    for name, failed, taken in outcomes:
+        outcomes = list(pool.map(partial(_run, tier, beside=True), together))
+    outcomes += [_run(tier, name) for name in chosen if name not in SIDE_BY_SIDE]
+    print(f"\n=== checks of the {tier} tier")
+    for name, failed, taken in [*outcomes, ("all", any(failed for _, failed, _ in outcomes), time.perf_counter() - begin)]:
         print(f"{name:16}{'FAILED' if failed else 'passed':8}{taken:7.1f} s")
     return sum(failed for _, failed, _ in outcomes)
+
+
+def _print_times() -> int:
+    """Print what tests of the last run took, by folder and by test, and why."""
+    if not table_file().exists():
+        print("no run of the tests has ended here; run python -m tests first")
+        return 2
+    with table_file().open(newline="") as file:
+        rows = {row.pop("test"): {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)}
+    print(f"{'seconds of processors, or counts':80}{'tests':>7}" + "".join(f"{name:>11}" for name in FIELDS))
+    by_folder: Callable[[str], str] = lambda test: "/".join(test.partition("::")[0].split("/")[:3])  # noqa: E731
+    by_function: Callable[[str], str] = lambda test: test.partition("[")[0]  # noqa: E731
+    for group, most in ((by_folder, None), (by_function, _ROWS)):
+        print()
+        for name, tests, total in _sums(rows, group)[:most]:
+            print(f"{name[-80:]:80}{tests:7}" + "".join(f"{total[field]:11.1f}" for field in FIELDS))
+    return 0
+
+
+def _sums(rows: Mapping[str, Mapping[str, float]], group: Callable[[str], str]) -> list[tuple[str, int, dict[str, float]]]:
+    """Sums of rows by group, the most expensive group first."""
+    groups: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for test, row in rows.items():
+        groups[group(test)].append(row)
+    sums = [(name, len(each), {field: sum(row[field] for row in each) for field in FIELDS}) for name, each in groups.items()]
+    return sorted(sums, key=lambda each: -each[2]["processor"] - each[2]["children"])
+
+
+def _list_tests() -> int:
+    """Print each test and its tier."""
+    tiers: Iterable[tuple[str, str]] = ((DEFAULT, "not deep"), (DEEP, "deep"))
+    for tier, marks in tiers:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", marks]
+        collected = subprocess.run(command, cwd=ROOT, env=os.environ | {"FLASHSIM_TESTS": DEEP}, stdout=subprocess.PIPE, text=True)
+        if collected.returncode:
+            print(collected.stdout)
+            return collected.returncode
+        print(*(f"{tier:8}{line}" for line in collected.stdout.splitlines() if "::" in line), sep="\n")
+    return 0
+
+
+def main() -> int:
+    """Run the checks of a tier, all or those named; return how many failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    names = dict.fromkeys([*checks(DEFAULT), *checks(DEEP)])
+    parser.add_argument("words", nargs="*", metavar="[deep] [CHECK ...]", help=f"the tier, and checks of it: {', '.join(names)}")
+    parser.add_argument("--times", action="store_true", help="print what the tests of the last run took, and why")
+    parser.add_argument("--list", action="store_true", help="print each test and its tier")
+    given = parser.parse_args()
+    if given.times:
+        return _print_times()
+    if given.list:
+        return _list_tests()
+    tier, chosen = (DEEP, given.words[1:]) if given.words[:1] == [DEEP] else (DEFAULT, given.words)
+    unknown = set(chosen) - set(checks(tier))
+    if unknown:
+        parser.error(f"no such check of the {tier} tier: {', '.join(sorted(unknown))}")
+    return _run_checks(tier, chosen or list(checks(tier)))
 
 
 if __name__ == "__main__":

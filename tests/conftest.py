@@ -5,31 +5,71 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import re
+import subprocess
+import zlib
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, core, settings
 
+import flashsim
 from flashsim.core.kernel import kernels_folder
 from flashsim.literature import base as papers
 from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
+from tests.tiers import DEEP_RUN, examples
 
-# The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
 os.environ.pop("COLUMNS", None)
 
 pytest_plugins = ["tests.times"]
 
-settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# The first call of a kernel may compile it, so no deadline.
+settings.register_profile(
+    "tests", max_examples=examples(100), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("tests")
+#: Hypothesis's seed: that of the commit, so that its examples are the same in every run; in a run of the deep tier, that of the day.
+_SEED = "FLASHSIM_TESTS_SEED"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output and outputs of notebooks anew.")
+    if _SEED not in os.environ:
+        os.environ[_SEED] = str(date.today().toordinal() if DEEP_RUN else _seed_of_commit())
+
+
+def _seed_of_commit() -> int:
+    """A number of the commit that is checked out; of a tree without Git, of the version."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return zlib.crc32((commit.stdout or flashsim.__version__).encode())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give Hypothesis the run's seed, where the command line gives none."""
+    if config.getoption("--hypothesis-seed") is None:
+        core.global_force_seed = int(os.environ[_SEED])
+
+
+def pytest_report_header() -> str:
+    """The tier and the seed, to run the same again."""
+    return f"tier: {'deep' if DEEP_RUN else 'default'}; FLASHSIM_TESTS_SEED={os.environ[_SEED]}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out sources without examples, which to import takes longer than to read, and by default files of deep tests alone."""
+    if collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_bytes()
+    if not collection_path.is_relative_to(Path(__file__).parent):
+        return b">>>" not in text or None
+    of_deep_tests = re.search(rb"^pytestmark = .*\bdeep\b", text, re.MULTILINE) is not None
+    return (of_deep_tests and config.getoption("-m") == "not deep") or None
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -144,7 +145,7 @@ def test_what_needs_an_extra_says_so_in_one_line(empty: Path) -> None:
     assert done.returncode == 2 and re.fullmatch(r"flashsim: .*pip install 'flashsim\[testing\]'\n", done.stderr), done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_is_installed_with_extras_from_the_index(version: str, built: Path, tmp_path: Path) -> None:
@@ -159,6 +160,29 @@ def test_it_is_installed_with_extras_from_the_index(version: str, built: Path, t
     for line in (*LINES, "flashsim check mine.py", "flashsim reproduce"):
         done = run(tmp_path, *line.split())
         assert done.returncode == 0, line + done.stdout + done.stderr
+
+
+#: What is run in an environment with one extra and nothing else.
+ALONE = {
+    "cluster": "python -c 'import distributed'",
+    "docs": f"python -m sphinx --fail-on-warning --quiet {ROOT / 'docs'} site",
+    "labs": "nbgrader --version",
+    "notebook": "jupyter lab --version",
+    "testing": "flashsim check mine.py",
+    "tpch": JOIN.replace("do2009:", "tpch:"),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("extra", sorted(set(SETUP.options("options.extras_require")) - {"test"}))
+def test_an_extra_is_enough_alone(extra: str, built: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", tmp_path], check=True)
+    done = run(tmp_path, "python", "-m", "pip", "install", "--quiet", f"{wheel(built)}[{extra}]")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "work" / "mine.py").write_text((ROOT / "algorithms" / "replacement" / "lru.py").read_text())
+    done = run(tmp_path, *shlex.split(ALONE[extra]))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_extras_and_versions_are_stated_the_same_everywhere() -> None:

@@ -27,8 +27,8 @@ from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
 from flashsim.core.source_files import make_private, source_tree
 
-#: What a comment behind the decorator says of its seconds is taken at its word.
-_ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled in (\d+) s)?\ndef (\w+)", re.MULTILINE)
+#: What a comment behind the decorator says of its seconds is taken at its word; what few runs call is left to them.
+_ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled (?:in (\d+) s|(on demand)))?\ndef (\w+)", re.MULTILINE)
 #: Seconds that a part takes to compile, about: a member with all its kernels, a policy, and any other.
 _MEMBER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 1.5, 1.0, 0.4
 #: What takes fewer seconds is left to whoever calls it: a process takes that long to start.
@@ -80,7 +80,8 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
     texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
     parts = []
     for module, text in texts.items():
-        parts += [Part(module, name.decode(), seconds=float(seconds or _OTHER_TAKES)) for seconds, name in _ONLY.findall(text)]
+        named = [(name, seconds) for seconds, on_demand, name in _ONLY.findall(text) if not on_demand]
+        parts += [Part(module, name.decode(), seconds=float(seconds or _OTHER_TAKES)) for name, seconds in named]
     for policy, member in policies:
         module = f"{policy.family.package}.{member.replace('-', '_')}"
         if module in tree.sources:

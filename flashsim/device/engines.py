@@ -49,7 +49,7 @@ def begin(preset: Preset, model: str = "engine") -> Compilation | None:
 
 
 def parts_for(preset: Preset) -> list[Part]:
-    return parts_of(*_compiled_for(preset))
+    return _parts(*_compiled_for(preset))
 
 
 def finish(preset: Preset, model: str = "engine") -> None:
@@ -78,14 +78,20 @@ def all_parts() -> dict[str, list[Part]]:
     }
 
 
-def _compiled_for(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...]]:
+def _compiled_for(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...], tuple[str, ...]]:
     kinds = [preset.kind, "striped"] if preset.array else [preset.kind]
-    return tuple(_MODULES[kind]["engine"] for kind in kinds), tuple(_policies(preset).items())
+    flash, grouped = preset.flash, ("write_group", "fold_block", "fold_idle")
+    on_demand = grouped if flash is not None and (flash.group > 1 or flash.slc_cache) else ()
+    return tuple(_MODULES[kind]["engine"] for kind in kinds), tuple(_policies(preset).items()), on_demand
+
+
+def _parts(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...], on_demand: tuple[str, ...]) -> list[Part]:
+    return [*parts_of(modules, policies), *(Part("flashsim.ssd.state.collection", name) for name in on_demand)]
 
 
 @cache
-def _compilation(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...]) -> Compilation:
-    return Compilation(parts_of(modules, policies))
+def _compilation(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...], on_demand: tuple[str, ...]) -> Compilation:
+    return Compilation(_parts(modules, policies, on_demand))
 
 
 def _policies(preset: Preset) -> dict[Policy, str]:

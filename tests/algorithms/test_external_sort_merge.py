@@ -17,6 +17,7 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.join_costs.base import Sizes
 from models.join_costs.external_sort_merge import allocate, counts
+from tests.tiers import examples
 
 PAGE = 4096
 
@@ -74,7 +75,7 @@ def _passes(pages: int, memory: int) -> int:
     return passes
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(41, 5000), st.integers(41, 5000), st.integers(3, 40))
 def test_the_formula_counts_the_textbook_s_passes(r: int, s: int, memory: int) -> None:
     sizes = Sizes(r, s, r, s, memory)
@@ -132,7 +133,7 @@ def test_digests_that_fit_together_are_joined_before_rows_are_fetched(memory: in
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 99), st.integers(3, 30), st.integers(1, 400), st.integers(1, 900))
 def test_pages_are_those_of_the_formula(seed: int, memory: int, r_rows: int, s_rows: int) -> None:
     """Whole rows of one size fill every page alike, so that the formula's pages are exact, and its requests where no run is odd."""

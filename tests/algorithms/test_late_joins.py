@@ -24,6 +24,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import TableRecords, load_pair, open_source
 from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run
 from tests.contract.drivers import run_everywhere
+from tests.tiers import examples
 
 NAMES = ("rare", "flash-join")
 WANTED = ("R.c_name", "S.o_totalprice", "S.o_orderstatus")
@@ -78,7 +79,7 @@ def test_a_relation_of_which_nothing_is_wanted_is_not_fetched(name: str, files: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 1000), st.sampled_from([1, 5, 300]), st.integers(8, 40), st.booleans(), st.sets(st.sampled_from(["R", "S"])))
 def test_no_page_is_fetched_twice_in_any_memory(name: str, seed: int, domain: int, memory: int, page_io: bool, sides: set[str]) -> None:
     rng = np.random.default_rng(seed)
@@ -231,7 +232,7 @@ def test_pipelines_are_the_same_in_all_drivers(tpch: list[pa.Table], tmp_path: P
         np.testing.assert_array_equal(rows, by_duckdb(tables, CUSTOMER, ORDER))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 1000), st.sampled_from([1, 4, 60]), st.integers(5, 40), st.booleans(), st.sampled_from(["hybrid-hash", "bnl"]))
 def test_made_pipelines(seed: int, domain: int, memory: int, late: bool, kernel: str) -> None:
     """Duplicates, NULL keys, empty relations, and skew."""

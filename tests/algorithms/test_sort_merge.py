@@ -16,6 +16,7 @@ from flashsim.execution.requests import Work
 from flashsim.storage.rows import keyed
 from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import SortMergeAllocation
+from tests.tiers import examples
 
 
 def select(keys, sizes, capacity, block=64):
@@ -33,7 +34,7 @@ def select(keys, sizes, capacity, block=64):
     return runs, selection.compared()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(-5, 5) | st.integers(-(1 << 63) + 1, (1 << 63) - 1), st.integers(1, 50)), max_size=120),
     st.integers(1, 300),

@@ -50,7 +50,7 @@ def test_planning_grows_with_the_edges() -> None:
     assert large <= 3 * 8 * small
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ten_million_edges_take_fifteen_seconds() -> None:
     planning(250_000)
     million, ten = min(planning(1_000_000) for _ in range(3)), planning(10_000_000)

@@ -77,7 +77,7 @@ def test_requests_of_simulated_drives() -> None:
     assert max(rates[1:]) >= REQUESTS_A_SECOND
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ten_hours_at_a_hundredth() -> None:
     costs(0.0005, 16)  # compiles
     setup = PoolSetup(WORKLOAD, "lc", options={"partitions": 16}, scale=0.01)
@@ -100,7 +100,7 @@ print(run.counts["references"], time.process_time() - begin, peak_memory() / 2**
 )
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ten_hours_at_full_scale() -> None:
     """Thirty million pages, 20 GiB of memory and 140 GiB of SSD: within 30 minutes and 4 GiB."""
     told = subprocess.run([sys.executable, "-c", _AT_FULL_SCALE], capture_output=True, text=True, check=True).stdout

@@ -67,7 +67,7 @@ def _measured(fill: str, capacity: int, blocks: int) -> dict[str, float]:
     return told
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize(("fill", "alpha"), [("steady", 1.07), ("steady", 1.15), ("steady", 1.28), ("random", 1.15), ("sequential", 1.15)])
 def test_a_drive_of_64_gib(fill: str, alpha: float) -> None:
@@ -81,7 +81,7 @@ def test_a_drive_of_64_gib(fill: str, alpha: float) -> None:
         assert told["write_amplification"] == pytest.approx(told["predicted"], rel=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 def test_a_drive_of_1_tib() -> None:
     _measured("steady", GIB // 16, 20)  # compiles

@@ -126,7 +126,7 @@ def at_scale(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path.unlink()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", LIMITS)
 def test_ten_million_references_over_a_million_pages(at_scale: AtScale, name: str) -> None:
     """Three sizes, beside libCacheSim's Python package, which goes through a file by itself, and beside the plain form."""

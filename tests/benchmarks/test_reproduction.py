@@ -32,7 +32,7 @@ def measured(join: str, scale: float) -> tuple[float, float]:
     return seconds, peak / 2**20
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize("join", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
 def test_time_and_memory_grow_no_faster_than_the_scale(join: str) -> None:

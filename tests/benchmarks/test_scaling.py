@@ -47,7 +47,7 @@ def cost_of_a_request(capacity: int, operation: int) -> tuple[float, float, floa
     return tuple(np.median(costs, axis=0).tolist())
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize("operation", [READ, WRITE])
 def test_a_request_costs_the_same_on_1_and_on_64_gib(operation: int) -> None:
@@ -59,7 +59,7 @@ def test_a_request_costs_the_same_on_1_and_on_64_gib(operation: int) -> None:
     assert large[2] <= 2 * small[2]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_scan_of_100_gb_inside_a_drive_takes_less_than_a_minute() -> None:
     """Of processor time on one core, without loading."""
     drive = SmartDrive.of(part_of(presets.load("samsung-smart-400gb"), 3))

@@ -24,7 +24,7 @@ from traces.format.base import load_writable
 COUNT = 1_000_000
 DEPTH = 32
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from traces.transactions import workload
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def each_member(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.mark.usefixtures("each_member")
 class TestFetching(FetchContract):
-    @pytest.mark.slow
+    @pytest.mark.deep
     @pytest.mark.parametrize("same_order", [True, False])
     def test_published_size(self, same_order: bool) -> None:
         """Both inputs of 8,192 pages of 25 rows each, half of which join, and 512 pages of memory."""

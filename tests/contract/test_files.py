@@ -25,6 +25,7 @@ from flashsim.storage.rows import Columns, FixedRows, Tuples, keyed
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere, run_on_file
 from tests.contract.guide import write_members
+from tests.tiers import examples
 
 PAGE = 8192
 DIGESTS = FixedRows("digest", {"key": 8, "row": 4})
@@ -38,7 +39,7 @@ def files() -> tuple[HeapFile, HeapFile]:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_drawn_programs_do_the_same_in_all_drivers(files: tuple[HeapFile, HeapFile], seed: int) -> None:
     with TemporaryDirectory() as folder:
         run_everywhere(lambda: _program(files[0], seed, "sqlite"), files, Path(folder))

@@ -33,7 +33,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing import disks
 from flashsim.testing import flash_drives as flash
 from tests.flashsim.hdd.deep_disks import array_of, deep_drive
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 REQUESTS, CUTS = 24, 4
 MODELS = ("engine", "specification")
@@ -151,7 +151,7 @@ def vanished(case: Case, device: Any, cut: PowerCut, acknowledged: Completions) 
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", seeds(200, 3, slow=3))
+@pytest.mark.parametrize("seed", seeds(200, 3, deep=3))
 def test_each_request_is_acknowledged_or_lost_and_the_device_is_idle(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed):
@@ -165,7 +165,7 @@ def test_each_request_is_acknowledged_or_lost_and_the_device_is_idle(kind: Calla
 
 
 @every_kind
-@pytest.mark.parametrize("seed", seeds(206, 5, slow=5))
+@pytest.mark.parametrize("seed", seeds(206, 5, deep=5))
 def test_engine_and_specification_lose_the_same_and_go_on_alike(kind: Callable[[int], Case], seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed)[:3]:
@@ -176,7 +176,7 @@ def test_engine_and_specification_lose_the_same_and_go_on_alike(kind: Callable[[
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", seeds(216, 3, slow=3))
+@pytest.mark.parametrize("seed", seeds(216, 3, deep=3))
 def test_any_split_into_calls_comes_to_the_same(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     for at in case.cuts(seed)[1:]:
@@ -195,7 +195,7 @@ def test_any_split_into_calls_comes_to_the_same(kind: Callable[[int], Case], mod
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", seeds(222, 3, slow=3))
+@pytest.mark.parametrize("seed", seeds(222, 3, deep=3))
 def test_what_would_have_come_later_leaves_no_trace(kind: Callable[[int], Case], model: str, seed: int) -> None:
     """The state after a cut is that of a device which was told only what arrived before."""
     case = kind(seed)
@@ -217,7 +217,7 @@ def test_what_would_have_come_later_leaves_no_trace(kind: Callable[[int], Case],
 
 @every_kind
 @every_model
-@pytest.mark.parametrize("seed", seeds(228, 10, slow=20))
+@pytest.mark.parametrize("seed", seeds(228, 10, deep=20))
 def test_nothing_durable_is_lost(kind: Callable[[int], Case], model: str, seed: int) -> None:
     case = kind(seed)
     if case.flash_page:  # versions count in order of arrival

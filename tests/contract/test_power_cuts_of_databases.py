@@ -31,7 +31,7 @@ def test_no_power_cut_loses_or_resurrects_data(restart: str, ssd: str) -> None:
     assert (report.kept > 0) == (restart != "none")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("ssd", FLASH)
 @pytest.mark.parametrize("restart", RESTARTS.names())
 def test_no_power_cut_of_any_preset_loses_data(restart: str, ssd: str) -> None:

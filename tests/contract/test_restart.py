@@ -50,7 +50,7 @@ def test_frames_are_used_again_after_a_crash(name: str) -> None:
     assert (exhaustive(name, 3).kept > 0) == (name != "none")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", range(4))
 def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, part: int) -> None:
@@ -156,7 +156,7 @@ def test_a_failing_history_is_made_shorter() -> None:
     assert Injection(short, CrashReport("mmr", ())).run()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_hypothesis_finds_and_shrinks_what_a_guard_prevents() -> None:
     """A page that reaches the disk before the record of its change."""
     found = find(

@@ -133,7 +133,7 @@ def test_the_text_of_each_mutant_stands_in_its_file_once(mutant: str) -> None:
     assert (ROOT / file).read_text().count(text) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_told(mutant: str, tmp_path: Path) -> None:
     """A violation is found, or recovery fails."""

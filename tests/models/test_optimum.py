@@ -15,6 +15,7 @@ from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAl
 from models.disk import Disk
 from models.haas import cost
 from models.optimum import discrete, hybrid_quadratic
+from tests.tiers import examples
 
 devices = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1), Disk(1, 100, 0.01)])
 
@@ -36,7 +37,7 @@ def every_division(algorithm: str, r: int, s: int, memory: int) -> Iterator[Allo
 
 
 @pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash"])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(r=st.integers(1, 300), s=st.integers(1, 300), memory=st.integers(3, 70), disk=devices)
 def test_best_of_all(algorithm: str, r: int, s: int, memory: int, disk: Disk) -> None:
     assume(algorithm == "bnl" or memory > ceil_sqrt(exact(1.2) * (max(r, s) if algorithm == "sort-merge" else r)))

@@ -12,6 +12,7 @@ from flashsim.studies.formulas.drives import parallel_drive_of
 from models.partition_buffers import PartitionProblem, as_grace, published, ruled, searched
 from models.partition_costs import Division, Input, cost
 from models.psync import Direction, ParallelDrive
+from tests.tiers import examples
 
 FLASH = [name for name in presets.names() if presets.load(name).flash]
 #: ORDERS at scale factor 10, and pages of memory at the sizes of Shin et al., table 1, in MB.
@@ -67,7 +68,7 @@ directions = st.builds(
 drives = st.builds(ParallelDrive, read=directions, write=directions)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(drive=drives, pages=st.integers(50, 4000), memory=st.integers(20, 400), page_size=st.sampled_from([4096, 8192]))
 def test_drawn_drives(drive: ParallelDrive, pages: int, memory: int, page_size: int) -> None:
     """Never slower than the published rule, within memory, and with room for tables."""
@@ -83,7 +84,7 @@ def test_drawn_drives(drive: ParallelDrive, pages: int, memory: int, page_size: 
     assert allocation.phase2_input >= 1
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(drive=drives, memory=st.sampled_from([10, 20, 50]))
 def test_rule_on_drawn_drives(drive: ParallelDrive, memory: int) -> None:
     """Within 2 % of the best of many divisions."""

@@ -22,6 +22,7 @@ from models.ssd_drive import Drive, Rounds, Timing
 from models.ssd_joins import JOINS, Layout
 from models.ssd_problem import Problem
 from models.ssd_search import numeric
+from tests.tiers import examples
 
 R, S = 93_440, 655_360
 PAGE = 8192 / 1000
@@ -47,7 +48,7 @@ def problem(join: str, r: int, s: int, memory: int, drive: Drive, layout: Layout
 
 
 @pytest.mark.parametrize("join", JOINS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(r=st.integers(1, 20_000), s=st.integers(1, 90_000), memory=st.integers(3, 30_000), drive=drives, layout=layouts)
 def test_buffers_fit_their_memory(join: str, r: int, s: int, memory: int, drive: Drive, layout: Layout) -> None:
     try:
@@ -99,7 +100,7 @@ def test_the_search_finds_the_best_of_all(join: str, drive: Drive) -> None:
 @pytest.mark.parametrize("join", JOINS)
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
 @pytest.mark.parametrize(
-    "layout", ["packed", pytest.param("separate", marks=pytest.mark.slow), pytest.param("spread", marks=pytest.mark.slow)]
+    "layout", ["packed", pytest.param("separate", marks=pytest.mark.deep), pytest.param("spread", marks=pytest.mark.deep)]
 )
 def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: Drive, layout: Layout) -> None:
     for memory in (12_800, 38_400, 76_800) if layout != "packed" else (25_600,):
@@ -107,10 +108,10 @@ def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: D
         assert closed_form(given).seconds <= 1.01 * numeric(given).seconds
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("join", JOINS)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(r=st.integers(10_000, 200_000), times=st.floats(1, 20), share=st.floats(0.1, 1.2), drive=drives)
 def test_the_closed_form_is_within_one_percent_at_other_sizes(join: str, r: int, times: float, share: float, drive: Drive) -> None:
     given = problem(join, r, int(r * times), int(share * r), drive)

@@ -18,6 +18,7 @@ from flashsim.storage.keys import NULL_KEY
 from flashsim.testing.strict_driver import relation_file, run
 from tests.oracle.test_joins_duckdb import duckdb_pairs
 from tests.oracle.test_joins_everywhere import check
+from tests.tiers import examples
 
 FIRSTS = [name for name in JOINS.names() if not JOINS.load(name).FETCHES]
 STRATEGIES = FETCHING.names()
@@ -70,7 +71,7 @@ def keys(draw: st.DrawFn) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 @pytest.mark.parametrize("first, fetch", WAYS)
-@settings(max_examples=4)
+@settings(max_examples=examples(4))
 @given(keys(), keys(), st.integers(6, 40), st.booleans(), st.booleans(), st.booleans())
 def test_made_relations(first: str, fetch: str, left: Any, right: Any, memory: int, page_io: bool, stored: bool, same: bool) -> None:
     """Requests are checked on the way: nothing is read that was not written, or more of it than memory holds."""

@@ -17,6 +17,7 @@ from algorithms.joins.base import JoinParameters, page_format, plan
 from flashsim.storage.keys import NULL_KEY
 from flashsim.testing.strict_driver import relation_file, run
 from tests.contract.test_joins import WAYS
+from tests.tiers import examples
 
 
 def table(codes) -> pd.DataFrame:
@@ -49,7 +50,7 @@ def check_all(left, right, memory):
             np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=f"{name} {method}")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 10**6), st.integers(0, 400), st.integers(0, 600), st.sampled_from([2, 50, 5000]), st.floats(1.1, 3))
 def test_zipf_keys(seed, left_rows, right_rows, domain, skew):
     rng = np.random.default_rng(seed)

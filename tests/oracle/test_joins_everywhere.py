@@ -24,6 +24,7 @@ from flashsim.storage.source.base import load_pair, open_source
 from flashsim.testing.contracts.page import page_sizes
 from tests.contract.drivers import run_everywhere, run_strands_everywhere
 from tests.contract.test_joins import WAYS
+from tests.tiers import examples
 
 
 def _texts(table: pa.Table) -> list[str]:
@@ -113,7 +114,7 @@ KEYS = {
 }
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.data(), st.sampled_from(sorted(KEYS)), st.sampled_from(PAGE_FORMATS.names()), st.booleans())
 def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: bool) -> None:
     values, *types = KEYS[kind]

@@ -130,7 +130,7 @@ def test_ours_is_near_the_optimum() -> None:
     assert _nearness(range(100)) <= 1.03
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ours_is_near_the_optimum_of_a_thousand_graphs() -> None:
     assert _nearness(range(1000)) <= 1.03
 

@@ -134,7 +134,7 @@ def test_damage_that_no_checksum_tells(damaged: Damaged) -> None:
     assert all(damaged.read(header(damaged.without_checksums(), draws)) is None for _ in range(30))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 def test_damage_at_length(damaged: Damaged) -> None:
     draws = random.Random("damage at length")

@@ -327,7 +327,7 @@ def test_transactions_that_ended_with_the_server(postgresql: Cluster) -> None:
         assert open_source(f"pg:{path}:{definition}").key("a").to_pylist() == [1, 2, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_gigabyte_in_several_segments(postgresql: Cluster) -> None:
     """Rows by their sums, and no more than ten seconds of one core for each GiB."""
     definition = "CREATE TABLE large (a int, b char(15), c numeric(15, 2), d date, e varchar(79), f bigint)"

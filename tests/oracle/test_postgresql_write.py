@@ -199,7 +199,7 @@ def test_a_server_goes_on_from_there(inspecting: Cluster, tmp_path: Path) -> Non
     assert inspecting.sql("SELECT * FROM verify_heapam('changed')") == inspecting.sql("SELECT * FROM pg_check_visible('changed')") == ""
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_server_reads_a_relation_of_two_segments(inspecting: Cluster, tmp_path: Path) -> None:
     """More than 1 GiB: pages of the second file have numbers that go on."""
     records = PaperRecords("orders", 5.6)

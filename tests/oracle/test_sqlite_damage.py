@@ -85,7 +85,7 @@ def test_changed_bytes(kind: str, tmp_path: Path) -> None:
     assert flips(kind, 250, tmp_path) > 50
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_bytes_at_length(kind: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, SchemaError, UnknownNameError
 from flashsim.storage.source import open_source
+from tests.tiers import examples
 
 CHINOOK = {
     "Album", "Artist", "Customer", "Employee", "Genre", "Invoice", "InvoiceLine", "MediaType", "Playlist", "PlaylistTrack", "Track",
@@ -117,7 +118,7 @@ def databases(draw: st.DrawFn) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(databases())
 def test_tables_of_all_kinds(made: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
@@ -279,7 +280,7 @@ def key_columns(draw: st.DrawFn) -> str:
     return f"{draw(st.sampled_from(NAMES))}{kind}{constraints}, x,{space}{before}primary{space}key{space}({key}{order}{counted}){conflict}"
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(key_columns(), st.sampled_from(["", "", " STRICT", " WITHOUT ROWID"]))
 def test_which_column_is_the_row_id(columns: str, options: str) -> None:
     with TemporaryDirectory() as folder:

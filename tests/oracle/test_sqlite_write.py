@@ -21,6 +21,7 @@ from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.testing.tables import relation_of, tables
+from tests.tiers import examples
 
 PAGE_SIZES = [1 << power for power in range(9, 17)]
 
@@ -51,7 +52,7 @@ def check_leaves(file: HeapFile, path: Path) -> None:
     assert np.array_equal(found.rows, np.arange(len(file.relation))) and np.array_equal(found.pages, file.first_rows)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), st.sampled_from(PAGE_SIZES), st.sampled_from(["t", 'a "quoted" name', "select", "ünïcode"]))
 def test_sqlite_reads_every_row(table: pa.Table, page_size: int, name: str) -> None:
     try:
@@ -107,7 +108,7 @@ def test_a_database_can_be_written_to_afterwards(tmp_path: Path) -> None:
     assert list(zip(*(source.key(name).to_pylist() for name in source.names), strict=True)) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page_size", [8192, 65536])
 def test_a_database_beyond_the_lock_byte_is_intact(page_size: int, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_engine_equals_specification(block: int) -> None:
         compare(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("block", range(30))
 def test_engine_equals_specification_at_length(block: int) -> None:
     for seed in range(1000 + 50 * block, 1050 + 50 * block):

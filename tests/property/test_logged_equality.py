@@ -147,14 +147,14 @@ def test_histories_are_equal(seed: int) -> None:
     assert check_history(seed) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("part", range(10))
 def test_hundreds_of_histories_are_equal(part: int) -> None:
     for seed in range(100 + 25 * part, 125 + 25 * part):
         check_history(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("part", range(10))
 def test_hundreds_of_systems_are_equal(part: int) -> None:
     for seed in range(30 * part, 30 * part + 30):

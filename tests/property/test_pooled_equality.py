@@ -46,7 +46,7 @@ def test_both_agree_on_drawn_systems(seeds: int) -> None:
         check(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("hundred", range(10))
 def test_both_agree_on_a_thousand_drawn_systems(hundred: int) -> None:
     for seed in range(24 + 100 * hundred, 124 + 100 * hundred):

@@ -16,6 +16,7 @@ from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, FORGET, NOW, OWN
 from flashsim.storage.pool.reference import PlainPool
 from flashsim.storage.pool.simulation import Simulation
 from flashsim.testing.pools import next_uses
+from tests.tiers import examples
 
 REFER, PIN, UNPIN, DROP = range(4)
 PAGES, STEPS = 24, 250
@@ -123,7 +124,7 @@ def drop(pool: Simulation, page: int) -> None:
 
 @pytest.mark.parametrize("policy", INVARIANTS)
 @given(seed=st.integers(0, 1 << 32), size=st.integers(1, 12), skew=st.sampled_from([1, 2, 3]), meddling=st.booleans())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: int, meddling: bool) -> None:
     """All frames are never pinned at once."""
     member = replacement_policy(policy)

@@ -21,7 +21,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import random_workload
 from tests.property.test_ssd_inside import inside_drive
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 
 def drawn_inside(seed: int) -> Inside:
@@ -96,7 +96,7 @@ def both(seed: int) -> list[SmartDrive]:
     return [SmartDrive(SsdEngine(parameters), drawn_inside(seed)), SmartSpecification(SsdSpecification(parameters), drawn_inside(seed))]
 
 
-@pytest.mark.parametrize("block", seeds(0, 3, slow=11))
+@pytest.mark.parametrize("block", seeds(0, 3, deep=11))
 def test_models_agree_and_nothing_leaks(block: int) -> None:
     statuses, collected, requests = set(), 0, 10 if block < 3 else 20
     for seed in range(100 * block, 100 * block + 100):

@@ -16,7 +16,7 @@ from flashsim.ssd.ftl import dftl
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_models_agree
 from tests.property.test_ssd_power_cut import test_what_survives as assert_survival
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +32,14 @@ def test_models_agree(block: int) -> None:
         assert_models_agree(seed, ftl="dftl")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("block", range(10))
 def test_models_agree_at_length(block: int) -> None:
     for seed in range(3000 + 50 * block, 3050 + 50 * block):
         assert_models_agree(seed, 200, ftl="dftl")
 
 
-@pytest.mark.parametrize("seed", seeds(0, 10, slow=20))
+@pytest.mark.parametrize("seed", seeds(0, 10, deep=20))
 def test_what_survives_a_power_cut(seed: int) -> None:
     assert_survival(seed, "dftl")
 

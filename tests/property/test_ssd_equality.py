@@ -16,7 +16,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 
 def assert_same_state(one: Model, other: Model) -> None:
@@ -52,12 +52,12 @@ def assert_models_agree_in_turn(seeds: range, count: int) -> None:
         assert_models_agree(seed, count, KINDS[seed % len(KINDS)])
 
 
-@pytest.mark.parametrize("block", seeds(0, 4, slow=6))
+@pytest.mark.parametrize("block", seeds(0, 4, deep=6))
 def test_models_agree(block: int) -> None:
     assert_models_agree_in_turn(range(12 * block, 12 * block + 12), 50)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("block", range(100))
 def test_models_agree_at_length(block: int) -> None:
     assert_models_agree_in_turn(range(1000 + 20 * block, 1020 + 20 * block), 200)

@@ -16,7 +16,7 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.testing.flash_drives import PAGE, drive_for, random_drive, random_workload
 from tests.property.test_ssd_equality import assert_alike
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 
 def inside_drive(seed: int) -> SsdParameters:
@@ -42,7 +42,7 @@ def assert_agree_inside(seed: int, count: int) -> None:
     assert_alike(seed, parameters, requests, at)
 
 
-@pytest.mark.parametrize("block", seeds(0, 3, slow=11))
+@pytest.mark.parametrize("block", seeds(0, 3, deep=11))
 def test_models_agree_inside(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         assert_agree_inside(seed, 30)

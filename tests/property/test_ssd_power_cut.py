@@ -18,7 +18,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import KINDS, PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 
 def writes_behind(parameters: SsdParameters, requests: Requests, last_end: int = -1) -> set[int]:
@@ -72,7 +72,7 @@ def allowed_versions(parameters: SsdParameters, requests: Requests, before: Inte
 
 
 @pytest.mark.parametrize("ftl", KINDS)
-@pytest.mark.parametrize("seed", seeds(0, 4, slow=26))
+@pytest.mark.parametrize("seed", seeds(0, 4, deep=26))
 def test_what_survives(seed: int, ftl: str) -> None:
     parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
     requests, at = random_workload(seed, parameters, 30)
@@ -121,7 +121,7 @@ def test_a_controller_with_room_for_all_writes_behind_whatever_goes_on(seed: int
     assert engine.statistics()["continued_writes"] == len(behind) > 3
 
 
-@pytest.mark.parametrize("seed", seeds(0, 8, slow=12))
+@pytest.mark.parametrize("seed", seeds(0, 8, deep=12))
 def test_models_agree_after_cuts_of_several_queues(seed: int) -> None:
     """Of three queues; where it was whose turn is forgotten with them."""
     parameters = replace(random_drive(seed), endurance=0, queues=3, queue_depth=2)

@@ -29,9 +29,9 @@ from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
-from tests.seeds import seeds
+from tests.tiers import examples, seeds
 
-SMALL = settings(max_examples=12, stateful_step_count=40, deadline=None)
+SMALL = settings(max_examples=examples(12), stateful_step_count=40, deadline=None)
 PLACES = st.floats(0, 1, exclude_max=True)
 SEEDS = st.integers(0, 10**6)
 LAYERS = st.sampled_from(FAMILY.names())
@@ -239,7 +239,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
 
 
 @pytest.mark.parametrize("ftl", FAMILY.names())
-@pytest.mark.parametrize("seed", seeds(0, 1, slow=4))
+@pytest.mark.parametrize("seed", seeds(0, 1, deep=4))
 def test_a_cut_at_every_operation(seed: int, ftl: str) -> None:
     assert_every_cut_keeps_what_was_durable(seed, ftl)
 
@@ -256,13 +256,13 @@ def test_a_page_written_behind_may_vanish_until_the_drive_is_at_rest(seed: int, 
 
 
 @pytest.mark.parametrize("ftl", FAMILY.names())
-@pytest.mark.parametrize("seed", seeds(5, 1, slow=1))
+@pytest.mark.parametrize("seed", seeds(5, 1, deep=1))
 def test_a_cut_at_every_operation_of_pages_in_order(seed: int, ftl: str) -> None:
     """Many requests are in the drive at once, so that the controller soon has no room; or one at a time, so that it has for each."""
     assert_every_cut_keeps_what_was_durable(seed, ftl, in_order=True)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(100, 350))
 def test_a_cut_at_every_operation_of_many_workloads(seed: int) -> None:
     assert_every_cut_keeps_what_was_durable(seed, FAMILY.names()[seed % len(FAMILY.names())], in_order=seed >= 300)

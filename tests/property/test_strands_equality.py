@@ -51,7 +51,7 @@ def test_both_agree_on_drawn_programs() -> None:
     assert any(max(run.core_shares.values()) > 0.5 for run in ended)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_both_agree_on_a_thousand_drawn_programs() -> None:
     for seed in range(60, 1060):
         check(seed)
@@ -82,7 +82,7 @@ def test_one_strand_costs_what_the_serial_driver_says() -> None:
     assert sum(alone(seed) for seed in range(60)) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_many_programs_of_one_strand_cost_what_the_serial_driver_says() -> None:
     for seed in range(60, 560):
         alone(seed)
@@ -141,7 +141,7 @@ def test_a_trace_keeps_the_overlaps() -> None:
         replayed(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_traces_of_many_programs_keep_the_overlaps() -> None:
     for seed in range(40, 540):
         replayed(seed)

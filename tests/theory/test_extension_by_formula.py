@@ -30,7 +30,7 @@ def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
     assert formula == pytest.approx(simulated, rel=0.06)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 @pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", TPC_C), ("tpc-e:database=230GiB", TPC_E)])

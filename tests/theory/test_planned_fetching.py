@@ -113,7 +113,7 @@ def test_small_relations(family: str) -> None:
     check([ratios(f"{family} {each}", (256, 256), entries[each], memory) for memory in (16, 64) for each in entries])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("family", ["same order", "independent", "Zipf"])
 def test_relations_of_the_paper_s_size(family: str) -> None:
     found = []
@@ -133,7 +133,7 @@ def test_graphs_of_lim_et_al(family: str) -> None:
     check([ratios(family, (graph.pages, graph.pages), entries, memory) for memory in (16, 200)])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("family", GRAPHS)
 def test_graphs_with_five_results_a_pair(family: str) -> None:
     graph = GRAPHS[family]()

@@ -1,8 +1,8 @@
 """Write amplification of every policy, simulated from a plain fill, against the formulas; one die, and the reserve does not count.
 
-The slow tests are the whole grid and print its table::
+The deep tests are the whole grid and print its table::
 
-    pytest -m slow -s tests/theory/test_write_amplification_simulated.py
+    pytest -m deep -s tests/theory/test_write_amplification_simulated.py
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_skewed_writes(gc: str) -> None:
     check(cell, simulated(cell, blocks=1000, warm_up=10, measured=12))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("pages_per_block", PAGES_PER_BLOCK)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("gc", "choices"), POLICIES)
@@ -86,7 +86,7 @@ def test_uniform_writes_over_the_grid(gc: str, choices: int, alpha: float, pages
     check(cell, table[cell])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_one_choice(alpha: float, table: Table) -> None:
     """It does what random does, see below, but half the tolerance takes four times the writes: at 64 pages only."""
@@ -95,7 +95,7 @@ def test_one_choice(alpha: float, table: Table) -> None:
     check(cell, table[cell])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("hot", HOT)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("gc", ["fifo", "greedy"])

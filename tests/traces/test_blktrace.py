@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
+from tests.tiers import examples
 from traces.file.schema import SCHEMA, make_batch
 from traces.format import read_trace, recognise
 from traces.format.base import load_writable
@@ -190,7 +191,7 @@ def test_a_file_that_ends_anywhere_is_whole_or_cut_short(tmp_path: Path) -> None
             table(path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(at=st.integers(0, 48 * 24 - 1), value=st.integers(0, 255), more=st.binary(max_size=60))
 def test_foreign_bytes_are_read_or_refused_in_one_line(at: int, value: int, more: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("foreign", numbered=True) / "a"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.core.units import MILLISECONDS, SECONDS
+from tests.tiers import examples
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.host import HostSettings
@@ -170,7 +171,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps=_STEPS, frames=st.sampled_from([24, 40, 1 << 12]), ahead=st.sampled_from([0, 8, 32]))
 def test_what_is_read_is_in_memory_or_from_the_device_and_what_is_dirty_is_written_once(
     steps: list[tuple[str, int, int, int, int, int]], frames: int, ahead: int

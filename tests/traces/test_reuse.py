@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.kernel import compiled
 from flashsim.core.request import Integers
+from tests.tiers import examples
 from traces.summary.reuse import FIRST, ReuseDistances
 
 
@@ -35,7 +36,7 @@ def in_batches(pages: Integers, size: int) -> tuple[list[int], ReuseDistances]:
     return np.concatenate([*parts, np.zeros(0, np.int64)]).tolist(), distances
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pages=st.lists(st.integers(0, 40) | st.integers(0, 2**62), max_size=300), size=st.integers(1, 90))
 def test_distances_are_those_of_a_list(pages: list[int], size: int) -> None:
     found, distances = in_batches(np.array(pages, np.int64), size)

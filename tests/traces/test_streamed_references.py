@@ -38,7 +38,7 @@ print(counts.references, counts.writes, len(numbers), peak_memory())
 )
 
 
-_LONG = [pytest.mark.slow, pytest.mark.timeout(1200)]
+_LONG = [pytest.mark.deep, pytest.mark.timeout(1200)]
 
 
 def measured(pages: int, references: int, path: str) -> tuple[int, int, int, int]:

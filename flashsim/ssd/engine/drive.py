@@ -50,7 +50,7 @@ def next_event(flow: Flow) -> tuple[int, int]:
         agenda.take(flow.agenda, lane)
 
 
-@kernel_of(ADVANCE)  # compiled in 8 s
+@kernel_of(ADVANCE)  # compiled in 12 s
 def advance(table: State, until: int, wait: int) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
 

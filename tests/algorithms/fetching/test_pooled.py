@@ -21,12 +21,13 @@ from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.pool.simulation import Simulation
 from flashsim.testing.strict_driver import relation_file
 from tests.oracle.test_joins_everywhere import check
+from tests.tiers import examples
 
 POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.integers(0, 31), st.integers(0, 31)), max_size=90), st.integers(2, 14), st.sampled_from([1, 7, 1000]))
 def test_reads_are_the_misses_of_a_simulation(policy: str, entries: list[tuple[int, int]], frames: int, batch: int) -> None:
     files = (relation_file("r", np.arange(32)), relation_file("s", np.arange(32)))

@@ -24,6 +24,7 @@ from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import GraceAllocation, HybridAllocation
 from models.allocation.grace_hash import grace_hash
 from models.allocation.sub_buffers import sub_buffer_pages
+from tests.tiers import examples
 
 KIB = 1024
 #: shin2016, table 1: memory in MB; B; O and I in KB.
@@ -130,7 +131,7 @@ def published() -> HeapFile:
     return orders(15_000_000)
 
 
-SIZES = [pytest.param(row[0], marks=[pytest.mark.slow] if row[0] < 100 else []) for row in COUNTED]
+SIZES = [pytest.param(row[0], marks=[pytest.mark.deep] if row[0] < 100 else []) for row in COUNTED]
 
 
 @pytest.mark.parametrize("memory", SIZES)
@@ -197,7 +198,7 @@ def by_the_paper(sizes: Sequence[int], numbers: Sequence[int], rings: list[Ring]
     return [call for call in calls if call]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 300), st.integers(1, 5), st.integers(1, 6), st.sampled_from([512, 1024, 1536]), st.integers(0, 99))
 def test_calls_are_those_of_algorithm_1(rows: int, buckets: int, pages: int, sub_buffer: int, seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
+from tests.tiers import examples
 
 IDS = st.integers(-5, 40) | st.integers(-(2**63), 2**63 - 1) | st.integers(0, 60).map(lambda power: 1 << power)
 
@@ -25,7 +26,7 @@ def in_batches(ids: Integers, size: int) -> tuple[list[int], PageNumbers]:
     return [number for part in parts for number in part.tolist()], pages
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ids=st.lists(IDS, max_size=300), size=st.integers(1, 90))
 def test_numbers_are_those_of_a_dictionary(ids: list[int], size: int) -> None:
     numbers, pages = in_batches(np.array(ids, np.int64), size)

@@ -17,7 +17,7 @@ from tests.flashsim.coursework.wrong import MALICIOUS, WRONG
 from tests.test_house import ROOT
 
 NAMES = LABS.names()
-#: A seed of instances; on all twenty of the slow tests marks are the same.
+#: A seed of instances; on all twenty of the deep tests marks are the same.
 SEED, MANY = 90210, range(20)
 
 
@@ -52,7 +52,7 @@ def test_a_typical_wrong_solution_loses_the_marks_that_it_should(lab: str, what:
     assert all(every[each].reason for each in exercise.split(", "))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("lab", NAMES)
 def test_marks_are_the_same_on_twenty_seeds(lab: str, tmp_path: Path) -> None:
     sources = {"right": solution(lab)} | {what: solution(lab).replace(*each[:2]) for (of, what), each in WRONG.items() if of == lab}

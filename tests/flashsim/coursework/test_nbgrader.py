@@ -14,9 +14,9 @@ import pytest
 from flashsim.coursework.grading import LABS, grade
 from tests.test_house import ROOT
 
-#: The lab that goes through by default; all do in the slow tests.
+#: The lab that goes through by default; all do in the deep tier.
 FIRST = "replacement"
-LABS_OF_NBGRADER = [each if each == FIRST else pytest.param(each, marks=pytest.mark.slow) for each in LABS.names()]
+LABS_OF_NBGRADER = [each if each == FIRST else pytest.param(each, marks=pytest.mark.deep) for each in LABS.names()]
 
 
 def sources(notebook: Path) -> list[tuple[str, str]]:

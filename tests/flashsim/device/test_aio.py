@@ -21,6 +21,7 @@ from flashsim.device import aio
 from flashsim.device.aio import KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
 from flashsim.device.batch import Batch, aligned_buffer
 from flashsim.device.file import RealDevice
+from tests.tiers import examples
 
 SIZE = 1 << 18
 BLOCK = 4096
@@ -54,7 +55,7 @@ def file(tmp_path: Path) -> Iterator[int]:
 EXTENTS = st.lists(st.tuples(st.integers(0, SIZE // BLOCK - 4), st.integers(1, 4)), min_size=1, max_size=40)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(blocks=st.permutations(range(SIZE // BLOCK)), cuts=st.sets(st.integers(1, 60)), depth=st.integers(1, 12), read=EXTENTS)
 def test_what_is_written_is_what_pread_reads_and_reads_equal_pread(
     opened: Queue, tmp_path_factory: pytest.TempPathFactory, blocks: list[int], cuts: set[int], depth: int, read: list[tuple[int, int]]

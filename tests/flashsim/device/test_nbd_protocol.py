@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from flashsim.device.nbd.protocol import Conversation, Export, Request, refusal
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.device.nbd_client import go, hello, option, option_replies, request
+from tests.tiers import examples
 
 EXPORT = Export("drive", "a drive of the tests", 1 << 20, trim=True)
 ACK, SERVER, INFO_REPLY, UNSUPPORTED, INVALID, UNKNOWN = 1, 2, 3, (1 << 31) + 1, (1 << 31) + 3, (1 << 31) + 6
@@ -194,7 +195,7 @@ def fed(pieces: list[bytes]) -> tuple[bytes, list[Request], bool]:
     return spoken.take_outgoing(), requests, spoken.ended
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(streams, st.data())
 def test_torn_input_says_the_same(stream: bytes, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))

@@ -32,6 +32,7 @@ from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.simulation import simulation
 from flashsim.storage.rows import FixedRows, Tuples
 from tests.contract.drivers import run_on_file
+from tests.tiers import examples
 
 POLICIES = [*(name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE), "plain lirs"]
 PAGES, ROWS = 7, 3
@@ -91,7 +92,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(STEPS, st.integers(1, 6), st.sampled_from([1, 3]))
 def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frames: int, depth: int) -> None:
     """Whatever is done in whatever order: a dictionary of pages tells what is seen, and what is stored in the end."""
@@ -182,7 +183,7 @@ def next_uses_of(pages: list[int], writes: list[bool]) -> list[int]:
 
 
 @pytest.mark.parametrize("policy", [*REPLACEMENT.names(), "plain lru", "plain opt"])
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(REFERENCES, st.integers(1, 8), st.sampled_from([1, 2, 5]), st.integers(1, 30))
 def test_references_read_and_write_what_the_simulation_counts(
     policy: str, references: list[tuple[int, bool]], frames: int, depth: int, batch: int
@@ -307,7 +308,7 @@ def test_strands_share_a_pool(tmp_path: Path) -> None:
 STRAND = st.lists(st.tuples(st.sampled_from(["change", "look", "flush"]), st.integers(0, PAGES - 1), st.integers(0, 3)), max_size=8)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(STRAND, min_size=2, max_size=4), st.integers(4, 6), st.sampled_from([1, 3]))
 def test_no_change_is_lost_between_strands(strands: list[list[tuple[str, int, int]]], frames: int, depth: int) -> None:
     """While one strand's pages are written or read, others change theirs, which may be the same."""

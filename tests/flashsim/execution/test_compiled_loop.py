@@ -51,7 +51,7 @@ def test_loop_and_specification_agree_on_drawn_systems(seed: int) -> None:
     agree(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(12, 512))
 def test_loop_and_specification_agree_on_many_drawn_systems(seed: int) -> None:
     agree(seed)

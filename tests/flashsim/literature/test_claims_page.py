@@ -1,6 +1,6 @@
 """The page of all claims says of each what its paper's list says, and the verdict that a run at the published size gives.
 
-After a run that gives other verdicts, ``pytest tests/flashsim/literature/test_claims_page.py -m slow --renew`` writes the page anew.
+After a run that gives other verdicts, ``pytest tests/flashsim/literature/test_claims_page.py -m deep --renew`` writes the page anew.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_the_table_has_the_published_numbers_that_the_page_counts(paper: str) ->
         assert len(cells) > published or cells["inside"].sum() == inside
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(7200)
 def test_it_says_what_runs_at_the_published_size_say(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     results = []

@@ -115,7 +115,7 @@ def tpcc(test_data: Path) -> pd.DataFrame:
     return trace.assign(offset=trace.offset % (8 * GIB), operation=trace.operation.map(dict(enumerate(OPERATIONS))))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("load", ["pgbench", "tpcc"])
 @pytest.mark.parametrize("device", [name for name in presets.names() if presets.load(name).kind == "ssd"])

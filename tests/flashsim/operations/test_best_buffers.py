@@ -65,7 +65,7 @@ def test_what_is_slower_by_more_than_the_noise_is_named() -> None:
     assert cases[1].noise == pytest.approx(2 * 100 * (0.1 / 4) ** 0.5 / 5**0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("memory", MEMORY)
 def test_no_join_on_any_device_is_slower_than_with_the_buffers_of_haas(memory: int) -> None:

@@ -118,14 +118,14 @@ def test_sqlite_is_safe_until_the_drive_ignores_flushes(here: Path) -> None:
     assert result.result.failed_images and "It was the drive" in result.verdict
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_server_without_fsync_is_found(server: Any) -> None:
     found = server(1, "-c", "fsync=off", outcomes=1, jobs=1)
     assert found.result.failed_images and all(1 <= len(each.recipe) <= 10 for each in found.result.failures)
 
 
 @needs_sqlite
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(("mode", "synchronous", "rows"), [("delete", "extra", 33), ("wal", "full", 33)])
 def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> None:
@@ -135,14 +135,14 @@ def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> 
     assert all(line.endswith("bank.db-shm") for line in report.missed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(7200)
 def test_a_server_survives(server: Any) -> None:
     report = server(20, outcomes=8).result
     assert not report.failed_images and report.images >= MANY and not report.missed
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_server_on_a_drive_that_ignores_flushes_is_lost_by_the_drive(server: Any) -> None:
     result = server(3, outcomes=1, ignore_flush=True)
     assert result.result.failed_images and "It was the drive" in result.verdict

@@ -69,7 +69,7 @@ def test_a_worker_that_is_killed_changes_no_number(small: str, here: Path) -> No
     assert again.summary().to_csv() == alone(trace, small, DRIVES).to_csv()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_cluster_makes_the_same_drives_whether_a_worker_is_killed_or_not(killed: bool, small: str, here: Path) -> None:
     distributed = pytest.importorskip("distributed")

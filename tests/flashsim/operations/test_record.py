@@ -131,7 +131,7 @@ def test_bytes_are_appended_to_files_that_are_known(here: Path) -> None:
     assert files_of(recording, here, before) == snapshot(here) == {f"{here}/new": b"plums\n", f"{here}/other": b"applespears\n"}
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(not postgresql_server.programs(), reason="PostgreSQL's programs are not installed")
 def test_a_server_under_pgbench_is_there_with_every_byte_and_file() -> None:
     with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as place:

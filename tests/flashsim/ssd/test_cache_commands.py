@@ -19,7 +19,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 BOTH = {"cache_read": True, "cache_program": True}
@@ -133,7 +133,7 @@ def test_a_power_cut_loses_what_is_only_in_the_cache_register(cut: int) -> None:
     assert np.array_equal(pages[SsdEngine], pages[SsdSpecification])
 
 
-@pytest.mark.parametrize("block", seeds(0, 4, slow=6))
+@pytest.mark.parametrize("block", seeds(0, 4, deep=6))
 def test_models_agree(block: int) -> None:
     for seed in range(2000 + 30 * block, 2030 + 30 * block):
         parameters = random_cached_drive(seed)
@@ -146,7 +146,7 @@ def test_models_agree(block: int) -> None:
         check_invariants(engine)
 
 
-@pytest.mark.parametrize("block", seeds(0, 2, slow=3))
+@pytest.mark.parametrize("block", seeds(0, 2, deep=3))
 def test_models_agree_about_power_cuts(block: int) -> None:
     for seed in range(3000 + 20 * block, 3020 + 20 * block):
         parameters = random_cached_drive(seed)

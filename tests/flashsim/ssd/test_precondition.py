@@ -22,7 +22,7 @@ from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BL
 from flashsim.testing.flash_drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
-from tests.seeds import seeds
+from tests.tiers import seeds
 
 #: The state of a drive; steps to victims are a count of work, and grow.
 ARRAYS = ("control", "pools", "blocks", "mapping", "pages", "spare", "trimmed")
@@ -46,7 +46,7 @@ def large(gc: str, alpha: float, **changes: Any) -> SsdParameters:
     return drive(capacity=logical * PAGE, pages_per_block=64, blocks_per_plane=502, gc=gc, **changes)
 
 
-@pytest.mark.parametrize("seed", seeds(0, 8, slow=17))
+@pytest.mark.parametrize("seed", seeds(0, 8, deep=17))
 def test_what_a_power_cut_leaves_is_what_was_there(seed: int) -> None:
     """Small drives of all kinds, used before: consistent in every state, which a power cut does not change, and which works on."""
     parameters = replace(random_drive(seed), endurance=0)

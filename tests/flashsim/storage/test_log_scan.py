@@ -90,7 +90,7 @@ def test_tables_grow_with_pages_and_not_with_the_log() -> None:
     assert check(drawn_log(100_000, 50_000)).pages.rows.shape > few.pages.rows.shape
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ten_million_records_are_recovered() -> None:
     check(drawn_log(1000, 20))  # compiled
     records = drawn_log(10_000_000, 2_000_000)

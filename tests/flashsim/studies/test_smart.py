@@ -98,7 +98,7 @@ def test_the_choice_is_good_on_tables_of_few_extents(preset: str) -> None:
         assert choice <= 1.1 * min(host, drive), selected
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_the_choice_is_the_fastest_placement_of_300_queries() -> None:
     check_choices(1, 300)
@@ -165,7 +165,7 @@ def test_formula_and_simulation_agree_on_joins() -> None:
     check_joins(0, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_formula_and_simulation_agree_on_20_joins() -> None:
     check_joins(1, 20)

@@ -22,12 +22,13 @@ from flashsim.testing import strategies
 from flashsim.testing.disks import serve
 from flashsim.testing.flash_drives import check_invariants, served
 from tests.contract.guide import PAGE, write_members
+from tests.tiers import examples
 from traces.file.schema import SCHEMA, column
 
 SHRINK = settings(phases=[Phase.generate, Phase.shrink], max_examples=300, deadline=None, database=None, derandomize=True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_drives_serve_the_requests_that_are_drawn_for_them(data: st.DataObject) -> None:
     """A flash drive keeps its invariants, and a disk completes everything."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import NEVER
 from flashsim.device.file import RealDevice
+from tests.tiers import examples
 from traces.file.schema import make_batch
 from traces.replay import builtin
 
@@ -40,7 +41,7 @@ def run(path: Path, pace: str, cut: int, depth: int = 1, **columns: Any) -> Any:
     return np.concatenate(seen)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_each_thinks_after_the_request_that_it_waits_for(file: Path, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 40))

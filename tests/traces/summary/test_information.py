@@ -177,7 +177,7 @@ print(peak_memory())
 )
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["info", "replay", "oracle-general", "blktrace", "msr"])
 def test_memory_does_not_grow_with_the_trace(what: str, tmp_path: Path) -> None:
     """5 million and 16 million requests to half a tebibyte at random; the sketches, bitmaps and distances are full in both."""

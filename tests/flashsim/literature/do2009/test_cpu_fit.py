@@ -82,7 +82,7 @@ def test_the_committed_counts_are_those_of_a_small_run_at_scale(join: str) -> No
         assert small[Work.COMPARE] / scale == pytest.approx(large[Work.COMPARE], rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)  # two minutes on an idle machine
 def test_the_committed_counts_are_what_the_algorithms_count() -> None:
     assert cpu_work.text() == cpu_work.FILE.read_text(encoding="utf-8")

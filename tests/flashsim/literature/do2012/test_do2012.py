@@ -119,7 +119,7 @@ def test_an_ssd_helps_several_streams_of_tpc_h_more_than_one() -> None:
         assert found["ended"]["rf2"] == in_power < min(found["ended"][f"stream {stream}"] for stream in range(1, 5))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_table_3_3_is_judged_by_all_its_ratios() -> None:
     (done,) = reproduce("do2012/table3.3", Settings(0.1, jobs=2))
     (judged,) = done.judgements
@@ -127,7 +127,7 @@ def test_table_3_3_is_judged_by_all_its_ratios() -> None:
     assert judged.verdict in (*HOLD, Verdict.DIFFERS) and sum(map(bool, (cell.inside for cell in judged.cells))) >= 27
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ratios_are_those_of_a_hundredth_and_the_middle_database_is_as_published() -> None:
     (done,) = reproduce("do2012/fig3.1-c", Settings(jobs=2))
     (judged,) = done.judgements

@@ -60,7 +60,7 @@ def test_exact_claims_and_a_figure_at_a_small_scale() -> None:
         assert claim != "fig3" or judged.verdict is Verdict.REPRODUCED
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_all_claims_are_judged_at_the_published_size_and_half_hold() -> None:
     (done,) = reproduce("li2009", Settings(jobs=2))
     verdicts = {each.claim.id: each.verdict for each in done.judgements}

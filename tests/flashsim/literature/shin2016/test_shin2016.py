@@ -170,7 +170,7 @@ def test_fixed_partitions_use_all_memory() -> None:
     assert figures.fixed(8, 512).output == 1
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_at_the_published_size_claims_hold_or_say_why_not_and_table_1_is_predicted() -> None:
     (done,) = reproduce("shin2016", Settings(jobs=2))
     verdicts = {each.claim.id: each.verdict for each in done.judgements}

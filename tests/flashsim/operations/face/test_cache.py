@@ -212,7 +212,7 @@ def test_the_curve_s_command_says_and_writes_the_same(flashsim: Run, here: Path)
     assert "In one pass, of all sizes: lru" in whole((here / "shown" / "report.html").read_text()).words
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_references_stream_in_constant_memory() -> None:
     """Ten times as many references to the same pages take no more memory, by policies that know the future neither."""
     program = f"{PEAK_MEMORY}\nimport sys, flashsim as fs\n"

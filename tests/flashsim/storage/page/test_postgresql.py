@@ -25,6 +25,7 @@ from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.runs.exporting import lay_out_rows
 from flashsim.testing.tables import relation_of, tables
+from tests.tiers import examples
 
 MEMBER = PAGE_FORMATS.load("postgresql")
 SIZES = [1 << power for power in range(10, 16)]
@@ -48,7 +49,7 @@ def same(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
     return repr(found.to_pylist()) == repr(expected.to_pylist())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(held_tables(), st.sampled_from([1024, 8192, 32768]), st.data())
 def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: int, data: st.DataObject) -> None:
     relation = relation_of(table, data.draw(st.integers(0, table.num_columns - 1)))
@@ -69,7 +70,7 @@ def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: in
     assert (upper - lower).tolist() == [layout.room - sizes[begin:end].sum() for begin, end in pairwise(pages)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(held_tables())
 def test_the_source_reads_what_is_written(tmp_path_factory: pytest.TempPathFactory, table: pa.Table) -> None:
     folder = tmp_path_factory.mktemp("written")
@@ -114,7 +115,7 @@ def test_a_page_tells_where_it_belongs_and_whether_it_was_changed(page_size: int
         pages[-1, place] ^= 16
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.binary(min_size=1024, max_size=1024), st.integers(0, 1023), st.integers(0, 255))
 def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: int, value: int) -> None:
     """Neither noise nor a page with one byte changed, of which no checksum tells, ends in anything but an error or existing rows."""

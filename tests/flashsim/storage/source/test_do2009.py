@@ -100,7 +100,7 @@ print(json.dumps({"rows": r.rows + s.rows, "pages": [file.pages for file in file
 )
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_full_relations_fit_in_memory() -> None:
     done = subprocess.run([sys.executable, "-c", FULL_SIZE], capture_output=True, text=True, check=True)
     figures = json.loads(done.stdout)

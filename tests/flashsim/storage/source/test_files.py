@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.storage.source import load_pair, open_source
 from flashsim.testing.tables import tables
+from tests.tiers import examples
 
 ROWS = pa.table({"k": [3, None, 1], "text": ["ä", "", None], "day": [datetime.date(2020, 2, 29)] * 3, "price": [Decimal("1.50")] * 3})
 
@@ -38,7 +39,7 @@ def test_csv_rows(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(tables())
 def test_parquet_keeps_every_flat_type(tmp_path_factory: pytest.TempPathFactory, table: pa.Table) -> None:
     flat = table.select([column.name for column in table.schema if not pa.types.is_union(column.type)])
@@ -79,7 +80,7 @@ def test_truncated_parquet(tmp_path: Path) -> None:
             open_source(str(path))
 
 
-@pytest.mark.parametrize("examples", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [300, pytest.param(10_000, marks=pytest.mark.deep)])
 def test_changed_bytes_of_parquet(examples: int, tmp_path: Path) -> None:
     """Rows or one line: never a traceback, and pages carry checksums, so that values are not silently changed."""
     path = tmp_path / "x.parquet"

@@ -18,6 +18,7 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.storage.pool.simulation import Simulation
 from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
+from tests.tiers import examples
 from traces.summary.reuse import sampled_rows
 
 
@@ -36,7 +37,7 @@ def zipf(count: int, distinct: int, skew: float, seed: int) -> Integers:
     return rng.permutation(distinct)[ranks].astype(np.int64)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(pages=st.lists(st.integers(0, 30), min_size=1, max_size=250), batch=st.integers(1, 90))
 def test_misses_are_those_of_lru_pools_of_every_size(pages: list[int], batch: int) -> None:
     numbers = np.array(pages, np.int32) + FIRST_PAGE

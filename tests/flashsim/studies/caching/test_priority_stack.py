@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.studies.caching.miss_curves import next_uses, stack_distances
+from tests.tiers import examples
 from traces.summary.reuse import FIRST, ReuseDistances
 
 STREAMS = st.lists(st.integers(0, 12), min_size=1, max_size=120)
@@ -40,7 +41,7 @@ def most_recent_leaves(pages: list[int], frames: int) -> int:
     return hits
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pages=STREAMS)
 def test_hits_are_those_of_pools_of_every_size(pages: list[int]) -> None:
     numbers = np.unique(pages, return_inverse=True)[1]
@@ -52,7 +53,7 @@ def test_hits_are_those_of_pools_of_every_size(pages: list[int]) -> None:
             assert ((distances != FIRST) & (distances < frames)).sum() == naive(pages, frames)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pages=STREAMS)
 def test_the_page_unused_for_longest_leaving_is_lru(pages: list[int]) -> None:
     """Of all policies LRU ranks a page by the negative number of its last reference."""

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from flashsim.studies.caching.miss_curves import LruCurve
 from flashsim.studies.caching.working_sets import WorkingSets
+from tests.tiers import examples
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pages=st.lists(st.integers(-4, 12), min_size=1, max_size=200), batch=st.integers(1, 70))
 def test_windows_are_those_that_a_set_counts(pages: list[int], batch: int) -> None:
     sets = WorkingSets()

@@ -118,7 +118,7 @@ def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: 
 
 @pytest.fixture
 def few_structures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer structures than a fit tries, and shorter runs, as both take long: the slow test has all."""
+    """Fewer structures than a fit tries, and shorter runs, as both take long: the deep test has all."""
     for name, value in (("_CHANNELS", (2, 4, 10, 20)), ("_FITTED", (3, 2)), ("_FINE", (8000, 7))):
         monkeypatch.setattr(drive_fit, name, value)
 
@@ -149,7 +149,7 @@ def test_few_figures_do_not_tell_what_they_cannot(monkeypatch: pytest.MonkeyPatc
     assert "channel rate" in found.unknown and "erase" in found.unknown
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     "seed", [*FOUND, *(pytest.param(seed, marks=pytest.mark.xfail(reason=reason, strict=True)) for seed, reason in MISSES.items())]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.flashsim.conftest import Run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 
 def test_cells_held_out_are_predicted_within_20_percent(flashsim: Run, here: Path) -> None:

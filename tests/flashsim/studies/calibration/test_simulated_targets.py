@@ -42,7 +42,7 @@ def test_a_flash_drive_is_found_again() -> None:
     assert np.abs(done.errors(True)).max() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(("dies", "queue_depth"), [(6, 256), (16, 4)])
 def test_what_cannot_be_told_apart_is_predicted(dies: int, queue_depth: int) -> None:
     """Where dies and link limit the bandwidth alike, or a short queue hides the dies, another drive shows about the same times."""
@@ -50,7 +50,7 @@ def test_what_cannot_be_told_apart_is_predicted(dies: int, queue_depth: int) -> 
     assert np.abs(done.errors(True)).max() < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["intel-x25e-64gb", "nvme-tlc-1tb", "ocz-core-60gb"])
 def test_presets_of_other_structure_are_predicted(name: str) -> None:
     """Planes, shared channels and several dies on each: the fitted drive is another one, but shows the same times."""

@@ -178,7 +178,7 @@ def check(drawn: Drawn) -> None:
 
 def several(fast: int, every: int) -> list[Any]:
     """Numbers of draws, of which all but the first are slow."""
-    return [*range(fast), *(pytest.param(number, marks=pytest.mark.slow) for number in range(fast, every))]
+    return [*range(fast), *(pytest.param(number, marks=pytest.mark.deep) for number in range(fast, every))]
 
 
 @pytest.mark.parametrize("number", several(24, 300))

@@ -124,7 +124,7 @@ def test_the_closed_form_is_within_one_percent_of_the_search(name: str) -> None:
     _check(name, 8192, 300)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("page_size", [2048, 4096, 8192, 16384, 32768])
 @pytest.mark.parametrize("name", presets.names())
 def test_the_closed_form_is_within_one_percent_at_all_published_sizes(name: str, page_size: int) -> None:

@@ -51,7 +51,7 @@ def test_a_call_costs_the_formula_less_than_as_many_requests(files: tuple[HeapFi
     assert costs[N_HASH] < 0.7 * costs[TRADITIONAL]
 
 
-@pytest.mark.parametrize(("memory", "share", "within"), [pytest.param(5, 0.01, 0.07, marks=pytest.mark.slow), (20, 0.005, 0.04)])
+@pytest.mark.parametrize(("memory", "share", "within"), [pytest.param(5, 0.01, 0.07, marks=pytest.mark.deep), (20, 0.005, 0.04)])
 def test_simulated_seconds_at_the_published_memory(memory: int, share: float, within: float) -> None:
     """Flash presets at a share of the tuples: the rule's buffers are not slower, and the closed form is near."""
     taken = {}
@@ -107,7 +107,7 @@ def test_refused(change: dict[str, object], device: str | None, rule: str, told:
         division(replace(SETTING, **change), files, device, rule)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("memory", MEMORY)
 def test_flush_pattern_at_the_published_size(memory: int) -> None:

@@ -173,7 +173,7 @@ def commands_of_pages() -> list[str]:
     return list(dict.fromkeys(line.removeprefix(".venv/bin/") for line in lines if line.removeprefix(".venv/bin/").startswith("flashsim ")))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 def test_no_command_of_the_pages_is_silent_with_an_empty_cache(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_replay_hands_sets_over_at_once(tmp_path: Path) -> None:
     assert sizes.tolist() == without
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_replay_keeps_what_sets_gain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Five pairs of runs by turns, each replayed at once: the ratio of the replays' times is within 15 % of that of the runs'."""
     if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):

@@ -19,7 +19,7 @@ from traces.file.schema import make_batch
 from traces.replay.base import load_engine
 from traces.replay.builtin import fill
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")]
+pytestmark = [pytest.mark.deep, pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")]
 
 SIZE = 256 * MIB
 TOTAL = 400 * MIB

@@ -83,7 +83,7 @@ def assert_interrupted(process: subprocess.Popen[str], errors: str) -> None:
     assert all(re.fullmatch(r"flashsim: .* \(.*\d s\)", line) for line in progress), errors
 
 
-#: Commands, how many files and folders they write, and the signal that only the slow set sends; workers are sent either.
+#: Commands, how many files and folders they write, and the signal that only the deep tier sends; workers are sent either.
 INTERRUPTED = [
     (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3, signal.SIGTERM),
     ("reproduce do2009 --jobs 2 --out r --json j.json", 2, None),
@@ -95,7 +95,7 @@ INTERRUPTED = [
 @pytest.mark.parametrize(
     "line, files, how",
     [
-        pytest.param(line, files, how, marks=[pytest.mark.slow] * (how is rare))
+        pytest.param(line, files, how, marks=[pytest.mark.deep] * (how is rare))
         for line, files, rare in INTERRUPTED
         for how in (signal.SIGINT, signal.SIGTERM)
     ],
@@ -332,7 +332,7 @@ def runs(process: int) -> bool:
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reproduction_goes_on_after_an_interrupt_at_any_moment(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The results are those of an uninterrupted run, and no run that was finished is made again."""

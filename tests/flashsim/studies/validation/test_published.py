@@ -102,7 +102,7 @@ def test_a_small_part_has_the_cliff_of_the_whole() -> None:
     assert levels == pytest.approx([64 * 16 * KIB / 210_000, 64 * 48 * KIB / 2_065_000], rel=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_simulated_drives_come_as_near_as_the_documentation_says() -> None:
     """All but tails that no queue explains, and the first of two caches."""
     validation = published.validate([claim.id for claim in published.claims()], Settings(jobs=2, fresh=True))
