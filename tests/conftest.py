@@ -22,7 +22,7 @@ from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
-from tests.tiers import DEEP_RUN, examples
+from tests.tiers import DEEP_RUN, examples, mark_deep
 
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
 os.environ.pop("COLUMNS", None)
@@ -70,6 +70,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return b">>>" not in text or None
     of_deep_tests = re.search(rb"^pytestmark = .*\bdeep\b", text, re.MULTILINE) is not None
     return (of_deep_tests and config.getoption("-m") == "not deep") or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_deep(items)
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,7 +14,7 @@ from tests.browser import Browser
 from tests.test_house import ROOT
 
 SITE = ROOT / "docs" / "_build" / "html"
-pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built")
+pytestmark = [pytest.mark.deep, pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the documentation is not built")]
 #: A page of each kind: words, a wide table, commands, families, pictures, formulas, a class of the reference, cards, a notebook.
 PAGES = (
     "index", "reference/claims", "reference/command_line", "reference/families", "explanation/do2009", "explanation/write_amplification",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -12,28 +15,28 @@ import pytest
 #: Whether this is a run of the deep tier, as `python -m tests deep` says; processes that a run starts inherit it.
 DEEP_RUN = os.environ.get("FLASHSIM_TESTS") == "deep"
 deep = pytest.mark.deep
+_TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def sample(count: int, names: str, values: Iterable[Any], **more: Any) -> Callable[[Any], Any]:
-    """As ``pytest.mark.parametrize``, with `count` of the values in the default tier and the others in the deep one.
+def mark_deep(tests: Iterable[pytest.Item]) -> None:
+    """Mark those of the collected tests that `tiers.toml` puts into the deep tier.
 
-    Those of the default tier are spread over all, and begin elsewhere for each test, so that of a family different members are tested.
+    The cases of a test that stay are spread over all, and begin elsewhere for each test, so that of a family different members are tested.
     """
-    given = list(values)
-    several = "," in names
-
-    def in_deep(value: Any) -> Any:
-        if hasattr(value, "marks"):
-            return pytest.param(*value.values, marks=(*value.marks, deep), id=value.id)
-        return pytest.param(*value, marks=deep) if several else pytest.param(value, marks=deep)
-
-    def decorate(test: Any) -> Any:
-        first = crc32(test.__name__.encode())
-        kept = {(first + number * len(given) // count) % len(given) for number in range(count)} if count < len(given) else range(len(given))
-        chosen = [value if number in kept else in_deep(value) for number, value in enumerate(given)]
-        return pytest.mark.parametrize(names, chosen, **more)(test)
-
-    return decorate
+    counts, deep_cases = _TABLES["counts"], _TABLES["deep_cases"]
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for test in tests:
+        name, _, case = test.nodeid.partition("[")
+        if name in counts:
+            cases[name].append(test)
+        elif case[:-1] in deep_cases.get(name, ()):
+            test.add_marker(deep)
+    for name, each in cases.items():
+        first, count = crc32(name.encode()), min(counts[name], len(each))
+        kept = {(first + number * len(each) // count) % len(each) for number in range(count)}
+        for number, test in enumerate(each):
+            if number not in kept:
+                test.add_marker(deep)
 
 
 def seeds(first: int, count: int, *, deep: int) -> list[Any]:

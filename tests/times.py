@@ -1,4 +1,5 @@
-"""What each test costs and why: processor seconds, those of compiling and of processes that it starts, their number, and drawn examples.
+"""What each test costs and why: seconds of processors, those of compiling and of processes that it starts, their number, drawn examples, and
+memory that the test process keeps.
 
 Loaded by every run of the tests.  The last run's table is kept in pytest's cache folder; ``python -m tests --times`` prints it.
 """
@@ -20,9 +21,10 @@ from typing import Any
 import pytest
 
 from flashsim.core import kernel
+from flashsim.core.units import MB
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = ("wall", "processor", "compiling", "children", "starts", "examples")
+FIELDS = ("wall", "processor", "compiling", "children", "starts", "examples", "kept_mb")
 _PROPERTY = "times"
 _EXAMPLES = re.compile(r"- (\d+) passing")
 _spent: dict[str, float] = defaultdict(float)
@@ -32,6 +34,13 @@ _rows: dict[str, dict[str, float]] = {}
 def _own() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def _memory() -> float:
+    """Megabytes of memory of this process; 0 where the system does not say."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MB
+    return 0.0
 
 
 def _of_children() -> float:
@@ -81,13 +90,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Hand what the test took to the process that reports, by way of its last report."""
     _spent.clear()
-    _spent.update({"wall": -time.perf_counter(), "processor": -_own(), "children": -_of_children()})
+    _spent.update({"wall": -time.perf_counter(), "processor": -_own(), "children": -_of_children(), "kept_mb": -_memory()})
     return (yield)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    now = {"wall": time.perf_counter(), "processor": _own(), "children": _of_children()}
+    now = {"wall": time.perf_counter(), "processor": _own(), "children": _of_children(), "kept_mb": _memory()}
     row = {name: round(_spent[name] + now.get(name, 0), 4) for name in FIELDS}
     row["examples"] = sum(map(int, _EXAMPLES.findall(getattr(item, "hypothesis_statistics", ""))))
     item.user_properties.append((_PROPERTY, row))

@@ -20,6 +20,7 @@ from flashsim.studies.presentation.tables import Table
 from tests.browser import Browser, Page
 
 DESKTOP, PHONE = 1280, 390
+pytestmark = pytest.mark.deep
 #: The colour of our values in `flashsim.studies.presentation.plots`.
 OURS = (0x1F, 0x4E, 0x79)
 #: The screens that reports are made for.
