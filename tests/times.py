@@ -1,5 +1,4 @@
-"""What each test costs and why: seconds of processors, those of compiling and of processes that it starts, their number, drawn examples, and
-memory that the test process keeps.
+"""What each test costs and why: processor seconds, those of compiling and of started processes, their number, examples, memory kept.
 
 Loaded by every run of the tests.  The last run's table is kept in pytest's cache folder; ``python -m tests --times`` prints it.
 """
