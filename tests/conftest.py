@@ -17,6 +17,7 @@ from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
+from tests.yardstick import seconds
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
@@ -30,6 +31,20 @@ settings.load_profile("tests")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew", action="store_true", help="Write snapshots of terminal output and outputs of notebooks anew.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """State the time that a test may take in units of the yardstick, which is measured here; workers and other processes inherit it."""
+    limit = seconds(float(config.getini("timeout")))
+    if config.getoption("timeout") is None:
+        config.option.timeout = limit
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The same for a test that states its own time."""
+    if marker := item.get_closest_marker("timeout"):
+        item.add_marker(pytest.mark.timeout(seconds(*marker.args)), append=False)
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,6 +14,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.notebooks.kept import PICTURES, lean, outline
+from tests.yardstick import seconds
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -30,7 +31,7 @@ def test_it_runs_and_gives_what_is_kept(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     kept = nbformat.read(path, as_version=4)
     notebook = deepcopy(kept)
-    NotebookClient(notebook, timeout=800, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=round(seconds(800)), kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert shown and not any(output.output_type == "error" for output in shown)
     assert not any(output.get("name") == "stderr" for output in shown)
