@@ -62,14 +62,14 @@ def _until(condition: Callable[[], object]) -> Algorithm:
 def _holds(latches: list[Latch], file: HeapFile, device: RealDevice) -> list[tuple[int, int]]:
     """When each of some strands held its latch, in which it slept until each latch had been held; in order."""
     held: list[tuple[int, int]] = []
-    begun: set[Latch] = set()
+    in_use: set[Latch] = set()
 
     def strand(latch: Latch) -> Algorithm:
         yield Acquire(latch)
         begin = time.perf_counter_ns()
-        begun.add(latch)
+        in_use.add(latch)
         yield Sleep(SLEEP)
-        yield from _until(lambda: begun == {*latches})
+        yield from _until(lambda: in_use == {*latches})
         held.append((begin, time.perf_counter_ns()))
         yield Release(latch)
 
@@ -102,14 +102,14 @@ def test_a_deadlock_is_reported_and_ends_all_threads(file: HeapFile, device: Rea
 
 
 def test_a_strand_that_fails_ends_all_with_its_error(file: HeapFile, device: RealDevice) -> None:
-    begun, closed = [], []
+    starts, closed = [], []
 
     def failing() -> Algorithm:
-        yield from _until(lambda: begun)
+        yield from _until(lambda: starts)
         yield Release(Latch("index"))
 
     def endless() -> Algorithm:
-        begun.append(True)
+        starts.append(True)
         try:
             while True:
                 yield Read(file, np.array([0]), np.array([1]))

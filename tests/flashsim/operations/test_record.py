@@ -305,15 +305,15 @@ FILES = """
 import os, threading
 f = os.open("a", os.O_CREAT | os.O_RDWR | os.O_TRUNC)
 os.pwrite(f, b"x" * 4096, 8192); os.write(f, b"abc"); os.fsync(f); os.pread(f, 10, 0); os.lseek(f, 0, 0); os.read(f, 3)
-begun = threading.Event()
+go = threading.Event()
 def beside():
-    begun.wait()
+    go.wait()
     h = os.dup(f); os.writev(h, [b"zz", b"zz"]); os.fdatasync(h); os.close(h)
-thread = threading.Thread(target=beside); thread.start(); begun.set(); thread.join()
+thread = threading.Thread(target=beside); thread.start(); go.set(); thread.join()
 if os.fork() == 0:
-    while not os.path.exists("begun"): pass
+    while not os.path.exists("go"): pass
     os.write(f, b"child"); os._exit(0)
-os.mkdir("begun"); os.wait(); os.rmdir("begun"); os.ftruncate(f, 100); os.close(f); os.rename("a", "b")
+os.mkdir("go"); os.wait(); os.rmdir("go"); os.ftruncate(f, 100); os.close(f); os.rename("a", "b")
 """
 
 
