@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from flashsim.core.kernel import kernels_folder
 from flashsim.literature import base as papers
-from flashsim.studies.runs import jobs
+from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
@@ -35,10 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """State the time that a test may take in units of the yardstick, which is measured here; workers and other processes inherit it."""
+    """State the time that a test may take in units of the yardstick, which is measured here and inherited, and in which a cluster answers."""
     limit = seconds(float(config.getini("timeout")))
     if config.getoption("timeout") is None:
         config.option.timeout = limit
+    parallel._REACHED_WITHIN = round(seconds(parallel._REACHED_WITHIN))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

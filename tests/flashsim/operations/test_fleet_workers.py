@@ -41,10 +41,8 @@ def kill_in_the_middle(folder: Path) -> threading.Thread:
     """Kill the worker that waits, once others have results that are kept."""
 
     def kill() -> None:
-        waiting = folder / "waiting"
-        if wait_until(
-            lambda: waiting.is_file() and "\n" in waiting.read_text() and len(list(folder.glob("cache/results/*.json"))) >= 3, 200
-        ):
+        waiting, results = folder / "waiting", folder / "cache" / "results"
+        if wait_until(lambda: waiting.is_file() and "\n" in waiting.read_text() and len(list(results.glob("*.json"))) >= 3, 200):
             os.kill(int(waiting.read_text()), signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
