@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """State the time that a test may take in units of the yardstick, which is measured here and inherited, and in which a cluster answers."""
+    """Measure the yardstick, which processes inherit; in its units are the times that a test may take, and a cluster to answer."""
     limit = seconds(float(config.getini("timeout")))
     if config.getoption("timeout") is None:
         config.option.timeout = limit
