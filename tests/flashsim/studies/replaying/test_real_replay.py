@@ -79,10 +79,12 @@ def test_a_real_replay_reports_and_changes_nothing(flashsim: Run, here: Path, di
     told = json.loads((here / "r.json").read_text())
     assert (told["requests"], told["bytes"], told["moved"], told["widened"], told["holes"]) == (20, 20 * BLOCK, 0, 0, 0)
     assert told["lateness"]["requests"] == 20 and list(told["runs"]) == ["disk"]
-    assert told["runs"]["disk"]["operations"]["read"]["requests"] == 20
+    reads = told["runs"]["disk"]["operations"]["read"]
+    assert reads["requests"] == 20
     assert np.array_equal(rows(here / "r.parquet")["offset"], np.arange(20) * BLOCK)
     names = {path.name for path in (here / "shown").iterdir()}
-    assert names >= {"report.html", "latency.svg", "comparison.csv"} and "comparison_read.svg" not in names  # beside nothing
+    assert names >= {"report.html", "comparison.csv"} and "comparison_read.svg" not in names  # beside nothing
+    assert "latency.svg" in names or reads["p50"] == reads["p99"]  # where all are as late there is nothing to show
 
 
 def test_writes_are_refused_by_name_or_read_instead(flashsim: Run, here: Path, disk: Kept) -> None:
