@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from flashsim.core.kernel import kernels_folder
 from flashsim.literature import base as papers
+from flashsim.studies.programs import attaching
 from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
@@ -35,11 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure the yardstick, which processes inherit; in its units are the times that a test may take, and a cluster to answer."""
+    """Measure the yardstick, which processes inherit; in its units are the times that a test, a cluster and strace may take."""
     limit = seconds(float(config.getini("timeout")))
     if config.getoption("timeout") is None:
         config.option.timeout = limit
-    parallel._REACHED_WITHIN = round(seconds(parallel._REACHED_WITHIN))
+    for module, name in ((parallel, "_REACHED_WITHIN"), (attaching, "_PATIENCE")):
+        setattr(module, name, seconds(getattr(module, name)))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

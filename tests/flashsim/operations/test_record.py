@@ -215,8 +215,15 @@ def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path, m
     assert costs[0] == pytest.approx(0, abs=1e-9) and 4 < costs[1] < 40  # a byte is written as one to ten; the program's are 4 MiB
 
 
+#: The command, which gives strace the time that the machine needs to tell of a signal.
+RECORD = f"""
+from flashsim.__main__ import main
+from flashsim.studies.programs import attaching
+attaching._LATE = {seconds(0.1)}
+main()
+"""
 #: Counts signals until a while after the first.
-PATIENT = """
+PATIENT = f"""
 import signal, sys, time
 got = []
 for each in (signal.SIGINT, signal.SIGTERM):
@@ -224,7 +231,7 @@ for each in (signal.SIGINT, signal.SIGTERM):
 open("begun", "w").close()
 while not got:
     time.sleep(0.01)
-time.sleep(1)
+time.sleep({seconds(0.5)})
 sys.exit(len(got))
 """
 LONG = 'import time; open("begun", "w"); time.sleep(600)'
@@ -237,7 +244,7 @@ def test_a_signal_comes_to_the_program_once_and_the_recording_is_kept(
     here: Path, send: Callable[[int, int], None], how: signal.Signals, program: str, code: int | None
 ) -> None:
     (here / "program").write_text(program)
-    process = start("record --out run.parquet -- sh program", here)
+    process = start("record --out run.parquet -- sh program", here, ("-c", RECORD))
     assert wait_until((here / "begun").exists)
     send(process.pid, how)
     output, errors = process.communicate(timeout=seconds(60))
