@@ -22,6 +22,8 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.image import imread
 
+from tests.yardstick import seconds
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 #: No window, no network (no name resolves, and the proxy is a port that nobody listens to), and no traffic of the browser's own.
 _FLAGS = (
@@ -32,7 +34,7 @@ _FLAGS = (
 #: Equal ids are no fault any more since WCAG 2.2, and pictures that show the same image have them; what passes is not listed.
 _AXE = """axe.run(document, {runOnly: RULES, rules: {"duplicate-id": {enabled: false}}, resultTypes: ["violations"]}).then(
     found => found.violations.map(each => `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`))"""
-#: Seconds that an answer may take, on a busy machine.
+#: Seconds that an answer may take.
 _PATIENCE = 60.0
 
 
@@ -72,7 +74,7 @@ class Browser:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         os.close(self._out)  # Chromium ends when its pipe does
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(10)
+            self._process.wait(seconds(10))
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # its own session: the browser and its helpers, nothing else
         self._process.wait()
@@ -110,7 +112,7 @@ class Browser:
 
     def _until(self, is_done: Callable[[], bool], take: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Read messages until a condition holds; events are kept, answers are handed to `take`."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + seconds(_PATIENCE)
         while not is_done():
             while b"\0" not in self._received:
                 readable, _, _ = select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))

@@ -18,11 +18,13 @@ from hypothesis import HealthCheck, core, settings
 import flashsim
 from flashsim.core.kernel import kernels_folder
 from flashsim.literature import base as papers
-from flashsim.studies.runs import jobs
+from flashsim.studies.programs import attaching
+from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
 from tests.tiers import DEEP_RUN, examples, mark_deep
+from tests.yardstick import seconds
 
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
 os.environ.pop("COLUMNS", None)
@@ -50,12 +52,6 @@ def _seed_of_commit() -> int:
     return zlib.crc32((commit.stdout or flashsim.__version__).encode())
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Give Hypothesis the run's seed, where the command line gives none."""
-    if config.getoption("--hypothesis-seed") is None:
-        core.global_force_seed = int(os.environ[_SEED])
-
-
 def pytest_report_header() -> str:
     """The tier and the seed, to run the same again."""
     return f"tier: {'deep' if DEEP_RUN else 'default'}; FLASHSIM_TESTS_SEED={os.environ[_SEED]}"
@@ -75,6 +71,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_deep(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the yardstick, which processes inherit; in its units are the times that a test, a cluster and strace may take.
+
+    Hypothesis gets the run's seed, where the command line gives none.
+    """
+    if config.getoption("--hypothesis-seed") is None:
+        core.global_force_seed = int(os.environ[_SEED])
+    limit = seconds(float(config.getini("timeout")))
+    if config.getoption("timeout") is None:
+        config.option.timeout = limit
+    for module, name in ((parallel, "_REACHED_WITHIN"), (attaching, "_PATIENCE")):
+        setattr(module, name, seconds(getattr(module, name)))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The same for a test that states its own time."""
+    if marker := item.get_closest_marker("timeout"):
+        item.add_marker(pytest.mark.timeout(seconds(*marker.args)), append=False)
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,11 +9,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.processes import wait_until
+from tests.yardstick import seconds
 
 #: Settings of the server: no port, and nothing happens that a test did not ask for.
 SETTINGS = {"listen_addresses": "", "fsync": "off", "full_page_writes": "off", "autovacuum": "off", "max_connections": "20", "jit": "off"}
@@ -80,14 +82,9 @@ class Cluster:
             self._server = subprocess.Popen(
                 [place / "postgres", "-D", self.data, *options], stdout=log, stderr=log, preexec_fn=_end_with_parent, **self._identity
             )
-        told = self.data / "postmaster.pid"
-        for _ in range(600):
-            if self._server.poll() is not None:
-                break
-            if told.is_file() and "ready" in told.read_text():
-                return
-            time.sleep(0.05)
-        raise AssertionError((self.folder / "log").read_text())
+        server, state = self._server, self.data / "postmaster.pid"
+        assert wait_until(lambda: server.poll() is not None or (state.is_file() and "ready" in state.read_text()))
+        assert server.poll() is None, (self.folder / "log").read_text()
 
     def crash(self) -> None:
         """End the server as a crash does: what is in its memory alone is lost until it has started again."""
@@ -98,7 +95,7 @@ class Cluster:
         if self._server is not None:
             self._server.send_signal(how)
             try:
-                self._server.wait(60)
+                self._server.wait(seconds(60))
             finally:
                 self._server.kill()
                 self._server.wait()

@@ -1,11 +1,14 @@
-"""The state of processes that tests leave behind or expect to end."""
+"""Processes that tests start: what they leave behind, when something holds, and what they say."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from tests.yardstick import seconds
 
 
 def _runs(process: int) -> bool:
@@ -15,9 +18,20 @@ def _runs(process: int) -> bool:
     return False
 
 
-def end(processes: Iterable[int], patience: float = 60) -> bool:
-    """Whether all processes end within seconds; one that is killed runs until its turn."""
-    deadline, left = time.monotonic() + patience, list(processes)
-    while (left := [process for process in left if _runs(process)]) and time.monotonic() < deadline:
+def wait_until(condition: Callable[[], bool], quiet: float = 60) -> bool:
+    """Wait until a condition holds; False if it does not within what a quiet machine does in some seconds."""
+    deadline = time.monotonic() + seconds(quiet)
+    while not (holds := condition()) and time.monotonic() < deadline:
         time.sleep(0.005)
-    return not left
+    return holds
+
+
+def end(processes: Iterable[int]) -> bool:
+    """Whether all processes end; one that is killed runs until its turn."""
+    every = list(processes)
+    return wait_until(lambda: not any(map(_runs, every)))
+
+
+def without_progress(errors: str) -> str:
+    """What a command says on stderr but for lines of progress, which it prints where it takes longer than some seconds."""
+    return re.sub(r"(?m)^flashsim: .* \(.*\d s\)\n", "", errors)

@@ -17,6 +17,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 from tests.tiers import seeds
+from tests.yardstick import seconds
 
 
 def assert_same_state(one: Model, other: Model) -> None:
@@ -66,7 +67,7 @@ def test_models_agree_at_length(block: int) -> None:
 def test_models_agree_as_plain_python() -> None:
     """The same kernels, interpreted."""
     program = "from tests.property.test_ssd_equality import assert_models_agree\nfor seed in range(500, 520): assert_models_agree(seed, 30)"
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=200)
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=seconds(200))
 
 
 @pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

@@ -17,6 +17,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.testing.flash_drives import PAGE, drive_for, random_drive, random_workload
 from tests.property.test_ssd_equality import assert_alike
 from tests.tiers import seeds
+from tests.yardstick import seconds
 
 
 def inside_drive(seed: int) -> SsdParameters:
@@ -50,4 +51,4 @@ def test_models_agree_inside(block: int) -> None:
 
 def test_models_agree_inside_as_plain_python() -> None:
     program = "from tests.property.test_ssd_inside import assert_agree_inside\nfor seed in range(2000, 2020): assert_agree_inside(seed, 30)"
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=200)
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=seconds(200))

@@ -13,6 +13,7 @@ import pytest
 
 from flashsim.coursework.grading import LABS, grade
 from tests.test_house import ROOT
+from tests.yardstick import seconds
 
 #: The lab that goes through by default; all do in the deep tier.
 FIRST = "replacement"
@@ -30,6 +31,8 @@ def test_a_lab_goes_through_nbgrader(lab: str, tmp_path: Path) -> None:
     exchange.mkdir()
     exchange.chmod(0o777)
     config = f"c = get_config()\nc.CourseDirectory.course_id = 'course'\nc.Exchange.root = {str(exchange)!r}\n"
+    for name, quiet in (("timeout", 30), ("startup_timeout", 60), ("iopub_timeout", 4)):
+        config += f"c.Execute.{name} = {seconds(quiet):.0f}\n"
     (tmp_path / "nbgrader_config.py").write_text(config)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # nbgrader calls alembic
     environment = os.environ | {"HOME": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "jupyter"), "PATH": path}

@@ -6,6 +6,8 @@ import socket
 import struct
 from pathlib import Path
 
+from tests.yardstick import seconds
+
 FIXED_NEWSTYLE, NO_ZEROES = 1, 2
 EXPORT_NAME, ABORT, LIST, STARTTLS, INFO, GO, STRUCTURED_REPLY, SET_META_CONTEXT = 1, 2, 3, 5, 6, 7, 8, 10
 READ, WRITE, DISCONNECT, FLUSH, TRIM, CACHE, WRITE_ZEROES = range(7)
@@ -46,7 +48,7 @@ class Client:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
+        self.socket.settimeout(seconds(20))
         self.socket.connect(str(path))
         assert self.receive(18) == b"NBDMAGICIHAVEOPT" + struct.pack(">H", FIXED_NEWSTYLE | NO_ZEROES)
 

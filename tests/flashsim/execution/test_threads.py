@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,9 +26,11 @@ from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_on_file
 from tests.flashsim.execution.strand_programs import Kept
+from tests.yardstick import seconds
 from traces.file.recording import ParquetRecorder
 
-SLEEP = 50_000_000
+#: A strand that waits for others to have begun sleeps so long again and again.
+SLEEP = 5_000_000
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +54,22 @@ def _spawn(*algorithms: Algorithm) -> Algorithm:
     yield Wait(begun)
 
 
+def _until(condition: Callable[[], object]) -> Algorithm:
+    while not condition():
+        yield Sleep(SLEEP)
+
+
 def _holds(latches: list[Latch], file: HeapFile, device: RealDevice) -> list[tuple[int, int]]:
-    """When each of some strands held its latch, in which it slept; in order."""
+    """When each of some strands held its latch, in which it slept until each latch had been held; in order."""
     held: list[tuple[int, int]] = []
+    in_use: set[Latch] = set()
 
     def strand(latch: Latch) -> Algorithm:
         yield Acquire(latch)
         begin = time.perf_counter_ns()
+        in_use.add(latch)
         yield Sleep(SLEEP)
+        yield from _until(lambda: in_use == {*latches})
         held.append((begin, time.perf_counter_ns()))
         yield Release(latch)
 
@@ -70,17 +80,19 @@ def _holds(latches: list[Latch], file: HeapFile, device: RealDevice) -> list[tup
 
 def test_strands_sleep_at_once_and_hold_a_latch_one_by_one(file: HeapFile, device: RealDevice) -> None:
     apart = _holds([Latch(str(number)) for number in range(4)], file, device)
-    assert any(begin < end for (_, end), (begin, _) in pairwise(apart))
+    assert all(begin < end for (_, end), (begin, _) in pairwise(apart))
     together = _holds([Latch("one")] * 4, file, device)
     assert all(begin > end for (_, end), (begin, _) in pairwise(together))
 
 
 def test_a_deadlock_is_reported_and_ends_all_threads(file: HeapFile, device: RealDevice) -> None:
     one, two = Latch("one"), Latch("two")
+    held: set[Latch] = set()
 
     def crossing(first: Latch, second: Latch) -> Algorithm:
         yield Acquire(first)
-        yield Sleep(SLEEP)
+        held.add(first)
+        yield from _until(lambda: len(held) == 2)
         yield Acquire(second)
 
     with pytest.raises(DeadlockError) as error:
@@ -90,13 +102,14 @@ def test_a_deadlock_is_reported_and_ends_all_threads(file: HeapFile, device: Rea
 
 
 def test_a_strand_that_fails_ends_all_with_its_error(file: HeapFile, device: RealDevice) -> None:
-    closed = []
+    starts, closed = [], []
 
     def failing() -> Algorithm:
-        yield Sleep(SLEEP)
+        yield from _until(lambda: starts)
         yield Release(Latch("index"))
 
     def endless() -> Algorithm:
+        starts.append(True)
         try:
             while True:
                 yield Read(file, np.array([0]), np.array([1]))
@@ -178,7 +191,7 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
 
     def endless() -> Algorithm:
         while True:
-            yield Read(file, np.array([0]), np.array([1])) if busy else Sleep(600 * SECONDS)
+            yield Read(file, np.array([0]), np.array([1])) if busy else Sleep(10**6 * SECONDS)
 
     def begins() -> Algorithm:
         yield Spawn(endless())
@@ -188,7 +201,7 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
         while "wait_for" not in _calls("MainThread") or ("_read" if busy else "wait") not in _calls("strand 1"):
             if over.wait(0.005):
                 return
-            if time.monotonic() > begin + 60:
+            if time.monotonic() > begin + seconds(60):
                 break
         signal.pthread_kill(main, signal.SIGINT)
 
@@ -203,7 +216,7 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
         interrupter.join()
         signal.signal(signal.SIGINT, heeded)
     assert "strand 1" not in [thread.name for thread in threading.enumerate()]
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < seconds(120)
 
 
 @pytest.mark.parametrize("asked", [Sleep(-1), Sleep(NEVER), Wait([Strand("stranger", 1, ended=True)])])

@@ -15,6 +15,7 @@ from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import serve, small_drive
+from tests.yardstick import seconds
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
 PROGRAM = """
@@ -33,7 +34,7 @@ print(len(recorder.buffer))
 @pytest.mark.skipif(not compiled(), reason="kernels run as plain Python")
 def test_a_second_process_compiles_nothing() -> None:
     for _ in range(2):
-        finished = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=250)
+        finished = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=seconds(250))
     assert finished.stdout.split() == ["0"]
 
 

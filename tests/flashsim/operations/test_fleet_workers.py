@@ -6,8 +6,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,40 +18,34 @@ import pytest
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MICROSECONDS
+from flashsim.studies.runs import jobs
+from flashsim.studies.runs.jobs import Job
 from tests.flashsim.operations.test_advise import requests, small
+from tests.processes import wait_until
 
 __all__ = ["small"]
 
-#: Enough that some are still to be made when a worker is killed.
 DRIVES = 16
 
 
-def workers() -> list[int]:
-    """Processes that this one started for runs."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            words = (folder / "cmdline").read_text()
-        except OSError:  # just ended
-            continue
-        if int(parent) == os.getpid() and "popen_loky" in words:
-            found.append(int(folder.name))
-    return found
+def make_once_killed(folder: str, group: Sequence[Job]) -> list[tuple[Any, float]]:
+    """Make runs, in a worker; the first worker of all leaves its number, and waits until it is killed."""
+    with suppress(FileExistsError), Path(folder, "waiting").open("x") as file:
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        time.sleep(10**6)
+    return jobs._run_and_time_all(group)
 
 
-def kill_in_the_middle(results: Path, pids: Callable[[], Iterable[int]], kills: list[int]) -> threading.Thread:
-    """Kill a worker as soon as some results are kept."""
+def kill_in_the_middle(folder: Path) -> threading.Thread:
+    """Kill the worker that waits, once others have results that are kept."""
 
-    def wait() -> None:
-        deadline = time.monotonic() + 200
-        while len(list(results.glob("*.json"))) < 3 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        for pid in [*pids()][:1]:
-            os.kill(pid, signal.SIGKILL)
-            kills.append(pid)
+    def kill() -> None:
+        waiting, results = folder / "waiting", folder / "cache" / "results"
+        if wait_until(lambda: waiting.is_file() and "\n" in waiting.read_text() and len(list(results.glob("*.json"))) >= 3, 200):
+            os.kill(int(waiting.read_text()), signal.SIGKILL)
 
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=kill)
     thread.start()
     return thread
 
@@ -57,13 +54,13 @@ def alone(trace: pd.DataFrame, device: str, drives: int) -> pd.DataFrame:
     return fs.fleet(trace, device=device, drives=drives, jobs=1, fresh=True).summary()
 
 
-def test_a_worker_that_is_killed_changes_no_number(small: str, here: Path) -> None:
-    trace, kills = requests(1500, 150 * MICROSECONDS), list[int]()
-    thread = kill_in_the_middle(here / "cache" / "results", workers, kills)
-    with pytest.raises(FlashsimError, match="a worker process was killed"):
+def test_a_worker_that_is_killed_changes_no_number(small: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = requests(1500, 150 * MICROSECONDS)
+    thread = kill_in_the_middle(here)
+    with monkeypatch.context() as patch, pytest.raises(FlashsimError, match="a worker process was killed"):
+        patch.setattr(jobs, "_run_and_time_all", partial(make_once_killed, str(here)))
         fs.fleet(trace, device=small, drives=DRIVES, jobs=2)
     thread.join()
-    assert len(kills) == 1
     again = fs.fleet(trace, device=small, drives=DRIVES, jobs=1)
     assert 3 <= again.result.recalled < DRIVES
     assert again.summary().to_csv() == alone(trace, small, DRIVES).to_csv()
@@ -71,15 +68,20 @@ def test_a_worker_that_is_killed_changes_no_number(small: str, here: Path) -> No
 
 @pytest.mark.deep
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_cluster_makes_the_same_drives_whether_a_worker_is_killed_or_not(killed: bool, small: str, here: Path) -> None:
+def test_a_cluster_makes_the_same_drives_whether_a_worker_is_killed_or_not(
+    killed: bool, small: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     distributed = pytest.importorskip("distributed")
-    trace, kills = requests(1500, 150 * MICROSECONDS), list[int]()
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    trace = requests(1500, 150 * MICROSECONDS)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        monkeypatch.context() as patch,
+    ):
         if killed:
-            pids = [each.pid for each in cluster.workers.values()]
-            thread = kill_in_the_middle(here / "cache" / "results", lambda: pids, kills)
+            thread = kill_in_the_middle(here)
+            patch.setattr(jobs, "_run_and_time_all", partial(make_once_killed, str(here)))
         there = fs.fleet(trace, device=small, drives=DRIVES, cluster=cluster.scheduler_address)
     if killed:
         thread.join()
-    assert len(kills) == killed
+    assert (here / "waiting").exists() == killed
     assert there.summary().to_csv() == alone(trace, small, DRIVES).to_csv()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from flashsim.studies.designs import session
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.runs.parallel import leave_messages, worker_messages
+from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -78,11 +78,12 @@ def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.Monke
     with worker_messages(said.append) as folder:
         leave_messages(folder)
         with activity.activity("running lc") as progress:
-            deadline = time.monotonic() + 30
-            while "running lc 50% fast" not in said:
+
+            def is_heard() -> bool:
                 progress(1, 2, "fast")
-                time.sleep(0.01)
-                assert time.monotonic() < deadline
+                return "running lc 50% fast" in said
+
+            assert wait_until(is_heard)
         assert not list(Path(folder).iterdir())
     assert not Path(folder).exists()
 

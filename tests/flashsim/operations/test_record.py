@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +27,8 @@ from flashsim.studies.programs.recorder import extents_of
 from flashsim.studies.programs.volatile_files import VolatileFiles
 from tests import postgresql_server
 from tests.flashsim.studies.runs.test_interrupts import start
+from tests.processes import wait_until
+from tests.yardstick import seconds
 from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
@@ -171,13 +172,6 @@ def test_a_process_that_runs_is_attached_to(flashsim: Any, here: Path) -> None:
     assert (write["call"], write["offset"], write["result"]) == ("write", 5, 3)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def busy(here: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that writes to a file without an end."""
@@ -194,11 +188,11 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     busy: subprocess.Popen[bytes], here: Path, send: Callable[[int, int], None], how: signal.Signals
 ) -> None:
     process = start(f"record --out run.parquet --pid {busy.pid}", here)
-    wait_until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{busy.pid}/status").read_text())
+    assert wait_until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{busy.pid}/status").read_text())
     size = (here / "log").stat().st_size
-    wait_until(lambda: (here / "log").stat().st_size > size + 5)
+    assert wait_until(lambda: (here / "log").stat().st_size > size + 5)
     send(process.pid, how)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=seconds(60))
     assert process.returncode == 0 and "calls recorded" in output and "interrupted" not in errors
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
@@ -221,8 +215,15 @@ def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path, m
     assert costs[0] == pytest.approx(0, abs=1e-9) and 4 < costs[1] < 40  # a byte is written as one to ten; the program's are 4 MiB
 
 
+#: The command, which gives strace the time that the machine needs to tell of a signal.
+RECORD = f"""
+from flashsim.__main__ import main
+from flashsim.studies.programs import attaching
+attaching._LATE = {seconds(0.1)}
+main()
+"""
 #: Counts signals until a while after the first.
-PATIENT = """
+PATIENT = f"""
 import signal, sys, time
 got = []
 for each in (signal.SIGINT, signal.SIGTERM):
@@ -230,7 +231,7 @@ for each in (signal.SIGINT, signal.SIGTERM):
 open("begun", "w").close()
 while not got:
     time.sleep(0.01)
-time.sleep(1)
+time.sleep({seconds(0.5)})
 sys.exit(len(got))
 """
 LONG = 'import time; open("begun", "w"); time.sleep(600)'
@@ -243,10 +244,10 @@ def test_a_signal_comes_to_the_program_once_and_the_recording_is_kept(
     here: Path, send: Callable[[int, int], None], how: signal.Signals, program: str, code: int | None
 ) -> None:
     (here / "program").write_text(program)
-    process = start("record --out run.parquet -- sh program", here)
-    wait_until((here / "begun").exists)
+    process = start("record --out run.parquet -- sh program", here, ("-c", RECORD))
+    assert wait_until((here / "begun").exists)
     send(process.pid, how)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=seconds(60))
     assert process.returncode == (code or 128 + how) and "calls recorded" in output and "interrupted" not in errors
     assert Recording.read(here / "run.parquet").facts["exit_code"] == process.returncode
 
@@ -255,7 +256,7 @@ def test_a_process_that_another_strace_watches_is_refused_in_a_line(
     flashsim: Any, busy: subprocess.Popen[bytes], capfd: pytest.CaptureFixture[str]
 ) -> None:
     with subprocess.Popen(["strace", "-q", "-o", os.devnull, "-p", str(busy.pid)]) as other:
-        wait_until(lambda: f"TracerPid:\t{other.pid}\n" in Path(f"/proc/{busy.pid}/status").read_text())
+        assert wait_until(lambda: f"TracerPid:\t{other.pid}\n" in Path(f"/proc/{busy.pid}/status").read_text())
         result = flashsim(["record", "--out", "run.parquet", "--pid", str(busy.pid)])
         other.terminate()
     assert result.exit_code == 2 and "not permitted" in result.stderr and len(result.stderr.splitlines()) == 1
@@ -305,17 +306,21 @@ def test_requests_of_programs_that_run_one_after_another_wait_for_each_other(her
     assert [row["operation"] for row in requests] == [WRITE, FLUSH] * 3 and [row["dependency"] for row in requests] == [*range(-1, 5)]
 
 
-#: Opens, writes and reads at places and where it is, copies a descriptor in a thread, and forks.
+#: Opens, writes and reads at places and where it is, copies a descriptor in a thread, and forks.  What is begun waits until the call that
+#: began it has returned: perf tells calls in the order of their ends.
 FILES = """
 import os, threading
 f = os.open("a", os.O_CREAT | os.O_RDWR | os.O_TRUNC)
 os.pwrite(f, b"x" * 4096, 8192); os.write(f, b"abc"); os.fsync(f); os.pread(f, 10, 0); os.lseek(f, 0, 0); os.read(f, 3)
+go = threading.Event()
 def beside():
+    go.wait()
     h = os.dup(f); os.writev(h, [b"zz", b"zz"]); os.fdatasync(h); os.close(h)
-thread = threading.Thread(target=beside); thread.start(); thread.join()
+thread = threading.Thread(target=beside); thread.start(); go.set(); thread.join()
 if os.fork() == 0:
+    while not os.path.exists("go"): pass
     os.write(f, b"child"); os._exit(0)
-os.wait(); os.ftruncate(f, 100); os.close(f); os.rename("a", "b")
+os.mkdir("go"); os.wait(); os.rmdir("go"); os.ftruncate(f, 100); os.close(f); os.rename("a", "b")
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -26,6 +27,8 @@ from flashsim.studies.serving import at_path
 from tests.flashsim.conftest import Run
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.studies.runs.test_interrupts import ROOT
+from tests.processes import without_progress
+from tests.yardstick import seconds
 from traces.file.schema import open_trace
 
 #: 32 MiB in 256 dies, so that four reads at random places hardly ever meet in one.
@@ -64,16 +67,15 @@ def served(*words: str | Path, run: str) -> dict[str, Any]:
 
 @needs("fio")
 def test_100_ms_at_depth_4_are_40_requests_a_second(here: Path) -> None:
-    """A drive whose reads take 100 ms serves four at a time."""
+    """A drive whose reads take 100 ms serves four at a time, each in its time: clients on a busy machine ask for fewer."""
     command = 'fio --name=reads --ioengine=nbd --uri="$uri" --rw=randread --bs=4k --iodepth=4 --time_based --runtime=3'
     told = served(preset(here), run=f"{command} --output-format=json --output=fio.json")
     job = json.loads((here / "fio.json").read_text())["jobs"][0]
-    busy = os.getloadavg()[0]
-    if not 38 <= job["read"]["iops"] <= 42 and busy > (os.cpu_count() or 1):
-        pytest.skip(f"{job['read']['iops']:.1f} requests/s, but {busy:.1f} processes want this machine's {os.cpu_count()} processors")
-    assert job["read"]["iops"] == pytest.approx(40, abs=2)
-    assert told["drive"]["operations"]["read"]["requests"] == job["read"]["total_ios"]
-    assert job["read"]["lat_ns"]["mean"] >= told["drive"]["operations"]["read"]["latency_mean"] > 100_000_000
+    drive = told["drive"]
+    assert drive["outstanding"]["max"] == 4 and drive["operations"]["read"]["latency_mean"] == pytest.approx(100_000_000, rel=0.05)
+    assert 0 < job["read"]["iops"] <= 42
+    assert drive["operations"]["read"]["requests"] == job["read"]["total_ios"]
+    assert job["read"]["lat_ns"]["mean"] >= drive["operations"]["read"]["latency_mean"] > 100_000_000
 
 
 @needs("nbdinfo")
@@ -118,7 +120,7 @@ def test_nbdfuse_mounts_it_as_a_file(here: Path) -> None:
     (here / "mounted").mkdir()
     script = """
         nbdfuse mounted/drive "$uri" & fuse=$!
-        for try in $(seq 100); do [ -e mounted/drive ] && break; kill -0 $fuse || exit 77; sleep 0.05; done
+        until [ -e mounted/drive ]; do kill -0 $fuse || exit 77; sleep 0.05; done
         cat mounted/drive > out.bin; code=$?
         fusermount3 -u mounted || umount mounted; wait; exit $code
     """
@@ -185,11 +187,11 @@ def test_more_clients_than_can_be_served_are_sent_away_and_counted(here: Path) -
         greetings = []
         for _ in range(MAXIMUM_CONNECTIONS + 3):
             client = clients.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            client.settimeout(10)
+            client.settimeout(seconds(10))
             client.connect(str(here / "d.sock"))
             greetings.append(client.recv(8))
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=seconds(60))
     assert greetings == [b"NBDMAGIC"] * MAXIMUM_CONNECTIONS + [b""] * 3
     assert f"3 connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time" in out
     session = json.loads((here / "s.json").read_text())["session"]
@@ -214,7 +216,7 @@ def test_clients_that_misbehave_leave_the_server_up(here: Path) -> None:
         torn.close()
         gone = nbd.Client(path)
         gone.choose()
-        gone.send(*[nbd.request(nbd.READ, run << 16, 1 << 16) for run in range(16)])  # busy for much longer than its going takes
+        gone.send(*[nbd.request(nbd.READ, run << 16, 1 << 16) for run in range(16)])
         gone.close()
         deaf = nbd.Client(path)
         deaf.choose()
@@ -235,17 +237,29 @@ def test_clients_that_misbehave_leave_the_server_up(here: Path) -> None:
         with pytest.raises(EOFError):
             good.receive(1)
         process.send_signal(signal.SIGTERM)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=seconds(60))
         for client in (silent, deaf):
             client.close()
         good.close()
-    assert process.returncode == 0 and all("compiling" in line for line in errors.splitlines()), errors  # on a new machine
+    assert process.returncode == 0 and not without_progress(errors), errors
     assert not path.exists()
     assert "served for" in out and "requests were refused" in out and "connections broke off" in out
     told = json.loads((here / "s.json").read_text())
     assert told["session"]["clients"] == 25 and told["session"]["refused"] >= 2
-    assert told["unanswered"] >= 1
     assert open_trace(here / "t.parquet").metadata.num_rows == told["drive"]["requests"]
+
+
+def test_a_request_whose_client_has_gone_is_counted_as_unanswered(here: Path) -> None:
+    """It takes an hour; one that is refused at once tells that the drive has it."""
+    with server(here, preset(here, read="3599s", read_latency="3600s"), "--json", "s.json") as process:
+        client = nbd.Client(here / "d.sock")
+        client.choose()
+        client.send(nbd.request(nbd.READ, 0, 4096))
+        assert client.ask(nbd.request(nbd.READ, 1, 512)) == nbd.INVALID
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=seconds(60))
+    assert json.loads((here / "s.json").read_text())["unanswered"] == 1
 
 
 def test_twenty_clients_that_read_nothing_take_no_more_than_one_cap_for_all(here: Path) -> None:
@@ -387,7 +401,7 @@ def test_time_scale_stretches_time(here: Path) -> None:
         "client.read(0, 4096); Path('took').write_text(str(time.monotonic() - began))"
     )
     (here / "client.py").write_text(script)
-    for scale, least, most in (("1.5", 1.5, 100), ("0.1", 0.1, 0.9)):
-        command, second = f"PYTHONPATH={ROOT} {sys.executable} client.py", preset(here, read="999.8ms", read_latency="1s")
-        assert serve(second, "--time-scale", scale, "--socket", "d.sock", run=command).exit_code == 0
+    for scale, read, latency, least, most in (("1.5", "999.8ms", "1s", 1.5, math.inf), ("0.0001", "999s", "1000s", 0.1, 1000)):
+        command, slow = f"PYTHONPATH={ROOT} {sys.executable} client.py", preset(here, read=read, read_latency=latency)
+        assert serve(slow, "--time-scale", scale, "--socket", "d.sock", run=command).exit_code == 0
         assert least <= float((here / "took").read_text()) < most

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from flashsim.core.kernel import compiled
+from tests.yardstick import seconds
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
 PROGRAM = """
@@ -30,5 +31,5 @@ print(len(recorder.buffer))
 @pytest.mark.skipif(not compiled(), reason="nothing is compiled")
 def test_a_second_process_compiles_nothing() -> None:
     for _ in range(2):
-        result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=250)
+        result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=seconds(250))
     assert result.stdout.split() == ["0"]

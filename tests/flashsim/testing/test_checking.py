@@ -24,7 +24,7 @@ from tests.contract.test_replacement import PLAIN
             "2s",
             "does not end within 2 s",
         ),  # in compiled code
-        (PLAIN.replace("leaving =", "__import__('os')._exit(3)\n        leaving ="), "3s", "ends the process, with exit code 3"),
+        (PLAIN.replace("leaving =", "__import__('os')._exit(3)\n        leaving ="), "60s", "ends the process, with exit code 3"),
     ],
 )
 def test_a_property_that_does_not_end_fails(source: str, limit: str, reason: str, tmp_path: Path) -> None:

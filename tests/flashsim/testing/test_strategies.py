@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,10 +83,10 @@ def test_them(fresh_drive, steady_drive, pool, temporary_volume):
 
 
 def test_the_guides_tests_and_fixtures_are_as_it_says(tmp_path: Path) -> None:
-    """In a folder of their own, where no settings are but the guide's."""
+    """In a folder of their own, where no settings are but the guide's, and those of Hypothesis for CI: slow draws are no fault there."""
     assert len(write_members(tmp_path, PAGE.with_name("test-your-own-part.md"))) == 0
     (tmp_path / "test_fixtures.py").write_text(FIXTURES)
-    subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], check=True, cwd=tmp_path, env=os.environ | {"CI": "1"})
 
 
 @pytest.mark.parametrize("library", ["pytest", "hypothesis"])

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.units import NEVER
+from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.file import RealDevice
 from tests.tiers import examples
+from tests.yardstick import seconds
 from traces.file.schema import make_batch
 from traces.replay import builtin
 
@@ -72,7 +73,7 @@ def test_what_waits_for_the_same_request_is_submitted_at_once(file: Path) -> Non
 def test_a_slow_stream_does_not_hold_up_another(file: Path) -> None:
     """Rows of one chain stand between those of another that thinks for longer."""
     dependency = np.maximum(np.arange(20) - 2, -1)
-    think = np.where(np.arange(20) % 2 == 0, 20_000_000, 0)
+    think = np.where(np.arange(20) % 2 == 0, round(seconds(0.01) * SECONDS), 0)
     done = run(file, "think", 20, dependency=dependency, think=think)
     assert done["completed"][19] < done["started"][10]
 

@@ -18,6 +18,7 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.storage.pool.simulation import Simulation
 from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
+from tests.benchmarks.yardstick import loop_slowness
 from tests.tiers import examples
 from traces.summary.reuse import sampled_rows
 
@@ -133,10 +134,9 @@ def test_a_curve_takes_a_microsecond_a_reference_and_64_bytes_a_page_and_a_sampl
             curve.add(part)
         return process_time() - begin, curve
 
-    taken(0.01)  # compiles
-    (exact, curve), (sampled, sample) = taken(1), taken(0.01)
-    assert exact / len(pages) < 1e-6
-    assert sampled < exact / 10
+    (_, sample), (exact, curve) = taken(0.01), taken(1)  # the first compiles
+    assert exact / len(pages) < 1e-6 * loop_slowness()
+    assert min(taken(0.01)[0] for _ in range(5)) < exact / 10
     assert curve.memory < 64 * curve.curve().pages
     sizes = np.arange(1000, 1 << 20, 1000)
     assert np.abs(sample.curve().ratio(sizes) - curve.curve().ratio(sizes)).mean() < 0.01

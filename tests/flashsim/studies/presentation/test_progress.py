@@ -18,8 +18,10 @@ from flashsim.studies.presentation import progress
 from flashsim.studies.presentation.progress import Screen
 from tests.flashsim.operations.terminal import watch
 from tests.flashsim.operations.test_examples import PAGES
+from tests.processes import wait_until
+from tests.yardstick import seconds, slowness
 
-#: Seconds; what a terminal hears nothing in.
+#: Seconds, on a quiet machine; what a terminal hears nothing in.
 SILENCE = 2.0
 
 
@@ -36,10 +38,8 @@ class Clock:
     def move(self, seconds: float) -> None:
         """Move the clock, and wait until the thread of a screen has drawn at the new time: it reads the clock before each drawing."""
         self.now += seconds
-        next_but_one, deadline = self.readings + 2, time.monotonic() + 60
-        while self.readings < next_but_one:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        next_but_one = self.readings + 2
+        assert wait_until(lambda: self.readings >= next_but_one)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_threads_end_with_the_last_activity() -> None:
     with screen.show("outer"), screen.show("inner"):
         thread = screen._thread
         assert thread is not None and thread.is_alive()
-    thread.join(60)
+    thread.join(seconds(60))
     assert not thread.is_alive()
 
 
@@ -114,7 +114,7 @@ def test_on_a_terminal_a_line_appears_and_vanishes() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(progress.__file__).parents[3]), "TERM": "xterm"}
     process = subprocess.Popen([sys.executable, "-c", SHOWN], env=environment, stdin=subprocess.PIPE, stdout=device, stderr=device)
     os.close(device)
-    output, deadline = b"", time.monotonic() + 60
+    output, deadline = b"", time.monotonic() + seconds(60)
 
     def read_until(end: bytes | None) -> None:
         """Read what appears up to some words, or all of it."""
@@ -181,6 +181,6 @@ def test_no_command_of_the_pages_is_silent_with_an_empty_cache(tmp_path: Path) -
     for number, line in enumerate(commands_of_pages()):
         seen = watch(shlex.split(line)[1:], tmp_path, FLASHSIM_CACHE=str(tmp_path / f"cache-{number}"))
         assert seen.code == 0, f"{line}\n{seen.output}"
-        if seen.silence > SILENCE:
+        if seen.silence > SILENCE * slowness():
             silent[line] = seen.silence
     assert not silent

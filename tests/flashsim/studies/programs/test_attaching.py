@@ -14,6 +14,7 @@ from flashsim.studies.programs.recorder import record
 from traces.calls.schema import DSYNC
 from traces.calls.strace import OPTIONS
 
+#: Writes until something watches it, and a thousand times more.
 _PROGRAM = """
 import mmap, os, time
 memory = os.open("mapped", os.O_RDWR | os.O_CREAT)
@@ -21,10 +22,14 @@ os.ftruncate(memory, 4096)
 kept = mmap.mmap(memory, 4096)
 file = os.open("slow", os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
 os.dup2(file, 9)
+left = 1000
 print(flush=True)
-for number in range(3000):
+for number in range(1_000_000):
     os.write((file, 9)[number % 2], b"%07d\\n" % number)
     time.sleep(0.0005)
+    left -= "TracerPid:\\t0\\n" not in open("/proc/self/status").read()
+    if not left:
+        break
 """
 
 

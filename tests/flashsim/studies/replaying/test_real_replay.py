@@ -22,6 +22,8 @@ from flashsim.device import access
 from flashsim.studies.replaying.real import Lateness
 from tests.flashsim.conftest import Run
 from tests.flashsim.studies.runs.test_interrupts import ROOT, start
+from tests.processes import without_progress
+from tests.yardstick import seconds
 from traces.file.schema import column, make_batch
 from traces.format.base import load_writable, read_trace
 
@@ -77,10 +79,12 @@ def test_a_real_replay_reports_and_changes_nothing(flashsim: Run, here: Path, di
     told = json.loads((here / "r.json").read_text())
     assert (told["requests"], told["bytes"], told["moved"], told["widened"], told["holes"]) == (20, 20 * BLOCK, 0, 0, 0)
     assert told["lateness"]["requests"] == 20 and list(told["runs"]) == ["disk"]
-    assert told["runs"]["disk"]["operations"]["read"]["requests"] == 20
+    reads = told["runs"]["disk"]["operations"]["read"]
+    assert reads["requests"] == 20
     assert np.array_equal(rows(here / "r.parquet")["offset"], np.arange(20) * BLOCK)
     names = {path.name for path in (here / "shown").iterdir()}
-    assert names >= {"report.html", "latency.svg", "comparison.csv"} and "comparison_read.svg" not in names  # beside nothing
+    assert names >= {"report.html", "comparison.csv"} and "comparison_read.svg" not in names  # beside nothing
+    assert "latency.svg" in names or reads["p50"] == reads["p99"]  # where all are as late there is nothing to show
 
 
 def test_writes_are_refused_by_name_or_read_instead(flashsim: Run, here: Path, disk: Kept) -> None:
@@ -316,8 +320,8 @@ def test_an_interrupt_ends_what_is_outstanding(tmp_path: Path) -> None:
     assert process.stdout is not None and process.stdout.readline() == "waiting\n"  # the first request has completed
     assert (tmp_path / "made").exists()
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, "flashsim: interrupted; nothing was written\n")
+    _, errors = process.communicate(timeout=seconds(60))
+    assert (process.returncode, without_progress(errors)) == (130, "flashsim: interrupted; nothing was written\n")
     assert [path.name for path in tmp_path.iterdir()] == ["slow"]
 
 
