@@ -53,8 +53,8 @@ class Damaged:
 @pytest.fixture(scope="module")
 def others(postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """Files of a cluster that has stopped: a table, and what is none; all rows say by whom they are visible."""
-    postgresql.sql(
-        f"""{DEFINITION};
+    postgresql.sql(  # tests of other modules may come between, and this fixture again after them
+        f"""DROP TABLE IF EXISTS t, long, packed, empty; DROP SEQUENCE IF EXISTS s; {DEFINITION};
         INSERT INTO t SELECT i, repeat('Ü', i % 290), (i - 700) * 1.000037 ^ i, timestamp '2001-01-01' + i * interval '1 hour', i / 7.0,
             i % 3 = 0, CASE WHEN i % 5 > 0 THEN 'text ' || i END FROM generate_series(1, 1500) i;
         DELETE FROM t WHERE a % 7 = 0; UPDATE t SET f = NULL WHERE a % 11 = 0; VACUUM FREEZE t; CREATE INDEX i ON t (a); CREATE SEQUENCE s;
