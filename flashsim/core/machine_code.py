@@ -87,7 +87,7 @@ class EntryCode(_Code):
     """Machine code of a kernel and all that it calls."""
 
     def finalize(self) -> None:
-        own = {function.name for function in self._final_module.functions}
+        own = {function.name for function in self._final_module.functions if not function.is_declaration}
         _link(self._final_module, self)
         self._linking_libraries.clear()
         for function in self._final_module.functions:
