@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from tests import changes
+
 ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
 BESIDE = Path(sys.executable).parent
@@ -73,7 +75,11 @@ def main() -> int:
     """Run the checks, all or those named; return how many failed."""
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="CHECK", help=f"of: {', '.join(checks())} (default: all)")
-    chosen = parser.parse_args().only or list(checks())
+    parser.add_argument("--changed", nargs="?", const="HEAD", metavar="REV", help="run the tests that what differs from REV can touch")
+    given = parser.parse_args()
+    if given.changed:
+        return changes.run(given.changed, "-n", str(WORKERS), "--dist", "worksteal")
+    chosen = given.only or list(checks())
     unknown = set(chosen) - set(checks())
     if unknown:
         parser.error(f"no such check: {', '.join(sorted(unknown))}")
