@@ -21,8 +21,8 @@ from tests.definitions import ROOMS, Definition, Definitions, Module, names_of
 ROOT = Path(__file__).resolve().parents[1]
 #: All tests rest on these.
 _EVERYTHING = ("setup.cfg", "tests/times.py")
-#: Tests that read every source file.
-_READ_ALL = ("tests/test_package.py", "tests/contract/test_families.py")
+#: Tests that read every source file; the first, every other file too.
+_READ_ALL = ("tests/test_house.py", "tests/test_package.py", "tests/contract/test_families.py")
 #: What lists the names that a shell completes, and the text in tests of it.
 _COMPLETION = {"flashsim.operations.command:values", "flashsim.operations.command:_FAMILIES"}
 _COMPLETES = "_FLASHSIM_COMPLETE"
@@ -54,7 +54,12 @@ class Selection:
         self.folders = {module: str(PurePosixPath(path).parent) for module, path in self.paths.items()}
         self.tree = Definitions({module: files[path]() for module, path in self.paths.items()})
         self.commands = self._commands()
-        self.names = {each for path in files for place in [PurePosixPath(path)] for each in (*place.parts, place.stem, f"*{place.suffix}")}
+        self.names = {
+            each
+            for path in files
+            for place in [PurePosixPath(path)]
+            for each in (*place.parts, place.stem, place.suffix, f"*{place.suffix}")
+        }
         self.names |= {name.replace("_", "-") for name in self.names} | {_COMPLETES, "-m"}
         self.parts = {*self.commands, *(part for command in self.commands for part in command.split())}
         self.pages = [path for path in files if not _is_room(path) and path.endswith((".md", ".ipynb"))]
@@ -91,6 +96,7 @@ class Selection:
         if not found or f"{module}:{name}" in _COMPLETION:
             return edges
         edges |= {each for dotted in found.refers for each in self.tree.resolved(dotted)}
+        edges |= {f"{each}?" for dotted in found.asks for each in self.tree.resolved(dotted)}
         if is_test:
             edges |= self._said(found.texts)
             edges |= {f"{each}:*" for dotted in found.refers if dotted.endswith(".") for each in self.tree.below(dotted[:-1])}
@@ -159,7 +165,8 @@ class Selection:
 
     def _rules(self) -> Iterator[tuple[list[int], int]]:
         """What names load: the bits of which one each must be there, and those that are there then."""
-        for family in {found.family for module in self.tree.modules.values() for found in module.definitions.values() if found.family}:
+        modules = [module for name, module in self.tree.modules.items() if not name.startswith("tests")]
+        for family in {found.family for module in modules for found in module.definitions.values() if found.family}:
             for module in self.tree.below(family):
                 name = module.removeprefix(f"{family}.").partition(".")[0]
                 if name != "base" and name[0] != "_":
@@ -184,10 +191,12 @@ class Selection:
         """The paths in a test's own texts that name a file, or all files of its kind, each with the folder at the top."""
         place = PurePosixPath(path)
         top = [self._bit(f"path {place.parts[0]}")] if len(place.parts) > 1 and place.parts[0] != "tests" else []
-        yield [self._any([f"path {place.name}", f"path *{place.suffix}"]), *top]
-        if place.suffix != ".py":
-            parent = self._bit(f"path {place.parent.name}")
-            yield [parent] if not top and place.parts[0] == "tests" else [self._bit(f"path {place.stem}"), parent, *top]
+        parent = self._bit(f"path {place.parent.name}")
+        yield [self._bit(f"path {place.name}"), *top]
+        if place.parts[0] == "tests":
+            yield [parent, self._bit(f"path {place.suffix}")]
+        elif top:
+            yield [self._any([f"path {place.stem}", f"path *{place.suffix}"]), parent, *top]
 
     def _named_near(self, path: str, owner: str) -> list[int]:
         """What names one file of package data among many of its kind; the only one is read whoever reaches its folder."""
@@ -216,12 +225,10 @@ class Selection:
         for path, (folder, names) in _BY_PAGE.items():
             for name in [name for name in names if name in found.get(path, ())]:
                 roots = found[path].pop(name)
-                pages = [
-                    page
-                    for page in self.pages
-                    if page.startswith(folder) and self.reach(roots, module_of(path)) & self._bit(f"file {page}")
-                ]
-                found[path] |= {f"{name}[{PurePosixPath(page).stem}]": [*roots, f"file {page}"] for page in pages}
+                whole = self.reach(roots, module_of(path))
+                for page in (f"file {page}" for page in self.pages if page.startswith(folder)):
+                    if whole & self._bit(page):
+                        found[path].setdefault(f"{name}[{PurePosixPath(page).stem}]", [*roots]).append(page)
         return found
 
     def _used_by_themselves(self, module: str) -> list[str]:
@@ -284,10 +291,12 @@ class Selection:
         """Which of the changed definitions and files a test rests on."""
         module = module_of(path)
         whole, scope = self.reach(roots, module), self._scope(module)
-        causes = {each for each in definitions if whole & self._bit(each) or (each.endswith("#") and each.startswith(f"{module}:"))}
+        causes = {
+            each for each in definitions if whole & self._any([each, f"{each}?"]) or (each.endswith("#") and each.startswith(f"{module}:"))
+        }
         hooks = {each for each in definitions if each.partition(":")[0] in scope}
         causes |= {each for each in hooks if each.endswith(":") or ":pytest_" in each}
-        causes |= {each for each in files if each in _EVERYTHING or (path in _READ_ALL and _is_room(each))}
+        causes |= {each for each in files if each in _EVERYTHING or path == _READ_ALL[0] or (path in _READ_ALL and _is_room(each))}
         for each in files - causes:
             is_named = each not in self.pages and any(all(whole & group for group in groups) for groups in self._named(each))
             causes |= {each} if whole & self._bit(f"file {each}") or is_named else set()
@@ -361,7 +370,14 @@ def in_words(touched: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
 
 
 def arguments(selection: Selection, touched: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
-    """The words by which pytest knows the tests: a file if all of its tests are among them."""
-    every = selection.tests()
-    whole = [path for path, tests in touched.items() if len(tests) == len(every[path])]
-    return whole + [f"{path}::{name}" for path, tests in touched.items() if path not in whole for name in tests]
+    """The words by which pytest knows the tests: a file if all of its tests are among them; a test of pages without those not touched."""
+    every, words = selection.tests(), []
+    for path, tests in touched.items():
+        if len(tests) == len(every[path]):
+            words.append(path)
+            continue
+        functions = dict.fromkeys(name.partition("[")[0] for name in tests)
+        words += [f"{path}::{name}" for name in functions]
+        others = [name for name in every[path] if name not in tests and name.partition("[")[0] in functions]
+        words += [word for name in others for word in ("--deselect", f"{path}::{name}")]
+    return words

@@ -23,8 +23,9 @@ class Definition:
     """What the text of one definition says; names are dotted import paths."""
 
     refers: set[str] = field(default_factory=set)
-    #: Where it calls ``names()``, other than to ask whether a name is among them.
+    #: Where it calls ``names()``; where it calls it only to ask whether a name is among them.
     lists: set[str] = field(default_factory=set)
+    asks: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)
     docstrings: list[str] = field(default_factory=list)
     #: Parameters of its functions: fixtures, in a test.
@@ -71,7 +72,10 @@ class _Reader(ast.NodeVisitor):
         self._visit_question(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "names" and not self._asks:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "names":
+            if self._asks:
+                self.definition.asks |= self._dotted(node.func)
+                return
             self.definition.lists |= self._dotted(node.func.value)
         if isinstance(node.func, ast.Name) and node.func.id == "Family" and isinstance(node.args[0], ast.Constant):
             self.definition.family = str(node.args[0].value)
