@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -64,6 +64,7 @@ class Selection:
         self.parts = {*self.commands, *(part for command in self.commands for part in command.split())}
         self.pages = [path for path in files if not _is_room(path) and path.endswith((".md", ".ipynb"))]
         self.bits: dict[str, int] = {}
+        self._reached: dict[tuple[frozenset[str], str], int] = {}
         self.edges = {
             f"{module}:{name}": self._edges(module, name) for module in self.paths for name in ("*", *self.tree.modules[module].definitions)
         }
@@ -212,6 +213,7 @@ class Selection:
             whole |= self.closures.get(name) or self._bit(name)
         return whole
 
+    @cached_property
     def tests(self) -> dict[str, dict[str, list[str]]]:
         """What each test rests on directly, by test file and name; a file's doctests have no name."""
         found: dict[str, dict[str, list[str]]] = {}
@@ -247,7 +249,12 @@ class Selection:
 
     def reach(self, roots: Iterable[str], module: str) -> int:
         """All that some definitions of a module rest on; of pages only those among them, if there are any."""
-        names = [*roots]
+        names = frozenset(roots)
+        if (names, module) not in self._reached:
+            self._reached[names, module] = self._reach(names, module)
+        return self._reached[names, module]
+
+    def _reach(self, names: frozenset[str], module: str) -> int:
         whole = self._of(names)
         pages = [name.removeprefix("file ") for name in names if name.startswith("file ")]
         others = ~self._any(f"file {path}" for path in self.pages if path not in pages) if pages else -1
@@ -267,7 +274,7 @@ class Selection:
                     whole |= rule[1] if rule[1] & others == rule[1] else 0
         any_command = self._any(self.commands.values())
         if whole & self._bit(_APP) and not whole & any_command:
-            return self.reach([*names, *self.commands.values()], module)
+            return self._reach(names.union(self.commands.values()), module)
         return whole
 
     def touched(self, before: Mapping[str, str | None]) -> dict[str, dict[str, list[str]]]:
@@ -279,7 +286,7 @@ class Selection:
                 definitions |= new.differences(None if text is None else Module(module, text))
         found: dict[str, dict[str, list[str]]] = {}
         of_pages = {f"file {path}" for path in self.pages}
-        for path, tests in self.tests().items():
+        for path, tests in self.tests.items():
             every = {each for roots in tests.values() for each in roots if each not in of_pages}
             if not self.causes(path, every, definitions, {*before}):
                 continue
@@ -371,7 +378,7 @@ def in_words(touched: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
 
 def arguments(selection: Selection, touched: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
     """The words by which pytest knows the tests: a file if all of its tests are among them; a test of pages without those not touched."""
-    every, words = selection.tests(), []
+    every, words = selection.tests, []
     for path, tests in touched.items():
         if len(tests) == len(every[path]):
             words.append(path)
