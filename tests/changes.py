@@ -284,6 +284,8 @@ class Selection:
             if module := module_of(path):
                 new = self.tree.modules.get(module) or Module(module, "")
                 definitions |= new.differences(None if text is None else Module(module, text))
+                if path not in self.files:  # what imports it has it for a name of its package
+                    definitions.add(":".join(module.rsplit(".", 1)))
         found: dict[str, dict[str, list[str]]] = {}
         of_pages = {f"file {path}" for path in self.pages}
         for path, tests in self.tests.items():
