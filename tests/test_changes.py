@@ -8,7 +8,7 @@ import pytest
 
 from tests.changes import Selection, arguments, in_words, module_of
 
-#: A small project: two families' worth of what tests rest on by import, by name, by command and by file.
+#: A small project, in which tests rest on definitions by import, by name, by command and by file.
 PROJECT = """
 === setup.cfg
 === flashsim/__init__.py
