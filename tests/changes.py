@@ -21,8 +21,8 @@ from tests.definitions import ROOMS, Definition, Definitions, Module, names_of
 ROOT = Path(__file__).resolve().parents[1]
 #: All tests rest on these.
 _EVERYTHING = ("setup.cfg", "tests/times.py")
-#: Tests that read every source file; the first, every other file too.
-_READ_ALL = ("tests/test_house.py", "tests/test_package.py", "tests/contract/test_families.py")
+#: A test that reads every file, one that reads all sources, and one that reads all of families and their members.
+_READS_ALL, _READS_SOURCES, _READS_FAMILIES = "tests/test_house.py", "tests/test_package.py", "tests/contract/test_families.py"
 #: What lists the names that a shell completes, and the text in tests of it.
 _COMPLETION = {"flashsim.operations.command:values", "flashsim.operations.command:_FAMILIES"}
 _COMPLETES = "_FLASHSIM_COMPLETE"
@@ -305,11 +305,16 @@ class Selection:
         }
         hooks = {each for each in definitions if each.partition(":")[0] in scope}
         causes |= {each for each in hooks if each.endswith(":") or ":pytest_" in each}
-        causes |= {each for each in files if each in _EVERYTHING or path == _READ_ALL[0] or (path in _READ_ALL and _is_room(each))}
+        causes |= {each for each in files if each in _EVERYTHING or self._is_read_by(path, each)}
         for each in files - causes:
             is_named = each not in self.pages and any(all(whole & group for group in groups) for groups in self._named(each))
             causes |= {each} if whole & self._bit(f"file {each}") or is_named else set()
         return sorted(causes)
+
+    def _is_read_by(self, test: str, path: str) -> bool:
+        """True if a test reads a file as one of very many."""
+        in_family = any(f"{folder}/base.py" in self.files for folder in PurePosixPath(path).parents)
+        return test == _READS_ALL or (_is_room(path) and (test == _READS_SOURCES or (test == _READS_FAMILIES and in_family)))
 
 
 def module_of(path: str) -> str:

@@ -30,6 +30,8 @@ from tests.definitions import ROOMS
 FILE = Path(__file__).with_name("mutants.toml")
 #: Seconds of one test and of all tests of a mutant; what hangs is seen by that.
 _OF_A_TEST, _OF_A_MUTANT = 240, 900
+#: Test files that are run before all others.
+_NEAR = 6
 #: Lines as old as this are recent: the project is young.
 _RECENT = 3 * 24 * 3600
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -165,7 +167,6 @@ class Copy:
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder], cwd=ROOT, check=True)
         #: Tests that fail without a fault too.
         self.broken: list[str] = []
-        self._whole: set[str] = set()
 
     def remove(self) -> None:
         subprocess.run(["git", "worktree", "remove", "--force", self.folder], cwd=ROOT, check=True)
@@ -204,31 +205,31 @@ class Copy:
         failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.MULTILINE)
         return "" if process.returncode in (0, 5) else failed[0] if failed else told[-300:]
 
-    def try_out(self, mutant: Mutant, words: list[str]) -> None:
-        """Note which tests kill a mutant, the default ones or else the deep ones."""
+    def try_out(self, mutant: Mutant, batches: list[list[str]]) -> None:
+        """Note which test kills a mutant: of the default ones, batch by batch, or else of the deep ones."""
         file, begin = self.folder / mutant.file, time.monotonic()
-        text = file.read_text(encoding="utf-8")
+        text, outcome = file.read_text(encoding="utf-8"), "survived"
+        file.write_text(mutant.applied(text), encoding="utf-8")
         for tier, marker in (("default", "not slow"), ("deep", "slow")):
-            while True:
-                file.write_text(mutant.applied(text), encoding="utf-8")
-                failure = self.first_failure(words, marker, _OF_A_MUTANT) if words else ""
-                file.write_text(text, encoding="utf-8")
-                if not failure or not self._fails_anyway(failure, marker):
+            for words in batches:
+                failure = self.first_failure(words, marker, _OF_A_MUTANT - (time.monotonic() - begin))
+                if failure is None:
+                    outcome, mutant.note = "", f"{tier} tests were not done in {_OF_A_MUTANT} s"
+                elif failure:
+                    outcome, mutant.killer = tier, failure
+                if failure != "":
                     break
-            mutant.seconds = round(time.monotonic() - begin, 1)
-            if failure:
-                mutant.outcome, mutant.killer = tier, failure
-                return
-            if failure is None:
-                mutant.note = f"the {tier} tests took longer than {_OF_A_MUTANT} s"
-                return
-        mutant.outcome = "survived"
+            if outcome != "survived":
+                break
+        file.write_text(text, encoding="utf-8")
+        mutant.outcome, mutant.seconds = outcome, round(time.monotonic() - begin, 1)
 
-    def _fails_anyway(self, test: str, marker: str) -> bool:
-        if test not in self._whole and self.first_failure([test], marker, _OF_A_MUTANT):
-            self.broken.append(test)
-        self._whole.add(test)
-        return test in self.broken
+    def check(self, killed: list[Mutant]) -> None:
+        """Forget the outcome of mutants whose killer fails without a fault too."""
+        for mutant in killed:
+            if self.first_failure([mutant.killer], "slow or not slow", _OF_A_MUTANT):
+                self.broken.append(mutant.killer)
+                mutant.note, mutant.outcome, mutant.killer = f"{mutant.killer} fails without it too", "", ""
 
 
 def run(most: float, only: list[int]) -> None:
@@ -240,6 +241,7 @@ def run(most: float, only: list[int]) -> None:
             text = selection.files[mutant.file]()
             touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
     print(f"{len(touched)} mutants to run", flush=True)
+    tried = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Copy(Path(folder) / "flashsim")
         try:
@@ -248,10 +250,14 @@ def run(most: float, only: list[int]) -> None:
             ):
                 if time.monotonic() - begin > most:
                     break
-                near = dict(sorted(touched[mutant.id].items(), key=lambda item: _distance(item[0], mutant.file)))
-                tree.try_out(mutant, arguments(selection, near))
+                near = sorted(touched[mutant.id].items(), key=lambda item: _distance(item[0], mutant.file))
+                batches = [arguments(selection, dict(batch)) for batch in (near[:_NEAR], near[_NEAR:]) if batch]
+                tree.try_out(mutant, batches)
                 save(mutants)
+                tried.append(mutant)
                 print(mutant.id, mutant.file, mutant.line, mutant.outcome or mutant.note, mutant.killer, mutant.seconds, flush=True)
+            tree.check([mutant for mutant in tried if mutant.killer])
+            save(mutants)
         finally:
             tree.remove()
 
