@@ -100,12 +100,12 @@ class Selection:
         edges |= {f"{each}?" for dotted in found.asks for each in self.tree.resolved(dotted)}
         if is_test:
             edges |= self._said(found.texts)
-            edges |= {f"{each}:*" for dotted in found.refers if dotted.endswith(".") for each in self.tree.below(dotted[:-1])}
             if "flashsim" in found.refers:  # whatever name of it
                 edges |= {f"{each}:*" for each in self.tree.below("flashsim.operations.face")}
         else:
             edges |= {f"word {word}" for text in found.texts if " " not in text for word in self.names.intersection(_WORD.findall(text))}
-        if is_test or module.startswith("flashsim.testing."):
+        if is_test or module.startswith("flashsim.testing"):
+            edges |= {f"{each}:*" for dotted in found.refers if dotted.endswith(".") for each in self.tree.below(dotted[:-1])}
             edges |= {f"fixture {each}" for each in (*found.parameters, *found.texts) if each.isidentifier()}
         edges |= {f"family {found.family}"} if found.family else set()
         for dotted in found.lists | (found.refers if is_test else set()):
@@ -240,7 +240,7 @@ class Selection:
     def _fixtures(self, module: str) -> dict[str, Definition]:
         """The fixtures that a test module sees, the nearest of a name first."""
         scope = {f"{each}:{name}": found for each in self._scope(module) for name, found in self.tree.modules[each].definitions.items()}
-        return {name: found for name, found in scope.items() if "fixture" in found.decorators}
+        return {name: found for name, found in scope.items() if "fixture" in found.decorators or found.is_variable}
 
     def _scope(self, module: str) -> list[str]:
         parts = module.split(".")

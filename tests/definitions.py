@@ -38,6 +38,10 @@ class Definition:
     nodes: list[ast.stmt] = field(default_factory=list)
 
     @property
+    def is_variable(self) -> bool:
+        return any(isinstance(node, (ast.Assign, ast.AnnAssign)) for node in self.nodes)
+
+    @property
     def code(self) -> str:
         """Its text without comments, docstrings and layout."""
         return "".join(ast.dump(_without_docstrings(node)) for node in self.nodes)
@@ -150,6 +154,8 @@ class Module:
                 definition = found.setdefault(name, Definition())
                 _Reader(self, definition).visit(node)
                 for each in (part for decorator in getattr(node, "decorator_list", ()) for part in ast.walk(decorator)):
+                    if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id in self._own:
+                        found.setdefault(each.value.id, Definition()).refers.add(f"{self.name}.{name}")  # registered there
                     definition.decorators |= {each.attr} if isinstance(each, ast.Attribute) else set()
                     definition.keywords |= {each.arg} if isinstance(each, ast.keyword) and each.arg else set()
                 definition.nodes.append(node)
