@@ -43,6 +43,8 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotEq: ast.Eq,
 }
 _SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+#: The marker of each tier's tests, the quicker tier first.
+_TIERS = {"default": "not slow", "deep": "slow"}
 _DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''"}
 
 
@@ -208,9 +210,9 @@ class Copy:
     def try_out(self, mutant: Mutant, batches: list[list[str]]) -> None:
         """Note which test kills a mutant: of the default ones, batch by batch, or else of the deep ones."""
         file, begin = self.folder / mutant.file, time.monotonic()
-        text, outcome = file.read_text(encoding="utf-8"), "survived"
+        text, outcome, mutant.note = file.read_text(encoding="utf-8"), "survived", ""
         file.write_text(mutant.applied(text), encoding="utf-8")
-        for tier, marker in (("default", "not slow"), ("deep", "slow")):
+        for tier, marker in _TIERS.items():
             for words in batches:
                 failure = self.first_failure(words, marker, _OF_A_MUTANT - (time.monotonic() - begin))
                 if failure is None:
@@ -227,7 +229,7 @@ class Copy:
     def check(self, killed: list[Mutant]) -> None:
         """Forget the outcome of mutants whose killer fails without a fault too."""
         for mutant in killed:
-            if self.first_failure([mutant.killer], "slow or not slow", _OF_A_MUTANT):
+            if self.first_failure([mutant.killer], " or ".join(f"({each})" for each in _TIERS.values()), _OF_A_MUTANT):
                 self.broken.append(mutant.killer)
                 mutant.note, mutant.outcome, mutant.killer = f"{mutant.killer} fails without it too", "", ""
 
@@ -237,7 +239,7 @@ def run(most: float, only: list[int]) -> None:
     mutants, selection, begin = load(), Selection(tree_of(ROOT)), time.monotonic()
     touched = {}
     for mutant in mutants:
-        if (mutant.id in only) if only else not (mutant.outcome or mutant.note):
+        if (mutant.id in only) if only else not mutant.outcome:
             text = selection.files[mutant.file]()
             touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
     print(f"{len(touched)} mutants to run", flush=True)
@@ -245,9 +247,8 @@ def run(most: float, only: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Copy(Path(folder) / "flashsim")
         try:
-            for mutant in sorted(
-                (each for each in mutants if each.id in touched), key=lambda each: sum(map(len, touched[each.id].values()))
-            ):
+            waiting = [each for each in mutants if each.id in touched]
+            for mutant in sorted(waiting, key=lambda each: (each.note != "", sum(map(len, touched[each.id].values())))):
                 if time.monotonic() - begin > most:
                     break
                 near = sorted(touched[mutant.id].items(), key=lambda item: _distance(item[0], mutant.file))
