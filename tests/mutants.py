@@ -133,11 +133,11 @@ def draw(seed: int, count: int) -> list[Mutant]:
             continue
         operator = chance.choice(sorted(by_operator))
         place, after = chance.choice(by_operator[operator])
-        node: ast.expr = place  # type: ignore[assignment]
-        is_recent = time.time() - _written(path, node.lineno) < _RECENT
+        chosen: ast.expr = place  # type: ignore[assignment]
+        is_recent = time.time() - _written(path, chosen.lineno) < _RECENT
         if sum(each.recent == is_recent for each in drawn) < count // 2:
-            before = ast.get_source_segment(text, node) or ""
-            drawn.append(Mutant(len(drawn) + 1, path, node.lineno, node.col_offset, operator, before, after, is_recent))
+            before = ast.get_source_segment(text, chosen) or ""
+            drawn.append(Mutant(len(drawn) + 1, path, chosen.lineno, chosen.col_offset, operator, before, after, is_recent))
         if len(drawn) == count:
             break
     return drawn
