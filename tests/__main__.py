@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from tests import changes
 from tests.times import FIELDS, table_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -131,9 +132,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
     names = dict.fromkeys([*checks(DEFAULT), *checks(DEEP)])
     parser.add_argument("words", nargs="*", metavar="[deep] [CHECK ...]", help=f"the tier, and checks of it: {', '.join(names)}")
+    parser.add_argument("--changed", nargs="?", const="HEAD", metavar="REV", help="run the tests that what differs from REV can touch")
     parser.add_argument("--times", action="store_true", help="print what the tests of the last run took, and why")
     parser.add_argument("--list", action="store_true", help="print each test and its tier")
     given = parser.parse_args()
+    if given.changed:
+        return changes.run(given.changed, "-n", str(WORKERS), "--dist", "worksteal")
     if given.times:
         return _print_times()
     if given.list:
