@@ -40,7 +40,7 @@ class Group(types.Type):  # type: ignore[misc]
     def __init__(self, members: Sequence[Any], named: type[tuple[Any, ...]]) -> None:
         names: Sequence[str] = vars(named)["_fields"]
         self.members = dict(zip(names, members, strict=True))
-        self.plain = types.NamedTuple([member.plain if isinstance(member, Group) else member for member in members], named)
+        self.plain: Any = types.NamedTuple([member.plain if isinstance(member, Group) else member for member in members], named)
         super().__init__(f"Group({named.__module__}.{named.__qualname__})")
 
     def __iter__(self) -> Iterator[Any]:
@@ -114,13 +114,13 @@ def _write_entries(context: Any, builder: Any, kind: Any, value: Any, entries: A
     return cgutils.gep(builder, entries, ENTRIES)
 
 
-@register_model(Group)  # type: ignore[untyped-decorator]
+@register_model(Group)
 class _Model(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Group) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-@infer_getattr  # type: ignore[untyped-decorator]
+@infer_getattr
 class _Fields(AttributeTemplate):  # type: ignore[misc]
     key = Group
 

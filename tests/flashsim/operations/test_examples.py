@@ -205,10 +205,13 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
-    if re.search("flashsim (crash|record)", page.read_text(encoding="utf-8")) and not shutil.which("strace"):
+def test_tutorials_run(page: Path, here: Path, request: pytest.FixtureRequest) -> None:
+    text = page.read_text(encoding="utf-8")
+    if re.search("flashsim (crash|record)", text) and not shutil.which("strace"):
         pytest.skip("strace is not installed")
-    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if "reproduce do2009" in text:
+        request.getfixturevalue("small_scale")
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     for description in page.parent.glob("*.diskspecs"):
         shutil.copy(description, here)
     names: dict[str, object] = {}
