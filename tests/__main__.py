@@ -22,9 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
 BESIDE = Path(sys.executable).parent
 DEFAULT, DEEP = "default", "deep"
-#: Each keeps one core busy, so they run two at a time, the longest first; all others alone.
-SIDE_BY_SIDE = ("notebooks", "mypy", "documentation")
-CORES = 2
+#: Run one after the other while the tests run: each keeps one core busy.
+BESIDE_TESTS = ("mypy", "documentation", "ruff check", "ruff format", "import-linter")
 #: Processes of tests; more than four want too much memory.
 WORKERS = min(4, os.cpu_count() or 1)
 #: Rows of the table of times.
@@ -38,11 +37,11 @@ def checks(tier: str) -> dict[str, list[str]]:
     pages = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     if tier == DEFAULT:
         return {
-            "mypy": [*python, "mypy"],
-            "documentation": [*pages, "-t", "guides", "docs", "docs/_build/guides"],
             "ruff check": [*python, "ruff", "check", "."],
             "ruff format": [*python, "ruff", "format", "--check", "."],
             "import-linter": [str(BESIDE / "lint-imports")],
+            "mypy": [*python, "mypy"],
+            "documentation": [*pages, "-t", "guides", "docs", "docs/_build/guides"],
             "pytest": [*pytest, "--ignore", "tests/benchmarks"],
         }
     # Properties are in both tiers: by default with few examples.
@@ -78,10 +77,11 @@ def _run(tier: str, name: str, *, beside: bool = False) -> tuple[str, bool, floa
 
 def _run_checks(tier: str, chosen: list[str]) -> int:
     begin = time.perf_counter()
-    together = [name for name in SIDE_BY_SIDE if name in chosen]
-    with ThreadPoolExecutor(CORES) as pool:
-        outcomes = list(pool.map(partial(_run, tier, beside=True), together))
-    outcomes += [_run(tier, name) for name in chosen if name not in SIDE_BY_SIDE]
+    together = [name for name in BESIDE_TESTS if name in chosen and tier == DEFAULT]
+    with ThreadPoolExecutor(1) as pool:
+        besides = pool.map(partial(_run, tier, beside=True), together)
+        outcomes = [_run(tier, name) for name in chosen if name not in together]
+    outcomes = [*besides, *outcomes]
     print(f"\n=== checks of the {tier} tier")
     for name, failed, taken in [*outcomes, ("all", any(failed for _, failed, _ in outcomes), time.perf_counter() - begin)]:
         print(f"{name:16}{'FAILED' if failed else 'passed':8}{taken:7.1f} s")
