@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import drop, gathered, regions, temporary_files, together
-from algorithms.hashing.table import LOW_HALF, Hashes, hash_keys, nested_blocks, probe, table_of
-from algorithms.partitioning.base import ByHash, PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
-from flashsim.core.request import Integers
+from algorithms.files import Ahead, drop, gathered, regions, temporary_files, together
+from algorithms.hashing.table import LOW_HALF, Hashes, ends_of, hash_keys, nested_blocks, probe, probe_ahead, table_of
+from algorithms.partitioning.base import ByHash, PartitionBuffers, PartitionParameters, Put, PutBlocks, bucket_layouts, distribute
+from flashsim.core.request import Integers, total
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
@@ -86,7 +86,7 @@ def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: Secon
         if r.pages and s.pages:
             table = math.ceil(r.pages * exact(second.fudge))
             if table < second.memory:
-                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=how.page_io, strands=how.strands)
+                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), how)
             else:
                 spreads = 2 * len(r_files) * r.pages <= (len(r_files) + 1) * total
                 yield from _join_overfull(r, s, second, level + 1, spreads=spreads)
@@ -103,8 +103,7 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     loops = nested_loops(r.pages, s.pages, second.memory, second.latency_ratio, second.fudge)
     chunks = loops.chunks(r.pages, second.fudge)
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
-        how = second.partitioning
-        yield from nested_blocks(r, s, chunks, loops.inner, page_io=how.page_io, strands=how.strands)
+        yield from nested_blocks(r, s, chunks, loops.inner, second.partitioning)
         return
     r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
     yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
@@ -150,6 +149,11 @@ class Resident:
         self._hashes.append(hashes)
         self._bytes += int(self._layout.cell_sizes(tuples).sum())
 
+    def fitting(self, tuples: Tuples, stays: npt.NDArray[np.bool_], ends: Integers) -> int:
+        """How many of some blocks, whose tuples end at these numbers, memory has room for; `stays` tells which of them belong in it."""
+        sizes = np.concatenate([[0], np.cumsum(np.where(stays, self._layout.cell_sizes(tuples), 0))])
+        return int(np.searchsorted(sizes[ends], self._capacity - self._bytes, side="right"))
+
     @property
     def pages(self) -> int:
         """Pages that the tuples would take."""
@@ -193,45 +197,81 @@ class Pass:
     partitioning: PartitionParameters
 
 
-def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
-    """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
-    pages_read = 0
-    latch = Latch("what stays in memory") if how.partitioning.strands > 1 else None  # a driver of one strand knows none
+class _Keeping:
+    """The route of R's tuples: those below the threshold stay, and the rest goes to as many files as there are, or nowhere."""
 
-    def route(tuples: Tuples, pages: int, put: Put) -> Algorithm:
-        nonlocal pages_read
+    def __init__(self, r: File, files: Sequence[File], resident: Resident, how: Pass) -> None:
+        self._r, self._count, self._resident, self._level, self._pages_read = r, len(files), resident, how.level, 0
+        self._latch = Latch("what stays in memory") if how.partitioning.strands > 1 else None  # a driver of one strand knows none
+
+    def __call__(self, tuples: Tuples, pages: int, put: Put) -> Algorithm:
         yield Cpu({Work.HASH: len(tuples)})
-        hashes = hash_keys(tuples.keys, how.level)
-        if latch is not None:
-            yield Acquire(latch)
-        pages_read += pages
+        hashes, resident = hash_keys(tuples.keys, self._level), self._resident
+        if self._latch is not None:
+            yield Acquire(self._latch)
+        self._pages_read += pages
         stays = resident.holds(hashes)
         resident.admit(tuples.chosen(stays), masked(hashes, stays))
-        surplus = resident.demote(pages_read / r.pages) if resident.overfull else None
-        if latch is not None:
-            yield Release(latch)
-        yield from put(tuples.chosen(~stays), bucket_numbers(masked(hashes, ~stays), len(files)))
+        surplus = resident.demote(self._pages_read / self._r.pages) if resident.overfull else None
+        if self._latch is not None:
+            yield Release(self._latch)
+        yield from put(tuples.chosen(~stays), bucket_numbers(masked(hashes, ~stays), self._count))
         if surplus is not None:
-            yield from put(surplus[0], bucket_numbers(surplus[1], len(files)))
+            yield from put(surplus[0], bucket_numbers(surplus[1], self._count))
 
-    yield from distribute(r, files, how.buffers, route, how.partitioning)
+    def ahead(self, ahead: Ahead, put: PutBlocks) -> Generator[Request, Answer, int]:
+        """Route the blocks before that with which memory overflows."""
+        hashes, resident = hash_keys(ahead.tuples.keys, self._level), self._resident
+        stays = resident.holds(hashes)
+        fitting = resident.fitting(ahead.tuples, stays, ahead.ends)
+        if not fitting:
+            return 0
+        if fitting < len(ahead.ends):
+            ahead = ahead.part(fitting)
+            hashes, stays = hashes[: len(ahead.tuples)], stays[: len(ahead.tuples)]
+        tuples, goes = ahead.tuples, ~stays
+        resident.admit(tuples.chosen(stays), masked(hashes, stays))
+        self._pages_read += total(ahead.blocks.counts)
+        blocks = ahead.having({Work.HASH: np.diff(ahead.ends, prepend=0)})
+        yield from put(blocks, tuples.chosen(goes), bucket_numbers(masked(hashes, goes), self._count), ends_of(goes, ahead.ends))
+        return fitting
+
+
+def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
+    """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
+    yield from distribute(r, files, how.buffers, _Keeping(r, files, resident, how), how.partitioning)
+
+
+class _Meeting:
+    """The route of S's tuples: those below the threshold are joined, and the rest goes to as many files as there are, or nowhere."""
+
+    def __init__(self, files: Sequence[File], resident: Resident, level: int) -> None:
+        self._table, self._count, self._resident, self._level = table_of(*resident.tuples()), len(files), resident, level
+
+    def __call__(self, tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        yield Cpu({Work.HASH: len(tuples)})
+        hashes = hash_keys(tuples.keys, self._level)
+        meets = self._resident.holds(hashes)
+        yield from probe(self._table, tuples.chosen(meets), masked(hashes, meets))
+        yield from put(tuples.chosen(~meets), bucket_numbers(masked(hashes, ~meets), self._count))
+
+    def ahead(self, ahead: Ahead, put: PutBlocks) -> Generator[Request, Answer, int]:
+        hashes = hash_keys(ahead.tuples.keys, self._level)
+        meets = self._resident.holds(hashes)
+        goes, tuples, ends = ~meets, ahead.tuples, ahead.ends
+        work = yield from probe_ahead(self._table, tuples.chosen(meets), ends_of(meets, ends), masked(hashes, meets))
+        blocks = ahead.having({Work.HASH: np.diff(ends, prepend=0)}, work)
+        yield from put(blocks, tuples.chosen(goes), bucket_numbers(masked(hashes, goes), self._count), ends_of(goes, ends))
+        return len(ends)
 
 
 def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read S: its part below the threshold is joined with what stayed of R, and the rest goes to the files, or nowhere without any."""
-    table = table_of(*resident.tuples())
+    route = _Meeting(files, resident, how.level)
 
     def build(first: int, end: int) -> Algorithm:
         """The work of putting tuples, whose hashes are known, into the table; strands that have partitioned share it."""
         yield Cpu({Work.BUILD: end - first})
 
     yield from together([build(*share) for share in regions(0, len(resident), how.partitioning.strands) or [(0, 0)]])
-
-    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
-        yield Cpu({Work.HASH: len(tuples)})
-        hashes = hash_keys(tuples.keys, how.level)
-        meets = resident.holds(hashes)
-        yield from probe(table, tuples.chosen(meets), masked(hashes, meets))
-        yield from put(tuples.chosen(~meets), bucket_numbers(masked(hashes, ~meets), len(files)))
-
     yield from distribute(s, files, how.buffers, route, how.partitioning)

@@ -10,12 +10,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import BATCH, gathered, read_block, regions, spans, together
+from algorithms.files import BATCH, gathered, look_ahead, read_block, regions, spans, together
+from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.kernel import kernel
-from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Emit, Request, Strand, Work
+from flashsim.core.request import Integers, total
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Request, Strand, Work
 from flashsim.storage.heap_file import File
-from flashsim.storage.rows import Tuples
+from flashsim.storage.rows import Tuples, keyed
 
 #: The salt of hash tables; partitioning salts count up from 0.
 TABLE_SALT = 1 << 32
@@ -138,6 +139,27 @@ def probe(table: Lookup, tuples: Tuples, hashes: Hashes | None = None) -> Algori
     yield Cpu(work | {Work.COMPARE: matches, Work.EMIT: matches})
 
 
+def probe_ahead(
+    table: Lookup, tuples: Tuples, ends: Integers, hashes: Hashes | None = None
+) -> Generator[Request, Answer, dict[str, Integers]]:
+    """Look up tuples of many blocks, which end at these numbers, and emit what they join with; returns the work of `probe` for each."""
+    places = keyed(tuples.keys, np.arange(len(tuples)))
+    found = np.zeros(len(ends), np.int64)
+    for r_rows, at in table.matches(places, hashes):
+        found += np.searchsorted(at, ends)
+        yield Emit(r_rows, tuples.rows[at])
+    matches, each = np.diff(found, prepend=0), np.diff(ends, prepend=0)
+    work: dict[str, Integers] = {Work.PROBE: each}
+    if hashes is None:
+        work[Work.HASH] = each
+    return work | {Work.COMPARE: matches, Work.EMIT: matches}
+
+
+def ends_of(chosen: npt.NDArray[np.bool_], ends: Integers) -> Integers:
+    """Where those end of some tuples that are chosen, by a mask, given where all end."""
+    return np.concatenate([[0], np.cumsum(chosen)])[ends]
+
+
 @kernel
 def _build(slots: Integers, keys: Integers, rows: Integers, count: int) -> tuple[Counts, Integers]:
     """The first entry of each slot, shape (count + 1,), and the entries, key and row id, with one more that no slot owns."""
@@ -233,7 +255,7 @@ def _look_up(
     return count
 
 
-def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, strands: int = 1) -> Algorithm:
+def nested_blocks(r: File, s: File, chunks: int, inner: int, how: PartitionParameters) -> Algorithm:
     """Join two files.
 
     Parameters
@@ -242,17 +264,17 @@ def nested_blocks(r: File, s: File, chunks: int, inner: int, *, page_io: bool, s
         Into how many chunks of R, as equal as whole pages allow, each read in one I/O block before a scan of S.
     inner
         Pages of S that are read at a time, by all strands together.
-    strands
-        So many build one table together, each from a region of the chunk, then probe it, each with a region of S (ParaHashJoin: Lai et al.,
-        WAIM 2013); fewer do where there are not so many pages.
+    how
+        Its strands build one table together, each from a region of the chunk, then probe it, each with a region of S (ParaHashJoin: Lai et
+        al., WAIM 2013); fewer do where there are not so many pages.
     """
     if s.pages == 0:
         return
     for chunk in range(chunks):
         first, end = chunk * r.pages // chunks, (chunk + 1) * r.pages // chunks
-        table = yield from _table(r, regions(first, end, strands), page_io)
-        parts = regions(0, s.pages, min(strands, inner))
-        yield from together([_meet(table, s, part, inner // len(parts), page_io) for part in parts])
+        table = yield from _table(r, regions(first, end, how.strands), how.page_io)
+        parts = regions(0, s.pages, min(how.strands, inner))
+        yield from together([_meet(table, s, part, inner // len(parts), how) for part in parts])
 
 
 def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Request, Tuples | Strand | None, Lookup]:
@@ -267,7 +289,11 @@ def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Re
     return build([blocks[first] for first, _ in parts])
 
 
-def _meet(table: Lookup, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
+def _meet(table: Lookup, s: File, part: tuple[int, int], block: int, how: PartitionParameters) -> Algorithm:
     begin, end = part
+    while how.in_series and begin < end:
+        ahead = yield from look_ahead(s, begin, end, block, page_io=how.page_io)
+        yield ahead.having((yield from probe_ahead(table, ahead.tuples, ahead.ends)))
+        begin += total(ahead.blocks.counts)
     for first, pages in spans(end - begin, block):
-        yield from probe(table, (yield from read_block(s, begin + first, pages, page_io)))
+        yield from probe(table, (yield from read_block(s, begin + first, pages, how.page_io)))

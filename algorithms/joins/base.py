@@ -57,7 +57,7 @@ class JoinParameters:
     partition: str = "traditional"
     sub_buffer: int = 0
     strands: int = 1
-    #: Pages that are fetched one after another are one `Series`.
+    #: Requests one after another are told together: pages that are fetched in a `Series`, blocks of a scan in `Blocks`.
     in_series: bool = False
     #: y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2, with
     #: pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
@@ -67,7 +67,7 @@ class JoinParameters:
     @property
     def partitioning(self) -> PartitionParameters:
         """Parameters of the partition method."""
-        return PartitionParameters(self.partition, self.page_io, self.sub_buffer, self.strands)
+        return PartitionParameters(self.partition, self.page_io, self.sub_buffer, self.strands, self.in_series and self.strands == 1)
 
     def columns_of(self, side: str) -> tuple[str, ...] | None:
         """Columns of the result that come from a relation, ``"R"`` or ``"S"``; None: all.

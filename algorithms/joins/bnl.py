@@ -2,6 +2,7 @@
 
 from algorithms.hashing.table import nested_blocks
 from algorithms.joins.base import JoinParameters, settle
+from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
@@ -31,4 +32,5 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: NestedLoopsAllocation) -> Algorithm:
     yield Phase("join")
-    yield from nested_blocks(r, s, allocation.chunks(r.pages, parameters.fudge), allocation.inner, page_io=parameters.page_io)
+    how = PartitionParameters(page_io=parameters.page_io, in_series=parameters.in_series)
+    yield from nested_blocks(r, s, allocation.chunks(r.pages, parameters.fudge), allocation.inner, how)

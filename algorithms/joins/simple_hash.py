@@ -36,7 +36,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAllocation) -> Algorithm:
     yield Phase("first")
-    names = folders("simple-hash", r, s)
+    names, partitioning = folders("simple-hash", r, s), PartitionParameters(page_io=parameters.page_io, in_series=parameters.in_series)
     room = math.floor(allocation.workspace / exact(parameters.fudge))
     # As many more are let in as chance may lack; what is too many goes back to the others, which costs nothing here.
     chance = 1 + 2 / math.sqrt(max(1.0, r.tuples * room / max(1, r.pages)))
@@ -50,7 +50,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
             for name, file in zip(names, (r, s), strict=True)
         ]
         resident = Resident(r.layout, room * r.layout.room, 1.0 if share == 1 else share * chance, slack=1.0)
-        how = Pass(PartitionBuffers(allocation.input, allocation.output, 1), number, PartitionParameters(page_io=parameters.page_io))
+        how = Pass(PartitionBuffers(allocation.input, allocation.output, 1), number, partitioning)
         yield from keep(r, overflow[:1], resident, how)
         yield from meet(s, overflow[1:] if overflow[0].pages else [], resident, how)
         for file in (r, s):
@@ -59,7 +59,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
         number += 1
         if resident.fill_level < _LEAST_FILLED and s.pages:
             loops = nested_loops(r.pages, s.pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
-            yield from nested_blocks(r, s, loops.chunks(r.pages, parameters.fudge), loops.inner, page_io=parameters.page_io)
+            yield from nested_blocks(r, s, loops.chunks(r.pages, parameters.fudge), loops.inner, partitioning)
             break
     for file in (r, s):
         yield from drop(file)

@@ -3,18 +3,18 @@
 Which tuples go to which bucket is the join's business (`Route`): Grace hash sends all of them there, hybrid hash keeps some in memory.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from algorithms.files import read_block, spans
+from algorithms.files import AHEAD, Ahead, look_ahead, read_block
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
-from flashsim.core.request import Integers
+from flashsim.core.request import Integers, total
 from flashsim.core.units import format_size
-from flashsim.execution.requests import Algorithm, Blocks, Cpu, Preview, Work
+from flashsim.execution.requests import Algorithm, Answer, Blocks, Cpu, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -23,6 +23,19 @@ from flashsim.storage.rows import Tuples
 Put = Callable[[Tuples, Integers], Algorithm]
 #: Takes tuples as they are read, and from how many pages, and puts those that go to disk.
 Route = Callable[[Tuples, int, Put], Algorithm]
+#: Has blocks read and copies tuples of theirs, which end at the numbers of the last, to the output buffers of the given numbers.
+PutBlocks = Callable[[Blocks, Tuples, Integers, Integers], Algorithm]
+
+
+@runtime_checkable
+class RouteAhead(Protocol):
+    """A `Route` that knows what it puts of many blocks before they are read."""
+
+    def __call__(self, tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        """See `Route`."""
+
+    def ahead(self, ahead: Ahead, put: PutBlocks) -> Generator[Request, Answer, int]:
+        """Put what is to be put of the first blocks, as many as it can; returns their number, which is all or leaves one to be read."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,7 @@ class PartitionParameters:
     sub_buffer: int = 0
     #: Strands of control that partition together, for methods that have several.
     strands: int = 1
-    #: Blocks of a base relation that is partitioned by hash are read, and buffers written, in `Blocks` of many.
+    #: Blocks are read, and buffers written, in `Blocks` of many.
     in_series: bool = False
 
     def __post_init__(self) -> None:
@@ -149,10 +162,6 @@ def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, rou
     yield from PARTITIONING.load(parameters.method).distribute(file, files, buffers, route, parameters)
 
 
-#: Pages that are previewed at a time.
-_AHEAD = 1024
-
-
 class OutputBuffers(Protocol):
     """An output buffer for each of some files."""
 
@@ -176,6 +185,11 @@ class ByHash:
         yield Cpu({Work.HASH: len(tuples)})
         yield from put(tuples, self.numbers(tuples))
 
+    def ahead(self, ahead: Ahead, put: PutBlocks) -> Generator[Request, Answer, int]:
+        count = np.diff(ahead.ends, prepend=0)
+        yield from put(ahead.having({Work.HASH: count}), ahead.tuples, self.numbers(ahead.tuples), ahead.ends)
+        return len(ahead.ends)
+
 
 def scan(
     file: File,
@@ -189,32 +203,33 @@ def scan(
 ) -> Algorithm:
     """Read a file, or a region (first page and end) of it, in blocks, and put what is routed to the output buffers, if there are any.
 
-    With `in_series` blocks of a base relation are read, where hashes alone say what is put, in `Blocks` of many.
+    With `in_series` blocks are read in `Blocks` of many, where the route knows many at a time.
     """
-    if in_series and output is not None and isinstance(route, ByHash) and not file.temporary:
-        yield from _scan_in_series(file, input_pages, route.numbers, output, page_io)
-        return
-    begin, end = region or (0, file.pages)
+    first, end = region or (0, file.pages)
 
     def put(tuples: Tuples, buffers: Integers) -> Algorithm:
         if output is not None and len(tuples):
             yield from output.append(tuples, buffers)
 
-    for first, pages in spans(end - begin, input_pages):
-        tuples = yield from read_block(file, begin + first, pages, page_io)
-        yield from route(tuples, pages, put)
+    def put_blocks(blocks: Blocks, tuples: Tuples, buffers: Integers, ends: Integers) -> Algorithm:
+        if output is None or not len(tuples):
+            yield blocks
+        else:
+            yield from output.append_blocks(replace(blocks, after=[{Work.WRITE_TUPLE: np.diff(ends, prepend=0)}]), tuples, buffers, ends)
+
+    most = AHEAD
+    while first < end:
+        if in_series and isinstance(route, RouteAhead):
+            ahead = yield from look_ahead(file, first, end, input_pages, page_io=page_io, most=most)
+            done = yield from route.ahead(ahead, put_blocks)
+            pages = total(ahead.blocks.counts[:done])
+            first += pages
+            if done == len(ahead.ends):
+                most = min(AHEAD, 2 * most)
+                continue
+            most = pages  # the next block that does not fit may be as near
+        pages = min(input_pages, end - first)
+        yield from route((yield from read_block(file, first, pages, page_io)), pages, put)
+        first += pages
     if output is not None:
         yield from output.finish()
-
-
-def _scan_in_series(file: File, input_pages: int, numbers: Callable[[Tuples], Integers], output: OutputBuffers, page_io: bool) -> Algorithm:
-    for first, pages in spans(file.pages, max(1, _AHEAD // input_pages) * input_pages):
-        starts = np.arange(first, first + pages, input_pages)
-        counts = np.minimum(input_pages, first + pages - starts)
-        tuples = yield Preview(file, starts, counts)
-        assert isinstance(tuples, Tuples)
-        joinable, last_pages = tuples.joinable(), np.cumsum(counts)
-        read, put = (np.diff(each.pages[last_pages], prepend=0) for each in (tuples, joinable))
-        blocks = Blocks(file, starts, counts, {Work.READ_TUPLE: read, Work.HASH: put}, {Work.WRITE_TUPLE: put}, page_io=page_io)
-        yield from output.append_blocks(blocks, joinable, numbers(joinable), joinable.pages[last_pages])
-    yield from output.finish()

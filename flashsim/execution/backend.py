@@ -1,6 +1,6 @@
 """The loop that all drivers share: a request of an algorithm is checked and counted, a backend does it, and the algorithm is answered."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -193,6 +193,7 @@ ResultRows = Callable[..., None]
 class Backend(Protocol):
     """Does the requests of an algorithm, on one or more machines."""
 
+    #: Runs, a machine each; what is the same on all machines is counted in the first alone.
     runs: list[Run]
 
     def read(self, request: Read) -> Tuples | None:
@@ -225,7 +226,8 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         count_pages(backend, [request])
         return backend.read(request)
     if isinstance(request, Cpu):
-        _work(backend, request)
+        _count_work(backend, request.work)
+        backend.cpu(request)
     elif isinstance(request, Write):
         _check_places(request, at_once=request.mode is Mode.BATCH)
         _check_tuples([request])
@@ -247,8 +249,7 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         count_pages(backend, request.requests)
         return backend.psync(request.requests)
     elif isinstance(request, Emit):
-        for run in backend.runs:
-            run.result_rows += len(request.r_rows)
+        backend.runs[0].result_rows += len(request.r_rows)
         if results is not None:
             results(request.r_rows, request.s_rows, *request.more)
     elif isinstance(request, Flush):
@@ -288,24 +289,34 @@ def _answer_series(pages: NewPages | PageReads, backend: Backend) -> Answer:
 def _answer_blocks(blocks: Blocks, backend: Backend) -> None:
     """Have blocks read and pages written, all together where the backend can, and otherwise one by one."""
     assert isinstance(backend, FileAccess)
-    if not backend.takes_blocks(blocks):
-        writes = [replace(write, mode=Mode.SERIAL) for write in blocks.pages.requests] if blocks.pages else []
-        bounds = np.searchsorted(blocks.of, np.arange(len(blocks.starts) + 1)).tolist()
-        for block, (begin, end) in enumerate(pairwise(bounds)):
-            before, after = ([Cpu({kind: int(counts[block])}) for kind, counts in work.items()] for work in (blocks.before, blocks.after))
-            requests: list[Request] = [blocks.read(block), *before, *writes[begin:end], *after]
-            for request in requests:
-                answer(request, backend, None)
+    if backend.takes_blocks:
+        _check_read(Read(blocks.file, blocks.starts, blocks.counts))
+        if blocks.pages:
+            _check_new_pages(blocks.pages, at_once=False)
+        do_blocks(blocks, backend)
         return
-    _check_read(Read(blocks.file, blocks.starts, blocks.counts))
-    pages = total(blocks.counts)
-    _count(backend, "read", pages if blocks.page_io else len(blocks.starts), pages)
-    if blocks.pages:
-        _check_new_pages(blocks.pages, at_once=False)
-        _count(backend, "write", len(blocks.pages.extents[0]), total(blocks.pages.pages))
-    for run in backend.runs:
-        for kind, counts in (*blocks.before.items(), *blocks.after.items()):
-            run.phase.work[kind] = run.phase.work.get(kind, 0) + total(counts)
+    writes = [replace(write, mode=Mode.SERIAL) for write in blocks.pages.requests] if blocks.pages else []
+    bounds = np.searchsorted(blocks.of, np.arange(len(blocks.starts) + 1)).tolist()
+    for block, (begin, end) in enumerate(pairwise(bounds)):
+        before, after = (
+            [Cpu({kind: int(counts[block]) for kind, counts in work.items()}) for work in works] for works in (blocks.before, blocks.after)
+        )
+        requests: list[Request] = [blocks.read(block), *before, *writes[begin:end], *after]
+        for request in requests:
+            answer(request, backend, None)
+
+
+def do_blocks(blocks: Blocks, backend: Backend) -> None:
+    """Count blocks and have them read and written, all together."""
+    assert isinstance(backend, FileAccess)
+    pages, written = total(blocks.counts), blocks.pages
+    _count_requests(backend, "read", pages if blocks.page_io else len(blocks.starts), pages)
+    for work in blocks.before:
+        _count_work(backend, {kind: total(counts) for kind, counts in work.items()})
+    if written:
+        _count_requests(backend, "write", len(written.extents[0]), total(written.pages))
+    for work in blocks.after:
+        _count_work(backend, {kind: total(counts) for kind, counts in work.items()})
     backend.blocks(blocks)
 
 
@@ -359,20 +370,22 @@ def count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) ->
 
 
 def _count(backend: Backend, kind: str, count: int, pages: int) -> None:
-    for run in backend.runs:
-        phase = run.phase
-        if kind == "read":
-            phase.reads += count
-            phase.pages_read += pages
-        else:
-            phase.writes += count
-            phase.pages_written += pages
-    _work(backend, Cpu({Work.PAGE: pages}))
+    _count_requests(backend, kind, count, pages)
+    backend.cpu(Cpu({Work.PAGE: pages}))
 
 
-def _work(backend: Backend, request: Cpu) -> None:
-    for run in backend.runs:
-        work = run.phase.work
-        for kind, count in request.work.items():
-            work[kind] = work.get(kind, 0) + int(count)
-    backend.cpu(request)
+def _count_requests(backend: Backend, kind: str, count: int, pages: int) -> None:
+    phase = backend.runs[0].phase
+    if kind == "read":
+        phase.reads += count
+        phase.pages_read += pages
+    else:
+        phase.writes += count
+        phase.pages_written += pages
+    _count_work(backend, {Work.PAGE: pages})
+
+
+def _count_work(backend: Backend, work: Mapping[str, int]) -> None:
+    counted = backend.runs[0].phase.work
+    for kind, count in work.items():
+        counted[kind] = counted.get(kind, 0) + int(count)

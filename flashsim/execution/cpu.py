@@ -46,12 +46,12 @@ class CpuModel:
     #: Kernel time of a call, by kind of device.  A request is a call, but for those that are handed over at once, which are one together.
     per_call: Mapping[str, float] = field(default_factory=dict)
 
-    def user_time(self, work: Mapping[str, int], place: str = HOST) -> float:
-        """User time of some work at a place, ns."""
+    def user_time(self, work: Mapping[str, Any], place: str = HOST) -> Any:
+        """User time of some work at a place, ns: a number, or shape (n,) where counts are."""
         prices = self.user if place == HOST else self.places.get(place)
         if prices is None:
             raise InvalidParameterError("place", repr(place), f"CPU preset {self.name} has {', '.join([HOST, *self.places])}")
-        time = 0.0
+        time: Any = 0.0
         for kind, count in work.items():
             price = prices.get(kind, prices.get(DEFAULT))
             if price is None:
@@ -178,20 +178,25 @@ class UserTime:
     def __init__(self, cpu: CpuModel | None) -> None:
         self.cpu = cpu
         self.since = 0  # ns since the last request
+        self.spent = 0  # ns in the present phase
         self._before: list[int] = []
 
-    def pass_by(self, request: Cpu) -> int:
-        """Let CPU work be done; return its time, ns."""
-        spent = 0 if self.cpu is None else round(self.cpu.user_time(request.work))
-        self.since += spent
-        return spent
+    def pass_by(self, request: Cpu) -> None:
+        """Let CPU work be done."""
+        if self.cpu is not None:
+            self.pass_time(round(self.cpu.user_time(request.work)))
 
-    def of_each(self, work: Mapping[str, Integers], count: int) -> list[int]:
-        """Time of work that is done `count` times, ns each, given how much by kind, shape (count,)."""
+    def pass_time(self, time: int) -> None:
+        """Let time pass, ns."""
+        self.since += time
+        self.spent += time
+
+    def of_each(self, works: Sequence[Mapping[str, Integers]], count: int) -> list[int]:
+        """Time of work that is done `count` times, ns each, given how much of each `Cpu` by kind, shape (count,)."""
         times = np.zeros(count, np.int64)
         if self.cpu is not None:
-            for kind, counts in work.items():
-                times += np.rint(self.cpu.user_time({kind: 1}) * counts).astype(np.int64)
+            for work in works:
+                times += np.rint(self.cpu.user_time(work)).astype(np.int64)
         each: list[int] = times.tolist()
         return each
 

@@ -79,6 +79,8 @@ class FileAccess(ABC):
 
     #: CPU work for a page takes time, so that it passes between the writes of a series.
     has_priced_pages = False
+    #: Blocks are read, and pages written, all together.
+    takes_blocks = False
 
     def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume
@@ -152,10 +154,6 @@ class FileAccess(ABC):
         label: Label = names[0] if len(names) == 1 else [names[number] for number in of.tolist()]
         self.issue([Group(WRITE, extents, label, at_once)])
         self._commit(now=False)
-
-    def takes_blocks(self, blocks: Blocks) -> bool:
-        """True if blocks are read, and pages written, all together."""
-        return False
 
     def blocks(self, blocks: Blocks) -> None:
         """Issue reads of blocks and writes of new pages, one after another, and let the work between them be done."""

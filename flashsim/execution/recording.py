@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.execution.backend import ResultRows, answer, count_pages, drive, enter_phase
+from flashsim.execution.backend import ResultRows, answer, count_pages, do_blocks, drive, enter_phase
 from flashsim.execution.machine import Machine, load
-from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Phase, Read, Request, Write
+from flashsim.execution.requests import Algorithm, Answer, Blocks, Cpu, Drop, Emit, Flush, NewPages, Phase, Preview, Read, Request, Write
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import SimulatedBackend
 from flashsim.storage.content import ColumnContent
@@ -35,6 +35,9 @@ class _NoContent(ColumnContent):
 
     def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         """Nothing is kept."""
+
+    def write_each(self, files: Sequence[File], firsts: Integers, pages: Integers, counts: Integers, tuples: Tuples) -> None:
+        """Nothing either."""
 
 
 @dataclass
@@ -60,8 +63,8 @@ class Recording:
                 request = algorithm.send(answered)
             except StopIteration:
                 break
-            simple = simple and isinstance(request, Read | Write | Cpu | Emit | Phase | Drop | Flush)
-            if simple:
+            simple = simple and isinstance(request, Read | Write | Blocks | Preview | Cpu | Emit | Phase | Drop | Flush)
+            if simple and not isinstance(request, Preview):
                 requests.append(_without_tuples(request))
             answered = yield request
         self.of, self.files, self.requests = of, files, requests if simple else []
@@ -69,12 +72,17 @@ class Recording:
     def again(self, files: Sequence[HeapFile]) -> Algorithm:
         """An algorithm that makes the requests again, of such files and new temporary ones."""
         copies: dict[File, File] = dict(zip(self.files, files, strict=True))
+
+        def copy(file: File) -> File:
+            return copies.setdefault(file, File(file.name, file.layout, expected_pages=file.expected_pages))
+
         for request in self.requests:
-            if isinstance(request, Read | Write | Drop | Flush):
-                file = request.file
-                if file not in copies:
-                    copies[file] = File(file.name, file.layout, expected_pages=file.expected_pages)
-                request = replace(request, file=copies[file])
+            if isinstance(request, Blocks) and (pages := request.pages):
+                own = [copy(file) for file in pages.files]
+                pages = NewPages(own, pages.pages, pages.counts, pages.cuts, pages.tuples, page_io=pages.page_io)
+                request = replace(request, pages=pages)
+            if isinstance(request, Read | Write | Blocks | Drop | Flush):
+                request = replace(request, file=copy(request.file))
             yield request
 
 
@@ -84,11 +92,14 @@ def simulate_again(recording: Recording, files: Sequence[HeapFile], machines: Se
 
 
 def _answer(request: Request, backend: Any, results: ResultRows | None) -> Answer:
-    if not isinstance(request, Write):
+    if not isinstance(request, Write | Blocks):
         return answer(request, backend, results)
     enter_phase(request, backend)
-    count_pages(backend, [request])
-    backend.write(request)
+    if isinstance(request, Blocks):
+        do_blocks(request, backend)
+    else:
+        count_pages(backend, [request])
+        backend.write(request)
     return None
 
 
@@ -104,6 +115,9 @@ def _without_tuples(request: Any) -> Any:
         case Write():
             tuples = Counted({}, count=len(request.tuples))
             return replace(request, starts=request.starts.copy(), counts=request.counts.copy(), tuples=tuples)
+        case Blocks(pages=NewPages() as pages):
+            counted = Counted({}, count=len(pages.tuples))
+            return replace(request, pages=NewPages(pages.files, pages.pages, pages.counts, pages.cuts, counted, page_io=pages.page_io))
         case Emit():
             nothing = np.broadcast_to(np.int64(0), len(request.r_rows))
             return Emit(nothing, nothing)

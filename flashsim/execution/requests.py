@@ -191,7 +191,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Tuples on blocks of a base relation before `Blocks` read them; answered with them, in no time.  Taken where `Series` is."""
+    """Tuples on blocks of a file before `Blocks` read them; answered with them, in no time.  Taken where `Series` is."""
 
     file: File
     starts: Integers
@@ -209,9 +209,9 @@ class Blocks:
     #: First page and pages of each block, shape (n,).
     starts: Integers
     counts: Integers
-    #: Work between a block's read and its writes, and behind these, by kind, shape (n,) each.
-    before: Mapping[str, Integers]
-    after: Mapping[str, Integers]
+    #: Work between a block's read and its writes, and behind these: that of each `Cpu`, by kind, shape (n,) each.
+    before: Sequence[Mapping[str, Integers]]
+    after: Sequence[Mapping[str, Integers]] = ()
     #: The writes, and the block that each follows, rising.
     pages: NewPages | None = None
     of: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -221,8 +221,8 @@ class Blocks:
     def part(self, first: int, end: int) -> Blocks:
         """Some of the blocks, without the work behind the last one's writes."""
         own = slice(first, end)
-        after = {kind: np.append(counts[first : end - 1], 0) for kind, counts in self.after.items()}
-        before = {kind: counts[own] for kind, counts in self.before.items()}
+        after = [{kind: np.append(counts[first : end - 1], 0) for kind, counts in work.items()} for work in self.after]
+        before = [{kind: counts[own] for kind, counts in work.items()} for work in self.before]
         return replace(self, starts=self.starts[own], counts=self.counts[own], before=before, after=after)
 
     def read(self, block: int) -> Read:

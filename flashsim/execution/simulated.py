@@ -9,15 +9,15 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from flashsim.core.protocols import Label
 from flashsim.core.request import COMPLETION, READ, REQUEST, WRITE, Completions, Integers, Requests, total
 from flashsim.core.units import MIB
 from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
-from flashsim.execution.file_access import FileAccess, Group, labels
+from flashsim.execution.file_access import METADATA, FileAccess, Group, labels
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Blocks, Cpu, Work
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.content import ColumnContent
+from flashsim.storage.heap_file import ranges
 from flashsim.storage.volume import Extents, Volume
 
 #: Requests, or bytes, that are gathered at most: the cost of a submission no longer shows, and the devices' tables stay small.
@@ -29,6 +29,8 @@ class SimulatedBackend(FileAccess):
 
     See `FileAccess` for the other parameters.
     """
+
+    takes_blocks = True
 
     def __init__(self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, trim: bool = False) -> None:
         super().__init__(volume, content, trim=trim)
@@ -48,14 +50,14 @@ class SimulatedBackend(FileAccess):
 
     def cpu(self, request: Cpu) -> None:
         """Let user time pass, where any machine has prices of it."""
-        if not self._priced:
-            return
-        spent = {key: user.pass_by(request) for key, user in self._user.items()}
-        for machine, run in zip(self.machines, self.runs, strict=True):
-            run.phase.user_time += spent[id(machine.cpu)]
+        if self._priced:
+            for user in self._user.values():
+                user.pass_by(request)
 
     def phase_ends(self) -> None:
         """Note whose requests were gathered; where devices count seeks, let them complete and CPU time pass, and note the seeks."""
+        if self.runs[0].phases:
+            self._share_counts()
         if not any(self._seeking):
             if self.runs[0].phases:
                 self._ended.append((self._requests, [run.phase for run in self.runs]))
@@ -70,6 +72,19 @@ class SimulatedBackend(FileAccess):
             self._seeks[index] = totals
         for user in self._user.values():
             user.since = 0
+
+    def _share_counts(self) -> None:
+        """Hand what the first run has counted in the present phase to the others, and user time to all."""
+        first, *others = (run.phase for run in self.runs)
+        for phase in others:
+            for name in ("reads", "writes", "pages_read", "pages_written"):
+                setattr(phase, name, getattr(first, name))
+            phase.work = dict(first.work)
+        for machine, run in zip(self.machines, self.runs, strict=True):
+            run.phase.user_time += self._user[id(machine.cpu)].spent
+            run.result_rows = self.runs[0].result_rows
+        for user in self._user.values():
+            user.spent = 0
 
     def finish(self) -> None:
         """Let the last requests complete and the last CPU time pass."""
@@ -94,43 +109,59 @@ class SimulatedBackend(FileAccess):
         if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
             self._serve()
 
-    def takes_blocks(self, blocks: Blocks) -> bool:
-        """True if all is on one device without a file system, and pages take no time, which would pass between writes."""
-        device, *others = {self.volume.device(file) for file in (blocks.file, *(blocks.pages.files if blocks.pages else ()))}
-        return not others and not self.has_priced_pages and self.volume.lays_in_a_row(device)
-
     def blocks(self, blocks: Blocks) -> None:
-        file, count, writes = blocks.file, len(blocks.starts), self._writes(blocks)
-        spent = [(user, user.of_each(blocks.before, count), user.of_each(blocks.after, count)) for user in self._user.values()]
-        for block in range(count):
-            read = blocks.read(block)
-            self.issue([Group(READ, self.volume.locate(file, read.starts, read.counts), file.name)])
-            for user, before, _ in spent:
-                user.since += before[block]
-            if block in writes:
-                self.issue([writes[block]])
-            for user, _, after in spent:
-                user.since += after[block]
-        by_cpu = {key: sum(before) + sum(after) for key, (_, before, after) in zip(self._user, spent, strict=True)}
-        for machine, run in zip(self.machines, self.runs, strict=True):
-            run.phase.user_time += by_cpu[id(machine.cpu)]
+        """Issue reads and writes as the algorithm would ask for them; pages take their time, and what blocks cost passes between them."""
+        count, pages_read = len(blocks.starts), [{str(Work.PAGE): blocks.counts}]
+        times = [
+            (user, user.of_each(pages_read, count), user.of_each(blocks.before, count), user.of_each(blocks.after, count))
+            for user in self._user.values()
+        ]
+        writes = self._writes(blocks)
+        for block, group in enumerate(self._reads(blocks)):
+            for user, paging, _, _ in times:
+                user.pass_time(paging[block])
+            self.issue([group])
+            for user, _, before, _ in times:
+                user.pass_time(before[block])
+            for pages, each in writes.get(block, ()):
+                if pages:
+                    self.cpu(Cpu({Work.PAGE: pages}))
+                self.issue([each])
+            for user, _, _, after in times:
+                user.pass_time(after[block])
 
-    def _writes(self, blocks: Blocks) -> dict[int, Group]:
-        """Place new pages and keep what they hold; returns the writes by the block that they follow."""
+    def _reads(self, blocks: Blocks) -> Iterator[Group]:
+        """The read of each block."""
+        file, starts, counts = blocks.file, blocks.starts, blocks.counts
+        ends = np.cumsum(counts) * file.page_size
+        if blocks.page_io:
+            starts, counts = ranges(starts, counts), np.ones(total(counts), np.int64)
+        device, offsets, lengths = self.volume.locate(file, starts, counts)
+        bounds = np.searchsorted(np.cumsum(lengths), ends).tolist()
+        begin = 0
+        for bound in bounds:
+            yield Group(READ, Extents(device, offsets[begin : bound + 1], lengths[begin : bound + 1]), file.name)
+            begin = bound + 1
+
+    def _writes(self, blocks: Blocks) -> dict[int, list[tuple[int, Group]]]:
+        """Place new pages and keep what they hold; returns the pages and the requests of each write, by the block that it follows.
+
+        Writes of the file system's own have no pages of the algorithm's.
+        """
+        groups: dict[int, list[tuple[int, Group]]] = {}
         pages = blocks.pages
         if pages is None:
-            return {}
-        firsts, offsets = self.volume.extend_each(pages.files, pages.pages)
-        self.content.write_each(pages.files, firsts, pages.pages, pages.counts, pages.tuples)
+            return groups
         of, begins, lengths = pages.extents
-        size, device, names = pages.files[0].page_size, self.volume.device(pages.files[0]), [file.name for file in pages.files]
-        offsets, lengths, of_block = offsets[of] + begins * size, lengths * size, blocks.of[of]
-        bounds = np.searchsorted(of_block, np.arange(len(blocks.starts) + 1)).tolist()
-        groups = {}
-        for block, (begin, end) in enumerate(pairwise(bounds)):
-            if begin < end:
-                label: Label = [names[number] for number in of[begin:end].tolist()] if of[begin] < of[end - 1] else names[of[begin]]
-                groups[block] = Group(WRITE, Extents(device, offsets[begin:end], lengths[begin:end]), label)
+        bounds, firsts = np.searchsorted(of, np.arange(len(pages.pages) + 1)).tolist(), []
+        for number, (file, count, block) in enumerate(zip(pages.files, pages.pages.tolist(), blocks.of.tolist(), strict=True)):
+            own, first = slice(bounds[number], bounds[number + 1]), file.pages
+            firsts.append(first)
+            self.volume.extend(file, count)
+            made = groups.setdefault(block, [])
+            made.append((count, Group(WRITE, self.volume.locate(file, begins[own] + first, lengths[own]), file.name)))
+            made += [(0, Group(WRITE, extents, METADATA)) for extents in self.volume.metadata_due()]
+        self.content.write_each(pages.files, np.array(firsts), pages.pages, pages.counts, pages.tuples)
         return groups
 
     def _serve(self) -> None:

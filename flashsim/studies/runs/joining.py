@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +35,9 @@ from models.disk import Disk
 
 #: The CPU that runs are priced with unless another is named.
 CPU = "pentium-d-2009"
+
+#: Drives that are held at once where the join's requests are recorded: the others take them afterwards.
+_TOGETHER = 4
 
 #: Options of some joins only: those that fetch rows, and those that make buckets.
 OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
@@ -269,21 +273,29 @@ def simulate_join(
     loaded = [drive.load() for drive in drives]
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else loaded[0])
     allocation = allocation or usual
-    cpu = setting.cpu_model(cpu)
+    cpu, serial = setting.cpu_model(cpu), parameters.strands == 1
     count, size, on_volume = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _volume_size(files), _with_digests(setting, files)
-    algorithm = partial(plan, setting.algorithm, *files, parameters, allocation)
+    # a join that fetches does so as rows come, one request after the other
+    told = replace(parameters, in_series=serial and not JOINS.load(setting.algorithm).FETCHES)
+    algorithm = partial(plan, setting.algorithm, *files, told, allocation)
     algorithm()  # refuses before drives are made ready
-    machines = [
-        Machine([drive.device(size) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
-        for drive, preset in zip(drives, loaded, strict=True)
-    ]
-    machines[0].sink = sink
-    of, serial = (setting.algorithm, parameters, allocation), parameters.strands == 1
-    if recording and serial and results is None and recording.holds(of, files):
-        runs: Sequence[Run | ConcurrentRun] = simulate_again(recording, files, machines, setting.placement)
-    else:
-        recorded = (lambda: recording.record(algorithm(), of, files)) if recording and serial else algorithm
-        runs = run(recorded, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
+    of, runs = (setting.algorithm, parameters, allocation), list[Run | ConcurrentRun]()
+    recorded = recording if serial and results is None else None
+    together = _TOGETHER if recorded is not None else len(drives)
+    for begin in range(0, len(drives), together):
+        if begin:
+            machines = []
+            gc.collect()  # drives and their machines refer to each other
+        machines = [
+            Machine([drive.device(size) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
+            for drive, preset in zip(drives[begin : begin + together], loaded[begin : begin + together], strict=True)
+        ]
+        machines[0].sink = None if begin else sink
+        if recorded and recorded.holds(of, files):
+            runs += simulate_again(recorded, files, machines, setting.placement)
+            continue
+        made = partial(recorded.record, algorithm(), of, files) if recorded is not None else algorithm
+        runs += run(made, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
 

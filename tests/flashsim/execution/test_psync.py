@@ -260,7 +260,7 @@ def test_new_pages_together_are_what_their_writes_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The same requests, costs, places and tuples, whether or not a driver makes each read and write."""
-    monkeypatch.setattr(base, "_AHEAD", 24)  # there are several previews, and blocks go on from one to the next
+    monkeypatch.setattr(base, "AHEAD", 24)  # there are several previews, and blocks go on from one to the next
     prices = replace(prices, user={**prices.user, Work.PAGE: 438.0 * priced})
     runs, read = [], []
     for name, each in (("together", False), ("each", True)):
