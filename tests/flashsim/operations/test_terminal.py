@@ -1,6 +1,6 @@
 """What every command prints at 80, 120 and 200 columns is kept, as reviewed; nothing is wider than the terminal, and no number is parted.
 
-After a change that is meant, ``pytest tests/flashsim/operations/test_terminal.py --renew`` writes them anew; review the difference.
+After a change that is meant, ``pytest -m "" tests/flashsim/operations/test_terminal.py --renew`` writes them anew; review the difference.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def test_what_is_printed_fits_and_is_as_reviewed(
     snapshot = SNAPSHOTS / f"{name}.txt"
     if request.config.getoption("--renew"):
         snapshot.write_text(found, encoding="utf-8")
-    assert found == snapshot.read_text(encoding="utf-8"), "if it is meant: pytest tests/flashsim/operations/test_terminal.py --renew"
+    assert found == snapshot.read_text(encoding="utf-8"), "if it is meant: pytest -m '' tests/flashsim/operations/test_terminal.py --renew"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
