@@ -23,6 +23,7 @@ from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
+from tests.peak_memory import memory_mb
 from tests.tiers import DEEP_RUN, examples, mark_deep
 from tests.yardstick import seconds
 
@@ -36,6 +37,8 @@ settings.register_profile(
     "tests", max_examples=examples(100), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("tests")
+#: Megabytes of the test process when garbage was last collected, and how many more it takes until it is collected again.
+_KEPT, _MOST_KEPT = pytest.StashKey[float](), 64
 #: Hypothesis's seed: that of the commit, so that its examples are the same in every run; in a run of the deep tier, that of the day.
 _SEED = "FLASHSIM_TESTS_SEED"
 
@@ -99,6 +102,15 @@ def pytest_collection_finish() -> None:
     """Keep the garbage collector from going through all the tests, again and again, to the end of the session."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Free what tests leave: drives refer to themselves, and however large they are, the collector counts few objects of them."""
+    kept = item.config.stash.get(_KEPT, 0.0)
+    if memory_mb() > kept + _MOST_KEPT:
+        gc.collect()
+        item.config.stash[_KEPT] = memory_mb()
 
 
 @pytest.fixture(scope="session")

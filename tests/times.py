@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from flashsim.core import kernel
-from flashsim.core.units import MB
+from tests.peak_memory import memory_mb
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS = ("wall", "processor", "compiling", "children", "starts", "examples", "kept_mb")
@@ -33,13 +33,6 @@ _rows: dict[str, dict[str, float]] = {}
 def _own() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-
-
-def _memory() -> float:
-    """Megabytes of memory of this process; 0 where the system does not say."""
-    with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MB
-    return 0.0
 
 
 def _of_children() -> float:
@@ -89,13 +82,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Hand what the test took to the process that reports, by way of its last report."""
     _spent.clear()
-    _spent.update({"wall": -time.perf_counter(), "processor": -_own(), "children": -_of_children(), "kept_mb": -_memory()})
+    _spent.update({"wall": -time.perf_counter(), "processor": -_own(), "children": -_of_children(), "kept_mb": -memory_mb()})
     return (yield)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    now = {"wall": time.perf_counter(), "processor": _own(), "children": _of_children(), "kept_mb": _memory()}
+    now = {"wall": time.perf_counter(), "processor": _own(), "children": _of_children(), "kept_mb": memory_mb()}
     row = {name: round(_spent[name] + now.get(name, 0), 4) for name in FIELDS}
     row["examples"] = sum(map(int, _EXAMPLES.findall(getattr(item, "hypothesis_statistics", ""))))
     item.user_properties.append((_PROPERTY, row))
