@@ -106,7 +106,7 @@ class Selection:
             edges |= {f"word {word}" for text in found.texts if " " not in text for word in self.names.intersection(_WORD.findall(text))}
         if is_test or module.startswith("flashsim.testing"):
             edges |= {f"{each}:*" for dotted in found.refers if dotted.endswith(".") for each in self.tree.below(dotted[:-1])}
-            edges |= {f"fixture {each}" for each in (*found.parameters, *found.texts) if each.isidentifier()}
+            edges |= {f"fixture {each}" for each in (*found.parameters, *(found.texts if is_test else ())) if each.isidentifier()}
         edges |= {f"family {found.family}"} if found.family else set()
         for dotted in found.lists | (found.refers if is_test else set()):
             for each in self.tree.resolved(dotted):
