@@ -3,7 +3,7 @@
 Data cross in time of link, bus and buffer, and not before they have come off the media.
 """
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, WRITE
 from flashsim.hdd.description import BOUNDS
@@ -15,13 +15,13 @@ from flashsim.hdd.state.transfer import crossing_time
 _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cylinder", "next-track"))
 
 
-@lean_kernel
+@inlined_kernel
 def destaged(disk: DiskState, time: int) -> int:
     """Time when all writes are on the media, not before `time`."""
     return max(time, disk.state.rest) if disk.state.stream == WRITING else time
 
 
-@lean_kernel
+@inlined_kernel
 def interruptible(disk: DiskState, time: int) -> int:
     """Time when the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
     if disk.state.stream == WRITING:
@@ -31,7 +31,7 @@ def interruptible(disk: DiskState, time: int) -> int:
     return time
 
 
-@lean_kernel
+@inlined_kernel
 def fill(disk: DiskState, time: int) -> None:
     """Put into the segment what the stream has read until `time`."""
     row = disk.state.current
@@ -40,20 +40,20 @@ def fill(disk: DiskState, time: int) -> None:
         bound(disk, row)
 
 
-@lean_kernel
+@inlined_kernel
 def bound(disk: DiskState, row: int) -> None:
     """A full segment loses what was read first."""
     if disk.control.segment_size > 0:
         disk.segments[row].first = max(disk.segments[row].first, disk.segments[row].end - disk.control.segment_size)
 
 
-@lean_kernel
+@inlined_kernel
 def use(disk: DiskState, row: int) -> None:
     disk.state.uses += 1
     disk.segments[row].used = disk.state.uses
 
 
-@lean_kernel
+@inlined_kernel
 def hit(disk: DiskState, first: int, end: int) -> int:
     """The row of the segment that serves a read; -1 if none does.  One that holds all of it is better, and then the stream's."""
     best = -1
@@ -71,7 +71,7 @@ def hit(disk: DiskState, first: int, end: int) -> int:
     return best
 
 
-@lean_kernel
+@inlined_kernel
 def victim(disk: DiskState) -> int:
     """The row of the segment that a miss takes: an empty one, or the one that was used the longest time ago."""
     best = 0
@@ -83,7 +83,7 @@ def victim(disk: DiskState) -> int:
     return best
 
 
-@lean_kernel
+@inlined_kernel
 def forget_overlapped(disk: DiskState, first: int, end: int) -> None:
     """Empty the segments that hold what is being written."""
     for row in range(disk.segments.shape[0]):
@@ -91,7 +91,7 @@ def forget_overlapped(disk: DiskState, first: int, end: int) -> None:
             disk.segments[row].end = disk.segments[row].first
 
 
-@lean_kernel
+@inlined_kernel
 def read_limit(disk: DiskState, end: int, segment_first: int) -> int:
     """Up to where the drive reads for a request that ends before `end`, read-ahead included."""
     bound = disk.control.read_ahead_bound
@@ -111,7 +111,7 @@ def read_limit(disk: DiskState, end: int, segment_first: int) -> int:
     return limit
 
 
-@lean_kernel
+@inlined_kernel
 def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
     """The controller's work on a command before anything else; of a read or write in parts, on all but the first besides."""
     if control.command_size == 0 or operation not in (READ, WRITE):
@@ -121,13 +121,13 @@ def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
     return control.overhead + further * (control.overhead + hit)
 
 
-@lean_kernel
+@inlined_kernel
 def crossing(disk: DiskState, sectors: int, bus: int) -> int:
     """Time of sectors over the link and a bus of `bus` ns a sector."""
     return crossing_time(sectors, disk.control.sector_size, disk.control.link_rate, bus)
 
 
-@lean_kernel
+@inlined_kernel
 def sectors_to_start(control: RecordArray, sectors: int) -> int:
     """Sectors of a read that must be there before its transfer starts."""
     share = sectors * control.read_start // SHARE_UNIT

@@ -14,7 +14,7 @@ Work, disconnects and the like stand between these steps as in DiskSim, whose ma
 drive.
 """
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.hdd.engine import buffer
 from flashsim.hdd.engine.stream import begin, extend, position, sector_end, stop
@@ -22,7 +22,7 @@ from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, DiskState
 from flashsim.hdd.state.geometry import extent_of
 
 
-@lean_kernel
+@inlined_kernel
 def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command from `start` on; return when it completes."""
     time = start + buffer.overhead_of(disk.control, operation, end - first)
@@ -36,7 +36,7 @@ def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, f
     return time  # a trim means nothing to magnetic media
 
 
-@lean_kernel
+@inlined_kernel
 def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
     disk.counters.link_time += buffer.crossing(disk, end - first, disk.control.bus_read)
@@ -109,7 +109,7 @@ def _stream_into(disk: DiskState, row: int, first: int, limit: int, time: int, f
     disk.state.current = row
 
 
-@lean_kernel
+@inlined_kernel
 def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
     """Serve a write that the drive takes up at `time`; return when it completes."""
     crossing = buffer.crossing(disk, end - first, disk.control.bus_write)
@@ -141,7 +141,7 @@ def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, f
     return end_time + disk.control.complete_write
 
 
-@lean_kernel
+@inlined_kernel
 def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int) -> int:
     link = worked + disk.control.data_preparation
     full = end - disk.control.write_behind - 1  # the last sector that must be destaged to make room
@@ -153,7 +153,7 @@ def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int)
     return int(link)
 
 
-@lean_kernel
+@inlined_kernel
 def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
     """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
     stopped = buffer.interruptible(disk, time)
@@ -181,7 +181,7 @@ def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy
     return int(link)
 
 
-@lean_kernel
+@inlined_kernel
 def _ready(disk: DiskState, first: int, end: int, link: int, crossing: int) -> int:
     """Time when enough of a write is in the buffer to begin on the media, so that the rest arrives in time."""
     count = end - first
@@ -193,7 +193,7 @@ def _ready(disk: DiskState, first: int, end: int, link: int, crossing: int) -> i
     return max(there, link + crossing - media)
 
 
-@lean_kernel
+@inlined_kernel
 def _forget_destaged(disk: DiskState, sector: int) -> None:
     """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
     while disk.state.ring_count > 0 and disk.ring[disk.state.ring_head].end <= sector:

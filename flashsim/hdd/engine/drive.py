@@ -12,7 +12,7 @@ from numba import types
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.model import CompiledEngine
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.records import VECTOR, RecordArray, empty_record, empty_table
@@ -42,7 +42,7 @@ ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)
 
 
-@lean_kernel
+@inlined_kernel
 def _leave(disk: tables.DiskState, index: int) -> int:
     command = disk.waiting[index]
     disk.state.waiting_count -= 1
@@ -74,7 +74,7 @@ def _list_candidates(host: Host, disk: tables.DiskState, count: int) -> int:
     return source // disk.control.heads
 
 
-@lean_kernel
+@inlined_kernel
 def admit(host: Host, disk: tables.DiskState, policies: Policies) -> int:
     """Take what the host dispatches, and start the next command if the drive is free; return 0, or BAD_CHOICE."""
     while True:
@@ -98,7 +98,7 @@ def admit(host: Host, disk: tables.DiskState, policies: Policies) -> int:
     return 0
 
 
-@lean_kernel
+@inlined_kernel
 def _begin_command(host: Host, disk: tables.DiskState, command: int) -> None:
     disk.before[0] = disk.state
     row = command - host.scalars.command_base
@@ -112,7 +112,7 @@ def _begin_command(host: Host, disk: tables.DiskState, command: int) -> None:
     )  # fmt: skip
 
 
-@lean_kernel
+@inlined_kernel
 def run(host: Host, disk: tables.DiskState, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 

@@ -9,14 +9,14 @@ limit.  Of the way only the piece that was being transferred at the last command
 What is kept stands in `hdd.state.disk.Disk`.
 """
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.hdd.state.disk import IDLE, WRITING, DiskState
 from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 
 
-@lean_kernel
+@inlined_kernel
 def move_time(disk: DiskState, source: int, source_extent: int, target: int, target_extent: int, writing: bool) -> int:
     """Nanoseconds from one track to another: of a seek and a change of head the longer, and settling for a write."""
     if source == target:
@@ -29,7 +29,7 @@ def move_time(disk: DiskState, source: int, source_extent: int, target: int, tar
     return max(0, time + disk.control.write_settle) if writing else time
 
 
-@lean_kernel
+@inlined_kernel
 def _next_piece(disk: DiskState, extent: int, track: int, sector: int, departure: int, writing: bool) -> tuple[int, int, int, int, int]:
     """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
     following = extent if sector < disk.extents[extent].end else extent + 1
@@ -52,7 +52,7 @@ def passage(disk: DiskState, sector: int, edge: int) -> int:
     return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
 
 
-@lean_kernel
+@inlined_kernel
 def sector_end(disk: DiskState, sector: int) -> int:
     """Time when the stream has transferred a sector, which lies between pivot and limit."""
     return passage(disk, sector, 1)
@@ -78,7 +78,7 @@ def position(disk: DiskState, time: int, keep: bool) -> int:
     return first + max(0, slots)
 
 
-@lean_kernel
+@inlined_kernel
 def arm_at(disk: DiskState, time: int) -> tuple[int, int]:
     """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
     if disk.state.stream == IDLE:
@@ -90,7 +90,7 @@ def arm_at(disk: DiskState, time: int) -> tuple[int, int]:
     return track_of(disk.extents, extent, sector), extent
 
 
-@lean_kernel
+@inlined_kernel
 def _start(disk: DiskState, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
     track = track_of(disk.extents, extent, sector)
@@ -148,7 +148,7 @@ def extend(disk: DiskState, limit: int, time: int, ready: int) -> None:
     disk.state.rest = sector_end(disk, limit - 1)
 
 
-@lean_kernel
+@inlined_kernel
 def stop(disk: DiskState, time: int) -> None:
     """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
     disk.state.arm, disk.state.arm_extent = arm_at(disk, time)

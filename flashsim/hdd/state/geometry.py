@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
@@ -11,7 +11,7 @@ from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
 _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.index("turning")
 
 
-@lean_kernel
+@inlined_kernel
 def extent_of(extents: RecordArray, sector: int) -> int:
     """The row of the extent of a sector."""
     low = 0
@@ -25,19 +25,19 @@ def extent_of(extents: RecordArray, sector: int) -> int:
     return low
 
 
-@lean_kernel
+@inlined_kernel
 def track_of(extents: RecordArray, extent: int, sector: int) -> int:
     """The track of a sector of an extent, counted over the drive; divided by the heads it is the cylinder."""
     return extents[extent].track + (sector - extents[extent].first) // extents[extent].per_track
 
 
-@lean_kernel
+@inlined_kernel
 def piece_first(extents: RecordArray, extent: int, sector: int) -> int:
     """The first sector of an extent's part of the track that holds a sector."""
     return sector - (sector - extents[extent].first) % extents[extent].per_track
 
 
-@lean_kernel
+@inlined_kernel
 def track_angle(extents: RecordArray, extent: int, track: int, heads: int) -> int:
     """Begin of a track's first numbered slot of an extent, in parts of a slot, 0 <= angle < one revolution."""
     within = track - extents[extent].zone_track
@@ -47,7 +47,7 @@ def track_angle(extents: RecordArray, extent: int, track: int, heads: int) -> in
     return (angle + extents[extent].slot * SLOT_UNIT) % (extents[extent].slots * SLOT_UNIT)
 
 
-@lean_kernel
+@inlined_kernel
 def head_of(extents: RecordArray, extent: int, track: int, heads: int, order: int) -> int:
     head = track % heads
     turns = 0
@@ -58,7 +58,7 @@ def head_of(extents: RecordArray, extent: int, track: int, heads: int, order: in
     return heads - 1 - head if turns % 2 == 1 else head
 
 
-@lean_kernel
+@inlined_kernel
 def track_bounds(extents: RecordArray, sector: int) -> tuple[int, int]:
     """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
@@ -76,7 +76,7 @@ def track_bounds(extents: RecordArray, sector: int) -> tuple[int, int]:
     return first, end
 
 
-@lean_kernel
+@inlined_kernel
 def cylinder_end(extents: RecordArray, sector: int, heads: int) -> int:
     """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
