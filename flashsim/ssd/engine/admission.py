@@ -12,13 +12,13 @@ What a command goes on from is the one admitted last, whether that has ended or 
 
 from flashsim.core.hints import prefetch
 from flashsim.core.host import Host, next_command, next_queue, take_command
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables
-from flashsim.ssd.engine.tables import Flow, Timings
+from flashsim.ssd.engine.tables import STEP, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup
@@ -207,14 +207,14 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     return DONE
 
 
-@inlined_kernel
+@kernel_of(STEP)  # compiled in 6 s
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
         if flow.engine.flushing >= 0:
             status = admit_flush(flow, flash, policies, times.timing, host.scalars.now)
             if status != DONE:
-                return status
+                return int(status)
             continue
         queue = next_queue(host)
         if queue < 0:

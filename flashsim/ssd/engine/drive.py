@@ -12,6 +12,7 @@ from flashsim.core.host import HOST_TABLES, arrive, heap_push, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
+from flashsim.core.policies import called_at
 from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
@@ -20,7 +21,7 @@ from flashsim.ssd.engine import admission, agenda, tables
 from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.events import happen
 from flashsim.ssd.engine.folding import fold, folds_at
-from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings
+from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings, dispatch_of, fold_of
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array
@@ -32,7 +33,8 @@ _SPAN_ROWS = 65536
 #: Commands of a compiled loop for which there are write ids before it must ask again.
 _COMMANDS_AT_ONCE = 1 << 16
 
-_STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
+# The vectors are those of the policies and of the engine's steps.
+_STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR, VECTOR))
 _state_of = state_of(_STATE)
 
 
@@ -50,17 +52,18 @@ def next_event(flow: Flow) -> tuple[int, int]:
         agenda.take(flow.agenda, lane)
 
 
-@kernel_of(ADVANCE)  # compiled in 12 s
+@kernel_of(ADVANCE)  # compiled in 9 s
 def advance(table: State, until: int, wait: int) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
 
     Returns when something happens next, or why it stopped short, a negative number.
     """
-    host, flow, flash, times, policies = _state_of(table)
+    host, flow, flash, times, policies, steps = _state_of(table)
     while True:
-        status = dispatch(host, flow, flash, times, policies)
-        if status != admission.DONE:
-            return int(status)
+        if host.scalars.able > 0 or flow.engine.flushing >= 0:
+            status = dispatch_of(steps)(host, flow, flash, times, policies)
+            if status != admission.DONE:
+                return int(status)
         # One more event may free one part of each kind, and interrupt every die.
         if flow.engine.recording and flow.engine.spans + flash.control.dies + 4 > flow.log.shape[0]:
             return admission.LOG_FULL
@@ -76,7 +79,7 @@ def advance(table: State, until: int, wait: int) -> int:
             return int(due)
         if folds < arrival and folds < event:
             host.scalars.now = folds
-            status = fold(host, flow, flash, times, policies)
+            status = fold_of(steps)(host, flow, flash, times, policies)
             if status != admission.DONE:
                 return int(status)
         elif arrival <= event:
@@ -112,6 +115,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
+        self._steps = called_at(dispatch, *((fold,) if parameters.slc_idle else ()))
         super().__init__(HostQueue(parameters.queue_depth, parameters.submission_queues, submission), advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))
 
@@ -131,7 +135,7 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        return self.host.tables, self._flow, self.state.flash, self._times, self.state.policies
+        return self.host.tables, self._flow, self.state.flash, self._times, self.state.policies, self._steps
 
     def room_for(self, longest: int) -> int:
         if self.parameters.zone_size:

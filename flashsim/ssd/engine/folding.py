@@ -1,12 +1,12 @@
 """The engine's SLC cache while no command is in the drive: when it is folded, and the operations by which it is."""
 
 from flashsim.core.host import Host
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import dies
 from flashsim.ssd.engine.admission import DONE, POLICY_FAILED, TABLE_FULL, empty_command
-from flashsim.ssd.engine.tables import Flow, Timings
+from flashsim.ssd.engine.tables import STEP, Flow, Timings
 from flashsim.ssd.state.collection import fold_idle_of
 from flashsim.ssd.state.flash import Flash
 
@@ -30,7 +30,7 @@ def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     return flow.engine.idle_since + times.timing.slc_idle
 
 
-@inlined_kernel
+@kernel_of(STEP)  # compiled on demand
 def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Let every plane fold the oldest block of its cache, as a command of its own; DONE, or why it stopped short."""
     if flow.engine.live + 1 + flash.control.pools * flash.control.plan_rows > flow.operations.shape[0]:

@@ -3,16 +3,19 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from flashsim.core import records, spans
 from flashsim.core.groups import group_type
 from flashsim.core.hints import prefetch
+from flashsim.core.host import HOST_TABLES
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import MATRIX, RecordArray
+from flashsim.core.policies import function_in
+from flashsim.core.records import MATRIX, VECTOR, RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import COUNTERS, PLAN, TIMING, Flash
+from flashsim.ssd.state.flash import COUNTERS, FLASH, PLAN, TIMING, Flash
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, is_program
 from flashsim.ssd.state.geometry import block_of
 
@@ -115,6 +118,10 @@ class Timings(NamedTuple):
 
 FLOW = group_type((records.record_of_type(ENGINE), AGENDA, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow)
 TIMES = group_type((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
+
+#: What the loop calls by its place in a vector, and another process compiles meanwhile: it admits commands, or folds an SLC cache.
+STEP = types.int64(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
+dispatch_of, fold_of = (function_in(place, types.FunctionType(STEP)) for place in range(2))
 
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
