@@ -29,17 +29,17 @@ from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
 from flashsim.studies.formulas import comparison, drives
-from flashsim.studies.presentation.tables import Table as Shown
-from flashsim.studies.presentation.tables import outstanding, same
-from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse
 from flashsim.studies.runs.exporting import RowWriter
 from traces.file.recording import ParquetRecorder
 
-if TYPE_CHECKING:  # the command needs neither
+if TYPE_CHECKING:  # what pandas and Matplotlib are needed for loads them: they take a third of a start
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from flashsim.studies.presentation.tables import Table as Shown
+    from flashsim.studies.presentation.terminal import Part
 
 
 class JoinOutcome(Outcome):
@@ -155,6 +155,10 @@ class JoinOutcome(Outcome):
         return size if size < self.result.files[0].page_size else 0
 
     def _run_parts(self, number: int, phases: list[comparison.PhaseComparison]) -> Iterator[Part]:
+        from flashsim.studies.presentation.tables import Table as Shown
+        from flashsim.studies.presentation.tables import outstanding, same
+        from flashsim.studies.presentation.terminal import Explanation
+
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
         if number:
             yield from ("", run.machine)
@@ -338,6 +342,8 @@ def _title(result: joining.JoinResult) -> str:
 
 
 def _strand_costs(run: ConcurrentRun) -> Shown:
+    from flashsim.studies.presentation.tables import Table as Shown
+
     rows: list[list[Any]] = []
     for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
         waits = sum(own.wait_time for own in run.strands[0].phases if own.name == cost.name or cost.name == "total")  # for the others

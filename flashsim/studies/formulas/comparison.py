@@ -1,9 +1,11 @@
 """The formula beside the simulation: both counts and seconds of a join, phase by phase."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +20,14 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, keyed
-from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.joining import JoinResult, PhaseSeconds
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
 from models.join_costs.base import FORMULAS, Late, LateSide, Partitioned, Parts, Sizes
+
+if TYPE_CHECKING:
+    from flashsim.studies.presentation.tables import Entry, Table
 
 #: Why the counts of a formula and of a simulation may differ.
 WHY = (
@@ -236,6 +240,8 @@ def relative(value: float, reference: float | None) -> float | None:
 
 
 def comparison_table(rows: Sequence[PhaseComparison]) -> Table:
+    from flashsim.studies.presentation.tables import Table  # loads pandas
+
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
