@@ -31,6 +31,7 @@ def main() -> None:
         if problem := _too_little_memory():
             print(f"flashsim: {problem}", file=sys.stderr)
             sys.exit(2)
+        import_module("flashsim.operations.small_input").leave_uncompiled(sys.argv[1:])
         import_module("flashsim.operations.command_line").main()
     except SystemExit:
         interrupts.settle()

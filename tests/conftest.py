@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, core, settings
 
 import flashsim
-from flashsim.core.kernel import kernels_folder
+from flashsim.core.source_files import kernels_folder
 from flashsim.literature import base as papers
 from flashsim.studies.programs import attaching
 from flashsim.studies.runs import jobs, parallel

@@ -21,11 +21,11 @@ from typing import Any
 
 from flashsim.core.activity import activity
 from flashsim.core.kept_kernels import KEPT, file_stem
-from flashsim.core.kernel import compiled, entry, folder_of_module, kernels_folder
+from flashsim.core.kernel import compiled, entry, folder_of_module
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
-from flashsim.core.source_files import make_private, source_tree
+from flashsim.core.source_files import kernels_folder, make_private, source_tree
 
 #: What a comment behind the decorator says of its seconds is taken at its word; what few runs call is left to them.
 _ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled (?:in (\d+) s|(on demand)))?\ndef (\w+)", re.MULTILINE)

@@ -9,7 +9,6 @@ With ``NUMBA_DISABLE_JIT=1`` kernels are plain Python and can be stepped through
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property, partial
@@ -17,9 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-import platformdirs
-
-from flashsim.core.source_files import check_trusted, own_sources, source_tree
+from flashsim.core.source_files import check_trusted, kernels_folder, own_sources, source_tree
 
 # Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
 # Numba is shown an empty module; a kernel that multiplies matrices loads the real one.
@@ -51,10 +48,6 @@ _INLINED = {**_LEAN, "forceinline": True}
 def compiled() -> bool:
     """True if kernels run compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return not config.DISABLE_JIT
-
-
-def kernels_folder() -> Path:
-    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "kernels"
 
 
 @cache

@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+import platformdirs
+
 from flashsim.core.errors import RefusedError
 
 #: The top-level packages of flashsim whose modules may rest on one another.
@@ -33,6 +35,15 @@ _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _REACHED = stat.S_IXGRP | stat.S_IXOTH
 #: Links that are followed in one path, as Linux does.
 _LINKS = 40
+
+
+def cache_of(kind: str) -> Path:
+    """The folder of one kind of what is kept between runs."""
+    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / kind
+
+
+def kernels_folder() -> Path:
+    return cache_of("kernels")
 
 
 def own_sources(file: Path) -> list[bytes]:

@@ -79,8 +79,9 @@ def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than w
 def _facts() -> dict[str, Any]:
     """The installation, JSON-ready."""
     from flashsim.core.compiling import can_write
-    from flashsim.core.kernel import compiled, kernels_folder
+    from flashsim.core.kernel import compiled
     from flashsim.core.processes import cores, free_memory
+    from flashsim.core.source_files import kernels_folder
     from flashsim.device.engines import all_parts
 
     extras = {

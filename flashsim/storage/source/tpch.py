@@ -8,10 +8,10 @@ import tempfile
 from decimal import Decimal
 from pathlib import Path
 
-import platformdirs
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import FlashsimError, MissingExtraError
+from flashsim.core.source_files import cache_of, make_private
 from flashsim.storage.source.base import TableRecords, check_memory, reading, table_and_scale
 
 SUFFIXES = ()
@@ -41,7 +41,7 @@ def example(folder: Path) -> str:
 
 
 def _folder() -> Path:
-    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "tpch"
+    return cache_of("tpch")
 
 
 def _generator() -> str:
@@ -56,7 +56,7 @@ def _generate(table: str, scale: Decimal, path: Path) -> None:
     """Generate beside and rename, so that an interrupted run leaves no partial file."""
     program = _generator()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             options = f"--scale-factor {scale:f} --tables {table} --compression ZSTD(1) --quiet"
             command = [program, "parquet", *options.split(), "--output-dir", folder]

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import platformdirs
 
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import UPPER_FLOORS, is_own, make_private, own_sources, source_tree
+from flashsim.core.source_files import UPPER_FLOORS, cache_of, is_own, make_private, own_sources, source_tree
 from flashsim.studies.runs.outputs import whole
 
 
@@ -59,8 +58,7 @@ def stamps(texts: Iterable[str]) -> dict[str, str]:
 
 def place(kind: str, name: str) -> Path:
     """The path of a kept file of a kind, whether the file exists or not."""
-    root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
-    return Path(root) / kind / name
+    return cache_of(kind) / name
 
 
 def write(path: Path, content: bytes) -> None:
