@@ -28,6 +28,5 @@ from flashsim.operations.face.sweep import sweep as sweep
 from flashsim.operations.face.trace import trace as trace
 from flashsim.operations.face.validate import validate as validate
 from flashsim.operations.face.watch import watch as watch
-from flashsim.operations.face.worth import worth as worth
 
 __version__: str

@@ -1,4 +1,4 @@
-"""The best buffers of a join for the detailed cost of `models.ssd_joins`, in closed form; `models.ssd_search` finds them by search.
+"""The best buffers of a join for the detailed cost of `models.ssd_joins`, in closed form.
 
 The closed forms come from the same continuous costs as those of Haas et al., with one difference that decides all: where only commands
 wait, what a page waits falls with the length of its request no further than to the length of a command.  So each rule gives a size for a

@@ -55,7 +55,6 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "pool": {
         "list": "face.algorithms:designs",
         "run": "face.pool:pool",
-        "worth": "face.worth:worth",
         "crash": "face.crash:crash",
         "restart": "face.restart:restart",
     },
@@ -107,7 +106,6 @@ _GROUPS = {
         Examples::
 
             flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
-            flashsim pool worth tpc-c:warehouses=2 --budget 90 --prices graefe-2007 --scale 0.2
             flashsim pool crash --restart lvr --exhaustive --histories 3
             flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
             flashsim pool list

@@ -151,7 +151,6 @@ class PoolSetup:
         states: Mapping[str, Precondition] | None = None,
         devices: Mapping[int, CompiledModel | Striped] | None = None,
         record: Recorder | None = None,
-        stream: TransactionStream | None = None,
         recovered: Recovery | None = None,
     ) -> SystemRun:
         """The system, its devices and its transactions before the first one.
@@ -164,12 +163,10 @@ class PoolSetup:
             Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
         record
             See `flashsim.execution.pooled.run.PoolRun`.
-        stream
-            The transactions, where they are at hand.
         recovered
             See `flashsim.execution.pooled.run.PoolRun`.
         """
-        stream, parts = stream or self.stream(), self.parts()
+        stream, parts = self.stream(), self.parts()
         plain = self.system(stream.pages)
         system = replace(plain, policy=replacement_policy(self.policy), design=extension_design(self.design))
         drives = dict(devices or {})

@@ -21,7 +21,7 @@ from models.ssd_buffers import closed_form
 from models.ssd_drive import Drive, Rounds, Timing
 from models.ssd_joins import JOINS, Layout
 from models.ssd_problem import Problem
-from models.ssd_search import numeric
+from tests.models.ssd_search import numeric
 from tests.tiers import examples
 
 R, S = 93_440, 655_360

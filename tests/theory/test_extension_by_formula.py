@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
-from flashsim.core.units import SECONDS
+from flashsim.core.units import MICROSECONDS, SECONDS
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.formulas.extension import Formula, TransactionReferences, service
+from flashsim.studies.formulas.extension import Formula, TransactionReferences, predicted, service
 from traces.transactions import workload
 
 TPC_C, TPC_E = {"partitions": 16}, {"partitions": 16, "work": 727_000, "dirty_limit": 1}
@@ -52,3 +55,23 @@ def test_seconds_after_the_last_reference_change_nothing() -> None:
     whole = formula.steady(told.until(10**9), 5.0)
     assert told.each == 5 and formula.after(TransactionReferences(stream), 1e9) == whole
     assert 0 < formula.after(TransactionReferences(stream), 1.0)[1].throughput < whole[1].throughput
+
+
+@pytest.mark.parametrize(
+    ("unknown", "is_known"),
+    [
+        ({}, True),
+        ({"policy": "lru"}, True),
+        ({"policy": "clock"}, False),
+        ({"design": "face"}, False),
+        ({"devices": {"disk": "toshiba-5400-320gb", "ssd": "rates"}}, False),
+        ({"devices": {"disk": "rates", "ssd": "rates", "log": "rates:read=1000,write=1000"}}, False),
+        ({"options": {"clients": 4, "checkpoint": SECONDS}}, False),
+        ({"workload": "tpc-h:scale=0.01"}, False),
+        ({"time": 100 * MICROSECONDS}, False),  # no reference
+        ({"time": 1000 * SECONDS}, False),  # too many references
+    ],
+)
+def test_systems_have_a_formula_where_all_is_known(unknown: dict[str, Any], is_known: bool) -> None:
+    setup = PoolSetup("zipf:pages=2000,write-share=0.3,each=5", "dw", 4 * 2**20, 8 * 2**20, SECONDS, options={"clients": 4})
+    assert (predicted(replace(setup, **unknown), 10_000) is not None) == is_known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -51,7 +52,7 @@ class PoolOutcome(Outcome):
         self.seconds = seconds
 
     def printout(self) -> Iterator[Part]:
-        """Rates, traffic, figures and wear of every design."""
+        """Rates, traffic, figures and wear of every design, and formulas beside them."""
         results, recalls = self.result, self.result.recalled
         fresh = len(results.runs) - recalls
         yield from (self.title, f"How long: {self.seconds:.0f} s; {fresh} runs were made, {recalls} kept from before\n")
@@ -61,6 +62,25 @@ class PoolOutcome(Outcome):
         yield Explanation(report.EXPLAINED)
         if (worn := report.wear_table(results)) is not None:
             yield from ("", worn, "", Explanation(report.WORN))
+        if self._formulas:
+            yield from ("", report.formula_table(self._formulas), "", Explanation(report.BY_FORMULA))
+
+    @cached_property
+    def _formulas(self) -> list[dict[str, Any]]:
+        with activity("formulas"):
+            return report.formula_rows(self.result)
+
+    def against_formula(self) -> pd.DataFrame:
+        """A row a run that there is a formula of: transactions a second beside those by formula, its error, and how busy devices are by it.
+
+        There is one of the designs none, cw, dw, lc and tac, with LRU or LRU-2 in memory, at rates, of references to single pages, without
+        a log or checkpoints, and of runs of up to 1,048,576 references.
+        """
+        return pd.DataFrame(self._formulas)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready, as the command writes it."""
+        return super().as_dict() | {"formula": self._formulas}
 
     def _write_report(self, folder: Path) -> None:
         report.write_report(folder, results=self.result, origin=self.provenance)

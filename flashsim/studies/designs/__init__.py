@@ -1,1 +1,1 @@
-"""Designs of an SSD that extends a memory pool, run beside each other: their study, results, report, and worth at a budget."""
+"""Designs of an SSD that extends a memory pool, run beside each other: their study, results and report."""

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.studies.designs.results import DesignResult
 from flashsim.studies.designs.session import DesignRuns
+from flashsim.studies.formulas.extension import predicted
 from flashsim.studies.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import Entry, Table, percent, same
+from flashsim.studies.presentation.tables import Entry, Table, difference, percent, same
 
 EXPLAINED = (
     "Rates and shares are those of the last part of the time, from an empty memory and an empty SSD on. SSD %: of what memory missed. "
@@ -23,6 +24,12 @@ WORN = (
     "Bytes of flash pages that the SSD programmed, those that its garbage collection moved among them, over the last part of the time. "
     "Years: until all blocks have been erased as often as they last, at that pace day and night, with the blocks of the whole drive."
 )
+BY_FORMULA = (
+    "By formula: transactions a second over the last fifth of the time, from the ages of pages and mean value analysis, and the share of "
+    "their time that devices are busy. It rests on no run, and knows no read expansion. Error: of the formula."
+)
+#: References of a run beyond which formulas would take longer than it does.
+_MOST_REFERENCES = 1 << 20
 #: Markers of a line, which distinguish it without its colour.
 _MARKS = 8
 #: Lines of a picture, of which no two look alike.
@@ -76,6 +83,25 @@ def wear_table(results: DesignRuns) -> Table | None:
     columns = {"design": "design", "written MB/s": "ssd_written_mb_s", "programmed MB/s": "ssd_programmed_mb_s"}
     columns |= {"B a transaction": "ssd_programmed_per_transaction", "write amplification": "ssd_write_amplification"}
     return Table.of(rows, columns | {"erases/s": "ssd_erases_s", "years": "ssd_years"}, title="wear") if rows else None
+
+
+def formula_rows(results: DesignRuns) -> list[dict[str, Any]]:
+    """A row a run that there is a formula of: transactions a second, simulated and by formula, and how busy devices are by formula."""
+    rows = []
+    for each in results.runs:
+        is_short = each.total("references") <= _MOST_REFERENCES
+        if is_short and (found := predicted(results.study.setup(each.design, each.without), 2 * _MOST_REFERENCES)):
+            simulated, formula = each.row()["transactions_s"], {f"formula_{name}": float(value) for name, value in found._asdict().items()}
+            error = {"error": found.throughput / simulated - 1 if simulated else None}
+            rows.append({"design": each.design, "without": each.without, "transactions_s": simulated} | formula | error)
+    return rows
+
+
+def formula_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The formula beside the simulation."""
+    columns = same("design", "without") | {"transactions/s": "transactions_s", "formula": "formula_throughput"}
+    columns |= {"error": ("error", difference), "disk busy %": ("formula_disk_busy", percent)}
+    return Table.of(rows, columns | {"SSD busy %": ("formula_ssd_busy", percent)}, title="by formula")
 
 
 def series_frame(results: DesignRuns) -> pd.DataFrame:

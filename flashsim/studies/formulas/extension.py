@@ -1,5 +1,6 @@
 """A system of pools by formula: what its workload's references ask of its devices, and the throughput that comes of it."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,12 @@ from flashsim.core.transactions import CREATES, FIRST, MARKS, SCANS, WRITES, Tra
 from flashsim.core.units import SECONDS
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.pools.devices import Rates
+from flashsim.pools.setup import PoolSetup
 from models.extended_pool import Clients, Prediction, Service, predict
-from models.pool_flows import Flows, ReferenceStream, Stays, Window, flows, stays
+from models.pool_flows import DESIGNS, Flows, ReferenceStream, Window, flows, stays
 
 #: The share of the references, at the end, over which flows are counted; and by how much more are looked at each time.
-LAST, _MORE = 0.2, 1.3
+_LAST, _MORE = 0.2, 1.3
 
 
 class TransactionReferences:
@@ -44,10 +46,6 @@ class TransactionReferences:
         return ReferenceStream(pages, marks & (WRITES | CREATES) > 0, marks & CREATES > 0)
 
 
-def last_of(count: int) -> Window:
-    return Window(round(count * (1 - LAST)), round(count * (1 - LAST / 2)), count)
-
-
 def service(rates: Rates) -> Service:
     """Service time of a station of so many requests a second."""
     faster, further = rates.speed / 100, 1 / rates.further if rates.further else 0.0
@@ -66,30 +64,30 @@ class Formula:
     #: 1 for LRU in memory, 2 for LRU-2.
     uses: int = 2
 
-    def stays(self, references: ReferenceStream, window: Window) -> Stays:
-        return stays(references, self.system.memory, window, self.uses)
-
-    def flows(self, page_stays: Stays, window: Window) -> Flows:
-        """Requests of disk and SSD, a reference."""
-        system, name = self.system, self.system.design.name.partition(":")[0]
-        extent = system.design.parameters.get("extent", 0) or 32
-        return flows(page_stays, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
-
-    def predict(self, flow: Flows, each: float) -> Prediction:
-        """The throughput of transactions of `each` references."""
-        system = self.system
-        clients = Clients(system.clients, each, self.system.work / SECONDS, system.think / SECONDS)
-        return predict(flow, self.disk, self.ssd, clients, system.throttle)
-
     def steady(self, references: ReferenceStream, each: float) -> tuple[Flows, Prediction]:
-        window = last_of(len(references.pages))
-        flow = self.flows(self.stays(references, window), window)
-        return flow, self.predict(flow, each)
+        """Requests of disk and SSD, a reference, and the throughput of transactions of `each` references."""
+        system, name, count = self.system, self.system.design.name.partition(":")[0], len(references.pages)
+        window = Window(round(count * (1 - _LAST)), round(count * (1 - _LAST / 2)), count)
+        if window.begin == window.end:
+            raise InvalidParameterError("references", count, "they are too few for a formula")
+        extent = system.design.parameters.get("extent", 0) or 32
+        page_stays = stays(references, system.memory, window, self.uses)
+        flow = flows(page_stays, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
+        clients = Clients(system.clients, each, system.work / SECONDS, system.think / SECONDS)
+        return flow, predict(flow, self.disk, self.ssd, clients, system.throttle)
 
-    def after(self, transactions: TransactionReferences, seconds: float) -> tuple[Flows, Prediction]:
-        """Over the last part of so many seconds, from cold; of all references if they do not last so long."""
+    def after(self, transactions: TransactionReferences, seconds: float, most: float = np.inf) -> tuple[Flows, Prediction]:
+        """Over the last part of so many seconds, from cold; of all references if they do not last so long.
+
+        Raises
+        ------
+        InvalidParameterError
+            It takes more than `most` references.
+        """
         elapsed, before, count = 0.0, 0, 4 * self.system.memory
         while True:
+            if count > most:
+                raise InvalidParameterError("references", count, f"at most {most:,} are looked at")
             references = transactions.until(count)
             flow, prediction = self.steady(references, transactions.each)
             end = len(references.pages)
@@ -100,3 +98,15 @@ class Formula:
             if end < count:
                 return flow, prediction
             elapsed, before, count = elapsed + took, end, round(count * _MORE)
+
+
+def predicted(setup: PoolSetup, most: int) -> Prediction | None:
+    """A system over the last part of its time; None of what formulas do not know, or would take more than `most` references for."""
+    stream, devices, uses = setup.stream(), setup.parts(), {"lru": 1, "lru-k": 2}.get(setup.policy)
+    system, known = setup.system(stream.pages), setup.design.partition(":")[0] in DESIGNS and "log" not in devices
+    if uses is None or not known or system.checkpoint or not all(device.is_rates for device in devices.values()):
+        return None
+    formula = Formula(system, service(devices["disk"].rates()), service(devices["ssd"].rates()), uses)
+    with suppress(InvalidParameterError):  # scans, too few references or too many, or a round that takes no time
+        return formula.after(TransactionReferences(stream), setup.time * setup.scale / SECONDS, most)[1]
+    return None

@@ -79,7 +79,6 @@ COMMANDS = (
     "pool",
     "pool list",
     "pool run",
-    "pool worth",
     "pool crash",
     "pool restart",
     "smart",

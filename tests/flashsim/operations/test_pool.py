@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flashsim as fs
+from flashsim.core.kernel import compiled
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
@@ -118,3 +120,15 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
     table = report.figures_table(runs[60])
     assert table is not None and list(table.columns) == ["design", "power", "throughput", "QphH"]
     assert report.figures_table(runs[1]) is None
+
+
+@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+def test_formulas_stand_beside_the_runs_that_they_know() -> None:
+    done = fs.pool("tpc-c:warehouses=2", design=["none", "dw", "face"], memory="20MB", ssd="140MB", time="36s")
+    table, simulated = done.against_formula().set_index("design"), done.summary().set_index("design").transactions_s
+    assert table.index.tolist() == ["none", "dw"] and (table.transactions_s == simulated[table.index]).all()
+    assert table.formula_throughput.to_numpy() == pytest.approx(simulated[table.index].to_numpy(), rel=0.15)
+    assert table.error.to_numpy() == pytest.approx((table.formula_throughput / table.transactions_s - 1).to_numpy())
+    assert json.loads(json.dumps(done.as_dict()))["formula"] == done.against_formula().to_dict("records")
+    longer = fs.pool("zipf:pages=2000", design="none", memory="4MiB", clients=4, time="1s", checkpoint="100ms")
+    assert longer.against_formula().empty and "By formula" not in "".join(map(str, longer.printout()))

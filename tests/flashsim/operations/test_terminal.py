@@ -60,7 +60,6 @@ LINES = {
         "pool run zipf:pages=2000,write-share=0.3 --design none,dw --memory 4MiB --ssd 8MiB --clients 4 --time 1s --without throttle",
         False,
     ),
-    "pool worth": ("pool worth zipf:pages=4000,write-share=0.3,each=10 --budget 81 --prices graefe-2007", False),
     "pool restart": ("pool restart tpc-c:warehouses=1 --memory 20MB --ssd 64MB --time 10s --checkpoint 2s", False),
     "pool crash": ("pool crash --restart mmr --seed 4 --event 200", False),
     "smart run": (

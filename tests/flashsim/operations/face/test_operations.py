@@ -32,7 +32,6 @@ OPERATIONS = {
     "replay": "trace replay",
     "cache": "cache simulate",
     "pool": "pool run",
-    "worth": "pool worth",
     "compare": "validate joins",
     "validate": "validate ssd",
 }

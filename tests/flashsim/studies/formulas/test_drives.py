@@ -17,7 +17,7 @@ from models.ssd_buffers import closed_form
 from models.ssd_drive import LogBlocks
 from models.ssd_joins import JOINS, Load
 from models.ssd_problem import Problem
-from models.ssd_search import numeric
+from tests.models.ssd_search import numeric
 
 PAGE = 8192
 FLASH = [name for name in presets.names() if presets.load(name).kind == "ssd"]

@@ -120,7 +120,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
         "flashsim.device.nbd",
     )
     none = [name for name in genuine.sources if name.startswith(rooms)]
-    none += ["models.haas", "models.join_costs.bnl", "models.optimum", "models.ssd_joins", "models.ssd_search", "flashsim.literature.base"]
+    none += ["models.haas", "models.join_costs.bnl", "models.optimum", "models.ssd_joins", "flashsim.literature.base"]
     assert len(none) > 30 and [name for name in none if changed(name)] == []
     again = [
         "flashsim.studies.runs.joining",
