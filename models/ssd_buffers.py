@@ -259,8 +259,16 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
     if problem.quicker:
         outputs |= {problem.quicker, command + problem.quicker}
     for first, second in product({input, *problem.rounded(input)}, outputs):
-        yield divided_hybrid(problem, first, second, problem.reserve)
+        division = divided_hybrid(problem, first, second, problem.reserve)
+        yield division
         yield divided_hybrid(problem, first, second, max(problem.reserve, second))
+        # So much longer that a bucket of R or S takes a request fewer; the workspace, and with it what is kept, gets that much smaller.
+        for pages in (sizes.r, sizes.s):
+            bucket = pages * (1 - division.workspace / table) / max(1, division.buckets)
+            requests = math.floor(bucket / second)
+            if requests > pages / table:
+                fewer = math.ceil((bucket - second * pages / table) / (requests - pages / table))
+                yield divided_hybrid(problem, first, fewer, problem.reserve)
     # The longest output buffers that get by with one bucket fewer.
     longest = memory - problem.reserve - (table - memory + input) / max(1, buckets - 1)
     yield divided_hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
