@@ -3,9 +3,8 @@
 Several strands overlap CPU work with input; an algorithm of one's own may begin with such a scan.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,13 +12,11 @@ from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import (
     Algorithm,
-    Answer,
     Blocks,
     Cpu,
     Drop,
     Emit,
     NewPages,
-    Preview,
     Read,
     Request,
     Series,
@@ -35,8 +32,6 @@ from flashsim.storage.rows import Tuples, keyed
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
-#: Pages that are looked at together before they are read.
-AHEAD = 1024
 #: Results of `place` besides the number of a full buffer.
 DONE, GROW = -1, -2
 #: Tuples from which on so many buffers become full that one request for them is less work.
@@ -104,35 +99,6 @@ def read_block(file: File, first: int, pages: int, page_io: bool) -> Generator[R
     assert tuples is not None
     yield Cpu({Work.READ_TUPLE: len(tuples)})
     return tuples if file.temporary else tuples.joinable()
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """Blocks of a file before they are read, and the tuples on them that can join; `ends` has where those of each block end."""
-
-    blocks: Blocks
-    tuples: Tuples
-    ends: Integers
-
-    def part(self, count: int) -> Self:
-        """The first of the blocks."""
-        ends = self.ends[:count]
-        return replace(self, blocks=self.blocks.part(0, count), tuples=self.tuples.chosen(slice(int(ends[-1]))), ends=ends)
-
-    def having(self, *work: Mapping[str, Integers]) -> Blocks:
-        """The blocks, with more work behind each read."""
-        return replace(self.blocks, before=[*self.blocks.before, *work])
-
-
-def look_ahead(file: File, first: int, end: int, block: int, *, page_io: bool, most: int = AHEAD) -> Generator[Request, Answer, Ahead]:
-    """Look at blocks of some pages, before they are read as by `read_block`; of so many pages at most, or at one block."""
-    starts = np.arange(first, min(end, first + max(1, most // block) * block), block)
-    counts = np.minimum(block, end - starts)
-    tuples = yield Preview(file, starts, counts)
-    assert isinstance(tuples, Tuples)
-    joinable, last_pages = tuples if file.temporary else tuples.joinable(), np.cumsum(counts)
-    read = np.diff(tuples.pages[last_pages], prepend=0)
-    return Ahead(Blocks(file, starts, counts, [{Work.READ_TUPLE: read}], page_io=page_io), joinable, joinable.pages[last_pages])
 
 
 def pairs(r_rows: Integers, s_rows: Integers) -> Algorithm:

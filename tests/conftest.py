@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import gc
 import os
@@ -39,6 +40,8 @@ settings.register_profile(
 settings.load_profile("tests")
 #: Megabytes of the test process when garbage was last collected, and how many more it takes until it is collected again.
 _KEPT, _MOST_KEPT = pytest.StashKey[float](), 64
+#: Gives freed memory back to the system.
+_GIVE_BACK = ctypes.CDLL(None).malloc_trim
 #: Hypothesis's seed: that of the commit, so that its examples are the same in every run; in a run of the deep tier, that of the day.
 _SEED = "FLASHSIM_TESTS_SEED"
 
@@ -72,8 +75,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_deep(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_deep(items, whole_files=not any("::" in each for each in config.args))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -110,6 +113,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     kept = item.config.stash.get(_KEPT, 0.0)
     if memory_mb() > kept + _MOST_KEPT:
         gc.collect()
+        _GIVE_BACK(0)
         item.config.stash[_KEPT] = memory_mb()
 
 

@@ -18,19 +18,30 @@ deep = pytest.mark.deep
 _TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def mark_deep(tests: Iterable[pytest.Item]) -> None:
+def mark_deep(tests: Iterable[pytest.Item], whole_files: bool) -> None:
     """Mark those of the collected tests that `tiers.toml` puts into the deep tier.
 
     The cases of a test that stay are spread over all, and begin elsewhere for each test, so that of a family different members are tested.
+
+    Raises
+    ------
+    pytest.UsageError
+        `tiers.toml` names a test that its file, which is collected as a whole, has not.
     """
     counts, deep_cases = _TABLES["counts"], _TABLES["deep_cases"]
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    names = set()
     for test in tests:
         name, _, case = test.nodeid.partition("[")
+        names.add(name)
         if name in counts:
             cases[name].append(test)
         elif case[:-1] in deep_cases.get(name, ()):
             test.add_marker(deep)
+    files = {name.partition("::")[0] for name in names}
+    absent = [name for name in (*counts, *deep_cases) if name not in names and name.partition("::")[0] in files]
+    if whole_files and absent:
+        raise pytest.UsageError(f"tests/tiers.toml names tests that are not there: {', '.join(absent)}")
     for name, each in cases.items():
         first, count = crc32(name.encode()), min(counts[name], len(each))
         kept = {(first + number * len(each) // count) % len(each) for number in range(count)}

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import Ahead, drop, gathered, regions, temporary_files, together
+from algorithms.files import drop, gathered, regions, temporary_files, together
 from algorithms.hashing.table import LOW_HALF, Hashes, ends_of, hash_keys, nested_blocks, probe, probe_ahead, table_of
+from algorithms.look_ahead import Ahead
 from algorithms.partitioning.base import ByHash, PartitionBuffers, PartitionParameters, Put, PutBlocks, bucket_layouts, distribute
 from flashsim.core.request import Integers, total
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work

@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import BATCH, gathered, look_ahead, read_block, regions, spans, together
+from algorithms.files import BATCH, gathered, read_block, regions, spans, together
+from algorithms.look_ahead import look_ahead
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers, total

@@ -9,7 +9,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from algorithms.files import AHEAD, Ahead, look_ahead, read_block
+from algorithms.files import read_block
+from algorithms.look_ahead import AHEAD, Ahead, look_ahead
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers, total

@@ -28,6 +28,7 @@ sys.modules.update(_spared)
 try:
     import llvmlite
     import numba
+    from llvmlite import binding
     from numba.core import config, types
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import CPUDispatcher
@@ -56,7 +57,13 @@ def _digest(module: str, file: str) -> str:
     tree = source_tree()
     own = [] if module in tree.sources else own_sources(Path(file))
     modules = {name for text in own for name in tree.imported(text)} if own else {module}
-    return tree.digest(tree.closure(modules), f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode(), *own)
+    return tree.digest(tree.closure(modules), _compiler().encode(), *own)
+
+
+def _compiler() -> str:
+    """What makes machine code, and for which processor."""
+    processor = config.CPU_NAME or binding.get_host_cpu_name(), config.CPU_FEATURES or binding.get_host_cpu_features().flatten()
+    return " ".join((sys.implementation.cache_tag or "", numba.__version__, llvmlite.__version__, *processor))
 
 
 def folder_of_module(module: str) -> Path:

@@ -22,6 +22,11 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
 class _Code(JITCodeLibrary):  # type: ignore[misc]
+    @property
+    def below(self) -> Iterable[Any]:
+        """The code of what the kernel calls."""
+        return self._linking_libraries
+
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> EntryCode:
         name, machine_code, symbols = state
@@ -71,10 +76,6 @@ class CalleeCode(_Code):
         """The kernel alone, without what it calls."""
         return super()._get_module_for_linking()
 
-    @property
-    def below(self) -> Iterable[Any]:
-        return self._linking_libraries
-
     def _get_module_for_linking(self) -> Any:
         """The kernel with all that it calls, for code that is not made here, such as a user's own."""
         if self._with_all_below is None:
@@ -113,12 +114,8 @@ class EntryCode(_Code):
         symbols = [each.name for each in defined if each.linkage not in (Linkage.internal, Linkage.private)]
         return self.name, self._get_compiled_object(), symbols
 
-    @property
-    def below(self) -> Iterable[Any]:
-        return self._linking_libraries
 
-
-def _link(module: Any, code: CalleeCode | EntryCode) -> None:
+def _link(module: Any, code: _Code) -> None:
     """Link everything below some code into a module, each once."""
     linked: set[Any] = {code}
     waiting = list(code.below)

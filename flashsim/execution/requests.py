@@ -191,7 +191,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Tuples on blocks of a file before `Blocks` read them; answered with them, in no time.  Taken where `Series` is."""
+    """Asks for the tuples on blocks of a file before `Blocks` reads them; takes no time.  Drivers that take `Series` take it too."""
 
     file: File
     starts: Integers
@@ -200,9 +200,9 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Reads of blocks one after another, each followed by work on its tuples and by writes of new pages, which more work follows.
+    """Reads of blocks one after another; behind each come work on its tuples, writes of new pages, and more work.
 
-    Taken where `Series` is; the tuples are those of `Preview`.
+    `Preview` has given the tuples.  Drivers that take `Series` take it too.
     """
 
     file: File

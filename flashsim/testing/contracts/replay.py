@@ -22,6 +22,8 @@ from traces.file.schema import column, make_batch
 from traces.replay.base import ENGINES, Engine, load_engine
 
 SIZE, BLOCK = MIB, 4096
+#: Times count from the first request, so all others seem early where a busy machine starts that one late: then look again.
+_ATTEMPTS = 5
 
 
 def trace(count: int, kinds: int = 3, **more: Any) -> list[pa.RecordBatch]:
@@ -118,9 +120,12 @@ class ReplayContract(Contract):
             pytest.skip("the engine does not keep times")
         few, number = 4, np.arange(40)
         due = (2 * number + 300 * (number >= few)) * MILLISECONDS  # a slow machine serves a few as well before the pause ends
-        with zeros() as path:
-            _, done = replayed(engine, path, trace(40, kinds=2, arrival=5000 * MILLISECONDS + due), "timed")
-        early = np.flatnonzero(done["started"][few:] < 0.9 * due[few:])  # fio makes up for what it slept too long, and its log has whole ms
+        for _ in range(_ATTEMPTS):
+            with zeros() as path:
+                _, done = replayed(engine, path, trace(40, kinds=2, arrival=5000 * MILLISECONDS + due), "timed")
+            early = np.flatnonzero(done["started"][few:] < 0.9 * due[few:])  # fio makes up for what it slept too long; its log has whole ms
+            if not len(early):
+                break
         assert not len(early), f"request {early[0] + few} starts {due[early[0] + few] - done['started'][early[0] + few]} ns early"
 
     def test_its_paces_are_those_that_there_are(self) -> None:
