@@ -1,7 +1,7 @@
 """Faults planted into the sources, one at a time: whether the tests that a change selects see each.
 
-``python -m tests.mutants draw|run|table``: the faults, and what came of them, stand in ``mutants.toml``; a run goes on where the last one
-stopped.
+``python -m tests.mutants draw|run|table``: the faults, and what came of them, stand in ``mutants.csv``, which this program writes, but for
+notes, and for the outcome ``equivalent``, which is a judgement.  A run goes on where the last one stopped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import json
+import csv
 import os
 import random
 import re
@@ -18,16 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import get_type_hints
 
+from flashsim.core.source_files import ROOMS
 from tests.changes import ROOT, Selection, arguments, tree_of
-from tests.definitions import ROOMS
 
-FILE = Path(__file__).with_name("mutants.toml")
+FILE = Path(__file__).with_suffix(".csv")
 #: Seconds of one test and of all tests of a mutant; what hangs is seen by that.
 _OF_A_TEST, _OF_A_MUTANT = 240, 900
 #: Test files that are run before all others.
@@ -120,7 +120,7 @@ def _places(node: ast.AST) -> Iterator[ast.AST]:
 def draw(seed: int, count: int) -> list[Mutant]:
     """Faults at random, at most one a function, half of them in lines of the last days."""
     chance, functions = random.Random(seed), []
-    for path in sorted(name for name in tree_of(ROOT) if name.endswith(".py") and name.partition("/")[0] in ROOMS[:-1]):
+    for path in sorted(name for name in tree_of() if name.endswith(".py") and name.partition("/")[0] in ROOMS):
         text = (ROOT / path).read_text(encoding="utf-8")
         functions += [(path, text, node) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     chance.shuffle(functions)
@@ -151,14 +151,17 @@ def _written(path: str, line: int) -> int:
 
 
 def load() -> list[Mutant]:
-    return [Mutant(**each) for each in tomllib.loads(FILE.read_text(encoding="utf-8"))["mutants"]]
+    kinds = get_type_hints(Mutant)
+    with FILE.open(encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    return [Mutant(**{name: text if kinds[name] is str else ast.literal_eval(text) for name, text in row.items()}) for row in rows]
 
 
 def save(mutants: list[Mutant]) -> None:
-    lines = ["# Written by `python -m tests.mutants`, but for `note`, and for `equivalent`, which is a judgement."]
-    for mutant in mutants:
-        lines += ["", "[[mutants]]", *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in asdict(mutant).items())]
-    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, [each.name for each in fields(Mutant)], lineterminator="\n")
+        table.writeheader()
+        table.writerows(map(asdict, mutants))
 
 
 class Copy:
@@ -236,11 +239,11 @@ class Copy:
 
 def run(most: float, only: list[int]) -> None:
     """Try out mutants that have no outcome yet, those that touch the fewest tests first, for so many seconds."""
-    mutants, selection, begin = load(), Selection(tree_of(ROOT)), time.monotonic()
+    mutants, selection, begin = load(), Selection(tree_of()), time.monotonic()
     touched = {}
     for mutant in mutants:
         if (mutant.id in only) if only else not mutant.outcome:
-            text = selection.files[mutant.file]()
+            text = selection.files[mutant.file]
             touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
     print(f"{len(touched)} mutants to run", flush=True)
     tried = []
@@ -248,11 +251,11 @@ def run(most: float, only: list[int]) -> None:
         tree = Copy(Path(folder) / "flashsim")
         try:
             waiting = [each for each in mutants if each.id in touched]
-            for mutant in sorted(waiting, key=lambda each: (each.note != "", sum(map(len, touched[each.id].values())))):
+            for mutant in sorted(waiting, key=lambda each: (each.note != "", len(touched[each.id]))):
                 if time.monotonic() - begin > most:
                     break
-                near = sorted(touched[mutant.id].items(), key=lambda item: _distance(item[0], mutant.file))
-                batches = [arguments(selection, dict(batch)) for batch in (near[:_NEAR], near[_NEAR:]) if batch]
+                near = sorted(touched[mutant.id], key=lambda test: _distance(test, mutant.file))
+                batches = [arguments(selection, batch) for batch in (near[:_NEAR], near[_NEAR:]) if batch]
                 tree.try_out(mutant, batches)
                 save(mutants)
                 tried.append(mutant)
