@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import shlex
 import subprocess
@@ -16,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tests import changes
-from tests.times import FIELDS, table_file
+from tests.times import FIELDS, load_table, table_file
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
@@ -26,6 +25,14 @@ DEFAULT, DEEP = "default", "deep"
 BESIDE_TESTS = ("mypy", "documentation", "ruff check", "ruff format", "import-linter")
 #: Processes of tests; more than four want too much memory.
 WORKERS = min(4, os.cpu_count() or 1)
+#: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
+_COMMANDS = ("tests/flashsim/operations", "tests/flashsim/coursework", "tests/notebooks")
+PARTS = {
+    "commands": [*_COMMANDS],
+    "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in _COMMANDS)],
+    "families": ["--ignore=tests/flashsim", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
+}
+_OPTIONS = ("-n", str(WORKERS), "--dist", "worksteal", "--durations", "10")
 #: Rows of the table of times.
 _ROWS = 40
 
@@ -33,23 +40,21 @@ _ROWS = 40
 def checks(tier: str) -> dict[str, list[str]]:
     """The command of each check of a tier, by name, in order."""
     python = [sys.executable, "-m"]
-    pytest = [*python, "pytest", "-n", str(WORKERS), "--dist", "worksteal", "--durations", "25"]
+    marks = [] if tier == DEFAULT else ["-m", "deep or hypothesis"]  # properties are in both tiers: by default with few examples
+    tests = {name: [*python, "pytest", *_OPTIONS, *marks, *part] for name, part in PARTS.items()}
     pages = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     if tier == DEFAULT:
         return {
-            "kernels": [*python, "flashsim", "doctor", "--compile"],  # in processes that end: the compiler keeps its memory
             "ruff check": [*python, "ruff", "check", "."],
             "ruff format": [*python, "ruff", "format", "--check", "."],
             "import-linter": [str(BESIDE / "lint-imports")],
             "mypy": [*python, "mypy"],
             "documentation": [*pages, "-t", "guides", "docs", "docs/_build/guides"],
-            "pytest": [*pytest, "--ignore", "tests/benchmarks"],
+            **tests,
         }
-    # Properties are in both tiers: by default with few examples.
     return {
-        "notebooks": [*pytest, "-m", "deep", "tests/notebooks"],
         "documentation": [*pages, "docs", "docs/_build/html"],
-        "pytest": [*pytest, "-m", "deep or hypothesis", "--ignore", "tests/benchmarks", "--ignore", "tests/notebooks"],
+        **tests,
         "benchmarks": [*python, "pytest", "-m", "deep or not deep", "tests/benchmarks"],  # alone: nothing disturbs what they measure
     }
 
@@ -90,12 +95,11 @@ def _run_checks(tier: str, chosen: list[str]) -> int:
 
 
 def _print_times() -> int:
-    """Print what tests of the last run took, by folder and by test, and why."""
-    if not table_file().exists():
+    """Print what tests took when they last ran, by folder and by test, and why."""
+    rows = load_table(table_file())
+    if not rows:
         print("no run of the tests has ended here; run python -m tests first")
         return 2
-    with table_file().open(newline="") as file:
-        rows = {row.pop("test"): {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)}
     print(f"{'seconds of processors, or counts':80}{'tests':>7}" + "".join(f"{name:>11}" for name in FIELDS))
     by_folder: Callable[[str], str] = lambda test: "/".join(test.partition("::")[0].split("/")[:3])  # noqa: E731
     by_function: Callable[[str], str] = lambda test: test.partition("[")[0]  # noqa: E731
@@ -134,7 +138,7 @@ def main() -> int:
     names = dict.fromkeys([*checks(DEFAULT), *checks(DEEP)])
     parser.add_argument("words", nargs="*", metavar="[deep] [CHECK ...]", help=f"the tier, and checks of it: {', '.join(names)}")
     parser.add_argument("--changed", nargs="?", const="HEAD", metavar="REV", help="run the tests that what differs from REV can touch")
-    parser.add_argument("--times", action="store_true", help="print what the tests of the last run took, and why")
+    parser.add_argument("--times", action="store_true", help="print what each test took when it last ran, and why")
     parser.add_argument("--list", action="store_true", help="print each test and its tier")
     given = parser.parse_args()
     if given.changed:

@@ -1,6 +1,6 @@
 """What each test costs and why: processor seconds, those of compiling and of started processes, their number, examples, memory kept.
 
-Loaded by every run of the tests.  The last run's table is kept in pytest's cache folder; ``python -m tests --times`` prints it.
+Loaded by every run of the tests.  The table, of each test's last run, is kept in pytest's cache folder; ``python -m tests --times`` prints it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,16 @@ def _note_starts(start: Callable[..., None]) -> Callable[..., None]:
 
 
 def table_file(config: pytest.Config | None = None) -> Path:
-    """The file of the last run's table."""
+    """The file of the table."""
     return (config.rootpath if config else ROOT) / ".pytest_cache" / "times.csv"
+
+
+def load_table(path: Path) -> dict[str, dict[str, float]]:
+    """Rows of a table by test; none if there is no file."""
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        return {row.pop("test"): {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -101,15 +109,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the table, beside and then in the place of the last."""
+    """Write the table with the rows of this run, beside and then in the place of the last."""
     if not _rows or hasattr(session.config, "workerinput"):
         return
     path = table_file(session.config)
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
+        rows = load_table(path) | _rows
         beside = path.with_suffix(".new")
         with beside.open("w", newline="") as file:
             writer = csv.DictWriter(file, ["test", *FIELDS])
             writer.writeheader()
-            writer.writerows({"test": test, **row} for test, row in sorted(_rows.items()))
+            writer.writerows({"test": test, **row} for test, row in sorted(rows.items()))
         beside.replace(path)
