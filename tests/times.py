@@ -1,6 +1,6 @@
 """What each test costs and why: processor seconds, those of compiling and of started processes, their number, examples, memory kept.
 
-Loaded by every run of the tests.  The table, of each test's last run, is kept in pytest's cache folder; ``python -m tests --times`` prints it.
+Loaded by every run of the tests.  A table of each test's last run is kept in pytest's cache folder; ``python -m tests --times`` prints it.
 """
 
 from __future__ import annotations
