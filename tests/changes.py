@@ -15,18 +15,19 @@ from flashsim.core.source_files import ROOMS, SourceTree
 ROOT = Path(__file__).resolve().parents[1]
 #: Files on which all tests rest, and tests that read all files of a kind.
 _EVERYTHING, _READERS = ("setup.cfg", "tests/times.py"), {"tests/test_house.py": "", "tests/test_package.py": ".py"}
-#: Tests of which each case runs a page or notebook.
+#: Tests of which each case runs a page or notebook of a folder.
 _CASES = {
-    "tests/notebooks/test_notebooks.py": "test_it_runs_and_gives_what_is_kept",
-    "tests/flashsim/operations/test_examples.py": "test_tutorials_run",
+    "tests/notebooks/test_notebooks.py": ("notebooks/", "test_it_runs_and_gives_what_is_kept"),
+    "tests/flashsim/operations/test_examples.py": ("docs/", "test_tutorials_run"),
 }
 #: The module of all commands, that of what completes them (which names all families), and packages whose modules are named like values.
 _COMMAND_LINE, _COMPLETION = "flashsim.operations.command_line", "flashsim.operations.command"
 _LAZY, _ALL_FAMILIES = ("flashsim.operations.face.", "flashsim.testing.contracts."), re.compile(r"_FLASHSIM_COMPLETE|\bdeclarations\(\)")
 #: Names of modules, and of packages below which a formatted string names one: command lines have rules of their own.
 _DOTTED = re.compile(rf"\b(?:tests|{'|'.join(ROOMS)})(?:\.\w+)+(?:(?<!\.operations)\.\{{)?")
-#: Docstrings, and imports for type checkers.
-_UNUSED = re.compile(r'(?:\A|:\n +)r?""".*?"""|^if TYPE_CHECKING:.*?\n(?=\S)', re.DOTALL | re.MULTILINE)
+_DOCSTRING = re.compile(r'(\A|:\n +)r?""".*?"""', re.DOTALL)
+#: Imports for type checkers, and of what tests find files by.
+_UNUSED = re.compile(r"^if TYPE_CHECKING:.*?\n(?=\S)|^from tests\.[^\n]* import ROOT\n", re.DOTALL | re.MULTILINE)
 _STRING = re.compile(r"""#.*|\"""((?:.|\n)*?)\"""|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'""")
 _FAMILY = re.compile(r"\b(?:Family|PresetFolder)(?:\[[^\]]*\])?\(\s*(?:\"([\w.]+)\")?")
 #: Where members are listed, and not only asked for one name.
@@ -74,7 +75,7 @@ class Selection:
         """The nodes to which one leads, and the names that it has; tests, pages and notebooks may also hold programs and command lines."""
         is_test = node.startswith("tests.") or node.endswith(":examples")
         is_run = is_test or node.endswith((".md", ".ipynb"))
-        code = re.sub(r"(?m)^from tests\..* import ROOT\n", "", text) if is_run else _UNUSED.sub("", text)
+        code = _UNUSED.sub("", _DOCSTRING.sub("", text))
         strings = map("".join, _STRING.findall(code)) if not node.endswith(".md") else [code]
         said = "\n".join(each for each in strings if is_run or " " not in each)
         words = {*re.findall(r"[\w.*-]+", said)}
@@ -102,11 +103,11 @@ class Selection:
             module = module_of(path)
             roots, conftests = {module, f"{module}:examples"} & self.nodes.keys(), {f"{each}.conftest" for each in _prefixes(module)}
             if ("/test_" in path and "benchmarks" not in path and self.nodes.get(module)) or len(roots) > 1:
-                pages = {each for each in self.edges[module] & self.data.keys() if path in _CASES and each.endswith((".md", ".ipynb"))}
-                pages = {each for each in pages if self.data[each].name not in self.nodes[module]}
+                folder, function = _CASES.get(path, ("no folder", ""))
+                pages = {each for each in self.edges[module] if each.startswith(folder) and self.data[each].name not in self.nodes[module]}
                 beside = {module, *conftests, *(each for each in self.edges[module] if each.startswith("tests."))}
                 yield path, (roots | conftests, conftests | pages)
-                yield from ((f"{path}::{_CASES[path]}[{self.data[page].stem}]", ({page, *beside}, beside)) for page in sorted(pages))
+                yield from ((f"{path}::{function}[{self.data[page].stem}]", ({page, *beside}, beside)) for page in sorted(pages))
 
     def reach(self, roots: Iterable[str], ends: Collection[str]) -> set[str]:
         """All nodes that some lead to, however indirectly, but for pages among the ends: these have cases of their own."""
@@ -120,11 +121,10 @@ class Selection:
 
     def touched(self, before: Mapping[str, str]) -> dict[str, list[str]]:
         """The tests that a change of files can touch, and which of these; given by the texts before, empty of a new file."""
-        changed = {}
+        changed, touched = {}, {}
         for path in before:
-            old, new = ({node: _code(node, part) for node, part in parts(path, text).items()} for text in (before[path], self.files[path]))
-            changed |= {node: path for node in {*old, *new} if path in self.data or old.get(node) != new.get(node)}
-        touched = {}
+            old, new = parts(path, before[path]), parts(path, self.files[path])
+            changed |= {node: path for node in {*old, *new} if path in self.data or _code(node, old) != _code(node, new)}
         for name, test in self.tests.items():
             causes = {changed[node] for node in changed.keys() & self.reach(*test)} | before.keys() & {name, *_EVERYTHING}
             causes |= {path for path in before if name in _READERS and path.endswith(_READERS[name])}
@@ -142,7 +142,7 @@ def parts(path: str, text: str) -> dict[str, str]:
     if module := module_of(path):
         if not module.endswith(".conftest"):
             examples = "\n".join(re.findall(r"(?m)^ *(?:>>>|\.\.\.) ?(.*)", text))
-            return {module: text, f"{module}:examples": examples} if ">>>" in text else {module: text}
+            return {module: text, f"{module}:examples": examples} if re.search(r"(?m)^ *>>> ", text) else {module: text}
         rest, *fixtures = re.split(r"(?m)^(?=@pytest\.fixture(?!.*autouse))", text)
         nodes, lines = {module: rest}, re.findall(r"(?m)^(?:from|import) .*\n", rest)
         for fixture in fixtures:
@@ -154,10 +154,10 @@ def parts(path: str, text: str) -> dict[str, str]:
     return {path: "\n".join(re.findall(kinds.get(PurePosixPath(path).suffix, r"\Z"), text)) if not path.startswith("tests/") else ""}
 
 
-def _code(node: str, text: str) -> list[str]:
-    """The lines of a module without comments, and without docstrings where these are no help texts."""
-    code = text if node.startswith("flashsim.operations.") else _UNUSED.sub("", text)
-    return [line.rstrip() for line in _STRING.sub(lambda found: "" if found[0][0] == "#" else found[0], code).splitlines() if line.strip()]
+def _code(node: str, texts: Mapping[str, str]) -> str:
+    """A node without comments and layout, and without docstrings where these are no help texts."""
+    text = texts.get(node, "") if not node.endswith(":examples") else ""
+    return ast.dump(ast.parse(text if node.startswith("flashsim.operations.") else _DOCSTRING.sub(r"\g<1>0", text)))
 
 
 def _prefixes(name: str) -> list[str]:
