@@ -171,6 +171,6 @@ def small_scale() -> float:
     place.mkdir(parents=True, exist_ok=True)
     with (place / "small-scale.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = Settings(scale, jobs=1)
+        wanted = Settings(scale, jobs=os.cpu_count() or 1)
         jobs.make([job for name in paper.exhibits if paper.is_run(name, scale) for job in paper.exhibit(name).jobs(claims, wanted)], wanted)
     return scale
