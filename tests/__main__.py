@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tests import changes
+from tests.tiers import MARKS
 from tests.times import FIELDS, load_table, table_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,8 +41,7 @@ _ROWS = 40
 def checks(tier: str) -> dict[str, list[str]]:
     """The command of each check of a tier, by name, in order."""
     python = [sys.executable, "-m"]
-    marks = [] if tier == DEFAULT else ["-m", "deep or hypothesis"]  # properties are in both tiers: by default with few examples
-    tests = {name: [*python, "pytest", *_OPTIONS, *marks, *part] for name, part in PARTS.items()}
+    tests = {name: [*python, "pytest", *_OPTIONS, "-m", MARKS[tier], *part] for name, part in PARTS.items()}
     pages = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     if tier == DEFAULT:
         return {

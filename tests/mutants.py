@@ -26,6 +26,7 @@ from typing import get_type_hints
 
 from flashsim.core.source_files import ROOMS
 from tests.changes import ROOT, Selection, arguments, tree_of
+from tests.tiers import MARKS
 
 FILE = Path(__file__).with_suffix(".csv")
 #: Seconds of one test and of all tests of a mutant; what hangs is seen by that.
@@ -43,8 +44,9 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotEq: ast.Eq,
 }
 _SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-#: The marker of each tier's tests, the quicker tier first.
-_TIERS = {"default": "not deep", "deep": "deep"}
+#: The outcome of a mutant that each tier's tests do not see, the quicker tier first.
+_PASSED = {"default": "passed", "deep": "survived"}
+_BEFORE = {"default": "", "deep": "passed"}
 _DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''"}
 
 
@@ -60,7 +62,7 @@ class Mutant:
     before: str
     after: str
     recent: bool
-    #: ``default`` or ``deep``, by which tests it was killed; ``survived`` or ``equivalent``; empty until it is run.
+    #: ``default`` or ``deep``, by which tests it was killed; ``passed`` until the deep ones are run; ``survived``, ``equivalent``.
     outcome: str = ""
     killer: str = ""
     seconds: float = 0.0
@@ -176,28 +178,16 @@ class Copy:
     def remove(self) -> None:
         subprocess.run(["git", "worktree", "remove", "--force", self.folder], cwd=ROOT, check=True)
 
-    def first_failure(self, words: list[str], marker: str, seconds: float) -> str | None:
-        """The first test that fails of those that words name, ``""`` if none does and None if the time does not suffice."""
-        options = [
-            "-x",
-            "-q",
-            "-n",
-            "2",
-            "-m",
-            marker,
-            "--timeout",
-            str(_OF_A_TEST),
-            "--timeout-method",
-            "thread",
-            "-p",
-            "no:cacheprovider",
-        ]
+    def first_failure(self, words: list[str], tier: str, seconds: float) -> str | None:
+        """The first test of a tier that fails of those that words name, ``""`` if none does and None if the time does not suffice."""
+        options = ["-x", "-q", "-n", "2", "-m", MARKS[tier], "--timeout", str(_OF_A_TEST), "--timeout-method", "thread"]
+        options += ["-p", "no:cacheprovider"]
         options += [word for test in self.broken for word in ("--deselect", test)]
         command = [sys.executable, "-m", "pytest", *options, *words]
         with subprocess.Popen(
             command,
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self.folder)},
+            env=os.environ | {"PYTHONPATH": str(self.folder), "FLASHSIM_TESTS": tier},
             start_new_session=True,
             stdout=subprocess.PIPE,
             text=True,
@@ -210,39 +200,36 @@ class Copy:
         failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.MULTILINE)
         return "" if process.returncode in (0, 5) else failed[0] if failed else told[-300:]
 
-    def try_out(self, mutant: Mutant, batches: list[list[str]]) -> None:
-        """Note which test kills a mutant: of the default ones, batch by batch, or else of the deep ones."""
+    def try_out(self, mutant: Mutant, tier: str, batches: list[list[str]]) -> None:
+        """Note which test of a tier kills a mutant, batch by batch."""
         file, begin = self.folder / mutant.file, time.monotonic()
-        text, outcome, mutant.note = file.read_text(encoding="utf-8"), "survived", ""
+        text, outcome, mutant.note = file.read_text(encoding="utf-8"), _PASSED[tier], ""
         file.write_text(mutant.applied(text), encoding="utf-8")
-        for tier, marker in _TIERS.items():
-            for words in batches:
-                failure = self.first_failure(words, marker, _OF_A_MUTANT - (time.monotonic() - begin))
-                if failure is None:
-                    outcome, mutant.note = "", f"{tier} tests were not done in {_OF_A_MUTANT} s"
-                elif failure:
-                    outcome, mutant.killer = tier, failure
-                if failure != "":
-                    break
-            if outcome != "survived":
+        for words in batches:
+            failure = self.first_failure(words, tier, _OF_A_MUTANT - (time.monotonic() - begin))
+            if failure is None:
+                outcome, mutant.note = mutant.outcome, f"{tier} tests were not done in {_OF_A_MUTANT} s"
+            elif failure:
+                outcome, mutant.killer = tier, failure
+            if failure != "":
                 break
         file.write_text(text, encoding="utf-8")
-        mutant.outcome, mutant.seconds = outcome, round(time.monotonic() - begin, 1)
+        mutant.outcome, mutant.seconds = outcome, round(mutant.seconds + time.monotonic() - begin, 1)
 
     def check(self, killed: list[Mutant]) -> None:
         """Forget the outcome of mutants whose killer fails without a fault too."""
         for mutant in killed:
-            if self.first_failure([mutant.killer], " or ".join(f"({each})" for each in _TIERS.values()), _OF_A_MUTANT):
+            if self.first_failure([mutant.killer], mutant.outcome, _OF_A_MUTANT):
                 self.broken.append(mutant.killer)
                 mutant.note, mutant.outcome, mutant.killer = f"{mutant.killer} fails without it too", "", ""
 
 
-def run(most: float, only: list[int]) -> None:
-    """Try out mutants that have no outcome yet, those that touch the fewest tests first, for so many seconds."""
+def run(tier: str, most: float, only: list[int]) -> None:
+    """Try out mutants that have not been run by a tier, those that touch the fewest tests first, for so many seconds."""
     mutants, selection, begin = load(), Selection(tree_of()), time.monotonic()
     touched = {}
     for mutant in mutants:
-        if (mutant.id in only) if only else not mutant.outcome:
+        if (mutant.id in only) if only else mutant.outcome == _BEFORE[tier]:
             text = selection.files[mutant.file]
             touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
     print(f"{len(touched)} mutants to run", flush=True)
@@ -256,7 +243,7 @@ def run(most: float, only: list[int]) -> None:
                     break
                 near = sorted(touched[mutant.id], key=lambda test: _distance(test, mutant.file))
                 batches = [arguments(selection, batch) for batch in (near[:_NEAR], near[_NEAR:]) if batch]
-                tree.try_out(mutant, batches)
+                tree.try_out(mutant, tier, batches)
                 save(mutants)
                 tried.append(mutant)
                 print(mutant.id, mutant.file, mutant.line, mutant.outcome or mutant.note, mutant.killer, mutant.seconds, flush=True)
@@ -279,7 +266,7 @@ def table(mutants: list[Mutant]) -> str:
     rooms: dict[str, Counter[str]] = {}
     for mutant in mutants:
         rooms.setdefault(mutant.file.partition("/")[0], Counter())[mutant.outcome or "not run"] += 1
-    titles = ("default", "deep", "survived", "equivalent", "not run")
+    titles = ("default", "deep", "passed", "survived", "equivalent", "not run")
     lines = [f"{'':12}" + "".join(f"{title:>12}" for title in titles)]
     lines += [f"{room:12}" + "".join(f"{counts[title]:12}" for title in titles) for room, counts in sorted(rooms.items())]
     survivors = [mutant for mutant in mutants if mutant.outcome in ("survived", "equivalent")]
@@ -291,13 +278,14 @@ def main() -> None:
     parser.add_argument("what", choices=("draw", "run", "table"))
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--count", type=int, default=60, help="mutants to draw")
+    parser.add_argument("--tier", choices=_PASSED, default="default", help="whose tests run; deep ones on what passed")
     parser.add_argument("--seconds", type=float, default=3600, help="after so many no mutant is begun")
     parser.add_argument("ids", nargs="*", type=int, help="mutants to run, again if need be")
     given = parser.parse_args()
     if given.what == "draw":
         save(draw(given.seed, given.count))
     elif given.what == "run":
-        run(given.seconds, given.ids)
+        run(given.tier, given.seconds, given.ids)
     print(table(load()))
 
 

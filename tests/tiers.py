@@ -15,6 +15,8 @@ import pytest
 #: Whether this is a run of the deep tier, as `python -m tests deep` says; processes that a run starts inherit it.
 DEEP_RUN = os.environ.get("FLASHSIM_TESTS") == "deep"
 deep = pytest.mark.deep
+#: Which tests a run of each tier takes; properties are in both: by default with few examples.
+MARKS = {"default": "not deep", "deep": "deep or hypothesis"}
 _TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
