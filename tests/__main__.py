@@ -29,8 +29,8 @@ WORKERS = min(4, os.cpu_count() or 1)
 #: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
 _COMMANDS = ("tests/flashsim/operations", "tests/flashsim/coursework", "tests/notebooks")
 PARTS = {
+    "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in _COMMANDS)],  # first: they take the least memory, and mypy a gigabyte
     "commands": [*_COMMANDS],
-    "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in _COMMANDS)],
     "families": ["--ignore=tests/flashsim", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
 }
 _OPTIONS = ("-n", str(WORKERS), "--dist", "worksteal", "--durations", "10")
