@@ -1,6 +1,6 @@
 """Blocks of a file whose tuples a join has before it reads them, so that it plans many reads, and the work and writes behind each, at once.
 
-A driver is asked for the tuples (`Preview`), which takes no time, and then for the reads (`Blocks`), which it makes one after another.
+A join asks the driver for the tuples (`Preview`), which takes no time, and then for all reads (`Blocks`), made one after another.
 """
 
 from collections.abc import Generator, Mapping
@@ -14,7 +14,7 @@ from flashsim.execution.requests import Answer, Blocks, Preview, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Pages of which the tuples are asked for at a time.
+#: Most pages per `Preview`.
 AHEAD = 1024
 
 

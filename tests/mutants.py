@@ -225,7 +225,7 @@ class Copy:
 
 
 def run(tier: str, most: float, only: list[int]) -> None:
-    """Try out mutants that have not been run by a tier, those that touch the fewest tests first, for so many seconds."""
+    """Run a tier on mutants that it has not met, for `most` seconds; mutants that touch the fewest tests come first."""
     mutants, selection, begin = load(), Selection(tree_of()), time.monotonic()
     touched = {}
     for mutant in mutants:

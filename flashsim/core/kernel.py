@@ -61,7 +61,7 @@ def _digest(module: str, file: str) -> str:
 
 
 def _compiler() -> str:
-    """What makes machine code, and for which processor."""
+    """Versions of the compiler, and the processor for which it makes code."""
     processor = config.CPU_NAME or binding.get_host_cpu_name(), config.CPU_FEATURES or binding.get_host_cpu_features().flatten()
     return " ".join((sys.implementation.cache_tag or "", numba.__version__, llvmlite.__version__, *processor))
 

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from flashsim.core.source_files import kernels_folder
 
@@ -34,5 +33,4 @@ def _is_small_join(arguments: Sequence[str]) -> bool:
 def _is_small(source: str) -> bool:
     if generated := _GENERATED.fullmatch(source):
         return float(generated[1]) <= _SCALE
-    path = Path(source)
-    return path.is_file() and path.stat().st_size <= _BYTES
+    return os.path.isfile(source) and os.path.getsize(source) <= _BYTES  # `Path.is_file` raises where a name is too long

@@ -77,7 +77,7 @@ class Formula:
         return flow, predict(flow, self.disk, self.ssd, clients, system.throttle)
 
     def after(self, transactions: TransactionReferences, seconds: float, most: float = np.inf) -> tuple[Flows, Prediction]:
-        """Over the last part of so many seconds, from cold; of all references if they do not last so long.
+        """The formula over the last part of a run of `seconds` that begins cold, or of all references where these end sooner.
 
         Raises
         ------

@@ -26,6 +26,7 @@ _ON = "--device ocz-core-60gb --memory 1MiB"
         ("join bnl --r=small.csv --s=tpch:orders@0.001", True),
         ("join bnl --r=large.csv --s=small.csv", False),
         ("join bnl --r=absent.csv --s=small.csv", False),
+        (f"join bnl --r={300 * 'a'} --s=small.csv", False),
         ("join bnl --r small.csv", False),
         ("lab check replacement.ipynb", True),
         ("reproduce do2009 --scale 0.01", False),
