@@ -68,10 +68,13 @@ def _run(tier: str, name: str, *, beside: bool = False) -> tuple[str, bool, floa
     title = f"\n=== {name}: {shlex.join(command)}"
     if not beside:
         print(title, flush=True)
+    # Arrow's own memory pool gives little back.  Hundreds of processes start, and each would compile all modules anew without byte code.
+    environment = os.environ | {"FLASHSIM_TESTS": tier, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=os.environ | {"FLASHSIM_TESTS": tier, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # Arrow's own pool gives little back
+        env=environment,
         stdout=subprocess.PIPE if beside else None,
         stderr=subprocess.STDOUT if beside else None,
         text=True,
