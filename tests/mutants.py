@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument("--tier", choices=_PASSED, default="default", help="whose tests run; deep ones on what passed")
     parser.add_argument("--seconds", type=float, default=3600, help="after so many no mutant is begun")
     parser.add_argument("ids", nargs="*", type=int, help="mutants to run, again if need be")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.what == "draw":
         save(draw(given.seed, given.count))
     elif given.what == "run":
