@@ -21,7 +21,7 @@ NULL_KEY = np.iinfo(np.int64).min
 
 _INT32 = np.iinfo(np.int32)
 #: Kinds that may meet in a join besides values of one kind.
-_PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal"))} | {
+_PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal"), ("decimal", "real"))} | {
     frozenset(("mixed", kind)) for kind in ("integer", "real", "text", "blob")
 }
 
@@ -42,11 +42,12 @@ def encode_keys(
         return _beside_nulls(r, s, r_name, s_name)
     met = set(kinds)
     try:
-        if len(met) == 2 and frozenset(met) not in _PAIRS:
+        fractions = [column.type for column in (r, s) if pa.types.is_decimal(column.type) and column.type.scale]
+        if len(met) == 2 and (frozenset(met) not in _PAIRS or ("real" in met and fractions)):
             raise pa.ArrowInvalid("different kinds")
         if met == {"integer"}:
             return _integers(r, s)
-        if "mixed" in met or met == {"integer", "real"}:
+        if "mixed" in met or met in ({"integer", "real"}, {"decimal", "real"}):
             return _by_value(r, s)
         return _by_rank(*_comparable(r, s, met))
     except pa.ArrowInvalid:
@@ -161,7 +162,7 @@ def _by_value(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[A
 
 
 def _sqlite_order(value: Any) -> tuple[int, Any]:
-    return (0 if isinstance(value, (int, float)) else 1 if isinstance(value, str) else 2), value
+    return (0 if isinstance(value, (int, float, Decimal)) else 1 if isinstance(value, str) else 2), value
 
 
 def _distinct(column: pa.Array) -> tuple[list[Any], Integers]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import pyarrow as pa
 
-from flashsim.core.errors import InvalidParameterError, SchemaError
-from flashsim.operations.fields import text
+from flashsim.core.errors import InvalidParameterError, SchemaError, UnknownNameError
+from flashsim.operations.fields import Field, several, text
 from flashsim.storage.source import Source, open_source
-from flashsim.storage.source.base import TableRecords
+from flashsim.storage.source._fields import type_named
+from flashsim.storage.source.base import TableRecords, TextRecords
 
 if TYPE_CHECKING:  # names of sources need it not
     import pandas as pd
@@ -31,6 +33,49 @@ A_TRACE = "a trace is needed: a file's path, an fs.trace, or a table with column
 
 #: A relation of a join.
 Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
+
+
+def by_name(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tpch:orders@0.1") -> dict[str, Any]:
+    """What is given by a name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    named: dict[str, Any] = {}
+    for each in several(value, parameter):
+        name, equals, rest = text(each, parameter).partition("=")
+        if not (name and equals and rest):
+            raise InvalidParameterError(parameter, repr(each), f"it must read {form}")
+        if name in named:
+            raise InvalidParameterError(parameter, repr(each), f"{name} is given twice")
+        named[name] = rest
+    return named
+
+
+def _types(value: Any, parameter: str) -> dict[str, str]:
+    """Names of types by column, which texts hold with commas between."""
+    if not isinstance(value, Mapping):
+        value = [part for each in several(value or [""], parameter) for part in re.split(r",(?![^(]*\))", text(each, parameter))]
+    types = by_name(value, parameter, "COLUMN=TYPE, such as id=int64")
+    for kind in types.values():
+        type_named(text(kind, parameter), parameter)
+    return types
+
+
+_TYPES = "Types of columns of CSV and TSV files, such as id=int64,day=date, in place of those that their fields show; may be repeated."
+Types = Annotated[Any, Field(_TYPES, "COLUMN=TYPE,...", _types, several=True, python="Or types by column.")]
+
+
+def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -> dict[str, Source]:
+    """The rows of relations by the names that they have in messages; types of text files' columns, by ``COLUMN`` or ``NAME.COLUMN``."""
+    opened = {name: source(value, name) for name, value in values.items()}
+    texts = {name: each for name, each in opened.items() if isinstance(each, TextRecords)}
+    for column, kind in (types or {}).items():
+        places = [(name, column) for name, each in texts.items() if column in each.names]
+        places = places or [(name, own) for name, each in texts.items() for own in each.names if f"{name}.{own}" == column]
+        if not places:
+            raise UnknownNameError("column of a text file", column, {name for each in texts.values() for name in each.names})
+        for name, own in places:
+            opened[name] = texts[name] = texts[name].with_type(own, type_named(kind, column))
+    return opened
 
 
 def source(value: Any, parameter: str) -> Source:

@@ -19,7 +19,8 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
 from flashsim.operations import fields
-from flashsim.operations.face._tables import Table, key, source
+from flashsim.operations.face._tables import Table, Types, key
+from flashsim.operations.face._tables import sources as open_sources
 from flashsim.operations.face.calibrate import CalibrationOutcome
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size
 from flashsim.operations.operation import operation
@@ -98,6 +99,7 @@ def compare(
     algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,
     scale: Annotated[float, Number("Of do2009's customer and orders.", "F", after_group=True)] = 0.1,
     memory: Annotated[Any, Size("The buffer pool, such as 512KiB.")] = "512KiB",
+    types: Types = None,
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
     engine: Annotated[Any, Field("What replays; both, if fio is installed.", "builtin|fio|both", _engines)] = None,
@@ -136,7 +138,8 @@ def compare(
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:
         sources = (f"do2009:customer@{scale:g}" if r is None else r, f"do2009:orders@{scale:g}" if s is None else s)
-        relations = open_pair(source(sources[0], "r"), source(sources[1], "s"), on)
+        opened = open_sources({"r": sources[0], "s": sources[1]}, types)
+        relations = open_pair(opened["r"], opened["s"], on)
         files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
         access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
         joins.check(target, files, access, engines)

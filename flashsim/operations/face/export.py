@@ -9,7 +9,7 @@ import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.operations import fields
-from flashsim.operations.face._tables import Table, source
+from flashsim.operations.face._tables import Table, Types, sources
 from flashsim.operations.fields import Field, Name, Size
 from flashsim.operations.operation import operation, origin
 from flashsim.studies.presentation.tables import Table as Shown
@@ -25,6 +25,7 @@ def export(
     folder: Annotated[str | Any, Name("Where to put the files.", "FOLDER", option="--out")],
     *,
     page_format: Annotated[str, Name("postgresql or sqlite; or a Python file.", "FORMAT", completes=("page_formats",))] = "postgresql",
+    types: Types = None,
     page_size: Annotated[Any, Size("A server reads the size it was built with.")] = "8KiB",
     force: fields.Force = False,
 ) -> pd.DataFrame:
@@ -48,7 +49,7 @@ def export(
     """
     with Outputs(force) as outputs:
         place = outputs.folder("--out", Path(folder))
-        file = lay_out_rows(source(table, "table"), page_size, page_format)
+        file = lay_out_rows(sources({"table": table}, types)["table"], page_size, page_format)
         with activity("writing") as progress:
             files = export_relation(file, place, progress)
     table_of_files = Shown(["file", "bytes"], files["files"].items())

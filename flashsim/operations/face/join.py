@@ -23,7 +23,7 @@ from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
 from flashsim.operations import fields
 from flashsim.operations.face._devices import device_of, preset_of
-from flashsim.operations.face._tables import Table, key, source
+from flashsim.operations.face._tables import Table, Types, key, sources
 from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
@@ -221,6 +221,7 @@ def join(
     algorithm: Annotated[
         str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, required=True)
     ] = "hybrid-hash",
+    types: Types = None,
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
     io: Annotated[
@@ -244,9 +245,12 @@ def join(
 ) -> JoinOutcome:
     r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
 
-    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.sqlite:TABLE, or a PostgreSQL relation file with the
-    table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB is 10^8
-    bytes, 100MiB is 2^20 times 100.
+    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.tsv, FILE.sqlite:TABLE, or a PostgreSQL relation file
+    with the table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB
+    is 10^8 bytes, 100MiB is 2^20 times 100.
+
+    A column of a text file is of integers or other numbers where all of its fields are, and of texts where one is not: --types tells
+    otherwise.
 
     In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
     it. A SQLite column that holds values of several types is written as text.
@@ -316,7 +320,8 @@ def join(
         file = source_file(relation) if isinstance(relation, str) else None
         if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
             raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
-    relations = joining.open_pair(source(r, "r"), source(s, "s"), on)
+    opened = sources({"r": r, "s": s}, types)
+    relations = joining.open_pair(opened["r"], opened["s"], on)
     columns = joining.wanted_columns(setting, relations)
     files = (joining.lay_out(relations[0], *on_pages), joining.lay_out(relations[1], *on_pages))
     setting, buffers = drives.division(setting, files, preset, allocation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +11,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.operations import fields
-from flashsim.operations.face._tables import source
+from flashsim.operations.face._tables import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
@@ -89,23 +88,8 @@ SmartOutcome.FILES = (
 )
 
 
-def _by_table(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tpch:orders@0.1") -> dict[str, Any]:
-    """What is given of each table, by its name: a mapping, or texts such as ``t=tpch:orders@0.1``."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    tables: dict[str, Any] = {}
-    for each in fields.several(value, parameter):
-        name, equals, text = fields.text(each, parameter).partition("=")
-        if not (name and equals and text):
-            raise InvalidParameterError(parameter, repr(each), f"it must read {form}")
-        if name in tables:
-            raise InvalidParameterError(parameter, repr(each), f"{name} is given twice")
-        tables[name] = text
-    return tables
-
-
 def _columns(value: Any, parameter: str) -> dict[str, str]:
-    columns = _by_table(value, parameter, "NAME=COLUMN, such as t=o_custkey")
+    columns = by_name(value, parameter, "NAME=COLUMN, such as t=o_custkey")
     return {name: fields.text(column, parameter) for name, column in columns.items()}
 
 
@@ -115,7 +99,7 @@ def smart(
     *,
     table: Annotated[
         Any,
-        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", _by_table, several=True, python="Or tables by name.", reads=True),
+        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True),
     ],
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
     where: Annotated[
@@ -130,6 +114,7 @@ def smart(
     partition: Annotated[
         Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
     ] = None,
+    types: Types = None,
     cores: Annotated[
         int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=_count_to(MOST_CORES))
     ] = None,
@@ -176,5 +161,5 @@ def smart(
     """
     machine = session.machine_of(presets.load(device), cpu, drives, cores)
     with activity("query") as progress:
-        sources = {name: source(each, name) for name, each in table.items()}
-        return SmartOutcome(session.answer(query, sources, machine, where, page_size, page_format, then, partition, progress))
+        rows = sources(table, types)
+        return SmartOutcome(session.answer(query, rows, machine, where, page_size, page_format, then, partition, progress))

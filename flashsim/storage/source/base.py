@@ -4,7 +4,7 @@ A member follows `SourceReader`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from functools import cache
@@ -32,6 +32,7 @@ from flashsim.storage.columns import column_of, is_flat, plain_array
 from flashsim.storage.keys import encode_keys
 from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
+from flashsim.storage.source._fields import type_name, typed_fields
 
 
 class Source(Records, Protocol):
@@ -80,9 +81,7 @@ class TableRecords:
         for column in table.schema:
             if not is_flat(column.type):
                 raise SchemaError(f"column {column.name}: its type is {column.type}, but only flat columns can be stored")
-        repeated = {column for column in table.column_names if table.column_names.count(column) > 1}
-        if repeated or not table.column_names:
-            raise SchemaError(f"table {name}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
+        check_unique(name, table.column_names)
         self.name = name
         self.table = pa.table({column: plain_array(table.column(column)) for column in table.column_names})
         self.names: list[str] = self.table.column_names
@@ -115,6 +114,46 @@ class TableRecords:
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order, with all columns."""
         return self.table.take(column_of(rows))
+
+
+class TextRecords(TableRecords):
+    """Rows of a text file, whose columns have types by a rule or by a user's word, and can be had as they are spelled.
+
+    Parameters
+    ----------
+    spelled
+        Gives the fields of a column as texts, shape (rows,).
+    wide
+        Columns of integers that no type holds: they are texts, equal where the numbers are.
+    typed
+        Columns whose types the user named.
+    """
+
+    def __init__(
+        self, name: str, table: pa.Table, spelled: Callable[[str], pa.ChunkedArray], wide: frozenset[str], typed: frozenset[str]
+    ) -> None:
+        super().__init__(name, table)
+        self.spelled, self.wide, self.typed = spelled, wide, typed
+
+    def with_type(self, column: str, kind: pa.DataType) -> "TextRecords":
+        """The same rows with one column read as a type."""
+        check_column(self, column)
+        fields = self.spelled(column)
+        if len(fields) != self.rows:
+            raise DamagedFileError(f"{self.name}: it changed while it was read")
+        try:
+            values = typed_fields(fields, kind)
+        except SchemaError as problem:
+            raise SchemaError(f"{self.name}: column {column}: {problem}") from None
+        table = self.table.set_column(self.names.index(column), column, values)
+        return TextRecords(self.name, table, self.spelled, self.wide - {column}, self.typed | {column})
+
+
+def check_unique(table: str, columns: list[str]) -> None:
+    """Refuse a table without columns, or with two of one name."""
+    repeated = {column for column in columns if columns.count(column) > 1}
+    if repeated or not columns:
+        raise SchemaError(f"table {table}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
 
 
 def check_column(records: Records, column: str) -> None:
@@ -195,8 +234,32 @@ def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str
     r_name, s_name = r_records.name, s_records.name
     if r_name == s_name:
         s_name += " 2"
-    codes = encode_keys(r_records.key(r_column), s_records.key(s_column), f"{r_name}.{r_column}", f"{s_name}.{s_column}")
+    r_records, s_records = _as_compared((r_records, r_column), (s_records, s_column))
+    keys = r_records.key(r_column), s_records.key(s_column)
+    keys = _as_integers(keys[0], s_records, s_column), _as_integers(keys[1], r_records, r_column)
+    try:
+        codes = encode_keys(*keys, f"{r_name}.{r_column}", f"{s_name}.{s_column}")
+    except SchemaError as problem:
+        for text, column, other in ((r_records, r_column, keys[1]), (s_records, s_column, keys[0])):
+            if isinstance(text, TextRecords) and column not in text.typed:
+                raise SchemaError(f"{problem}; {text.name} is text: --types {column}={type_name(other.type)} names its type") from None
+        raise
     return Relation(r_name, r_column, codes[0], r_records), Relation(s_name, s_column, codes[1], s_records)
+
+
+def _as_compared(r: tuple[Source, str], s: tuple[Source, str]) -> list[Source]:
+    """The sources of two key columns: of two text files, where one column is of texts, both as spelled."""
+    kinds = [records.key(column).type for records, column in (r, s)]
+    if any(map(pa.types.is_null, kinds)) or pa.types.is_large_string(kinds[0]) == pa.types.is_large_string(kinds[1]):
+        return [r[0], s[0]]
+    untyped = [(records, column) for records, column in (r, s) if isinstance(records, TextRecords) and column not in records.typed]
+    return [each.with_type(column, pa.large_string()) for each, column in untyped] if len(untyped) == 2 else [r[0], s[0]]
+
+
+def _as_integers(keys: pa.ChunkedArray, other: Source, column: str) -> pa.ChunkedArray:
+    """Integers as texts, where those of the other column are: no type holds them."""
+    is_wide = isinstance(other, TextRecords) and column in other.wide
+    return keys.cast(pa.large_string()) if is_wide and pa.types.is_integer(keys.type) else keys
 
 
 def table_and_scale(text: str, member: str, tables: tuple[str, ...]) -> tuple[str, Decimal]:

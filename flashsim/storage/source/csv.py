@@ -1,23 +1,103 @@
-"""CSV files: the first line names the columns, types are inferred, and an empty field is NULL."""
+"""CSV and TSV files: the first line names the columns, whose types follow from all of their fields (`_fields`).
 
+Commas, semicolons, tabs or bars part the columns: whichever the first line has, and if it has several, the one by which all lines have as
+many columns.
+"""
+
+import re
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 from pyarrow import csv
 
-from flashsim.storage.source.base import TableRecords, reading
+from flashsim.core.errors import DamagedFileError
+from flashsim.storage.source._fields import column_of_fields
+from flashsim.storage.source.base import TextRecords, check_unique, reading
 
-SUFFIXES = (".csv",)
+SUFFIXES = (".csv", ".tsv")
+_PARTS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def open_records(text: str) -> TableRecords:
-    """The rows of a CSV file."""
+def open_records(text: str) -> TextRecords:
+    """The rows of a CSV or TSV file."""
     path = Path(text)
-    options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
     with reading(path):
-        return TableRecords(path.stem, csv.read_csv(path, convert_options=options))
+        part, fields = _fields_of(path)
+        check_unique(path.stem, fields.column_names)
+        columns = {name: column_of_fields(fields.column(name)) for name in fields.column_names}
+        table = pa.table({name: values for name, (values, _) in columns.items()})
+        wide = frozenset(name for name, (_, is_wide) in columns.items() if is_wide)
+        return TextRecords(path.stem, table, partial(_fields, path, part), wide, frozenset())
 
 
 def example(folder: Path) -> str:
     path = folder / "example.csv"
     path.write_text("k,text\n5,a\n,b\n70000,\n")
     return str(path)
+
+
+def _fields_of(path: Path) -> tuple[str, pa.Table]:
+    """What parts the columns of a file, and its fields."""
+    with path.open("rb") as file:
+        first = _bare(file.readline())
+    parts = [part for part in _PARTS if part.encode() in first] or [","]
+    fits = []
+    for part in parts if len(parts) > 1 else ():
+        with suppress(pa.ArrowInvalid):
+            fits.append((part, _read(path, part)))
+    if len(fits) > 1:
+        names = " as well as ".join(_PARTS[part] for part, _ in fits)
+        raise DamagedFileError(f"{path}: {names} part it into columns; put names that hold one into quotes")
+    return fits[0] if fits else (parts[0], _read(path, parts[0]))
+
+
+def _fields(path: Path, part: str, column: str) -> pa.ChunkedArray:
+    """The fields of one column."""
+    with reading(path):
+        return _read(path, part, column).column(column)
+
+
+def _read(path: Path, part: str, *columns: str) -> pa.Table:
+    """The fields of a file as texts, of all columns or some."""
+    try:
+        parsing = csv.ParseOptions(delimiter=part, newlines_in_values=True)
+        with _opened(path) as file, csv.open_csv(file, parse_options=parsing) as reader:
+            names = reader.schema.names
+        parsing.ignore_empty_lines = len(names) > 1  # of one column, such a line is an empty field
+        types = dict.fromkeys(names, pa.large_string())
+        converting = csv.ConvertOptions(
+            column_types=types, include_columns=columns, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+        )
+        with _opened(path) as file:
+            return csv.read_csv(file, parse_options=parsing, convert_options=converting)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        _check_utf8(path, part.encode())
+        raise
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    """A file, with an end of its last line: without one Arrow takes an empty last field for an empty text."""
+    file = pa.OSFile(str(path))
+    file.seek(max(0, file.size() - 1))
+    if not file.size() or file.read() == b"\n":
+        file.seek(0)
+        return file
+    with file:
+        return pa.BufferReader(path.read_bytes() + b"\n")
+
+
+def _check_utf8(path: Path, part: bytes) -> None:
+    data = path.read_bytes()
+    try:
+        data.decode()
+    except UnicodeDecodeError as problem:
+        line = data[data.rfind(b"\n", 0, problem.start) + 1 : problem.start]
+        number, column = data.count(b"\n", 0, problem.start) + 1, _bare(line).count(part) + 1
+        raise DamagedFileError(f"{path}: not UTF-8, line {number}, column {column}") from None
+
+
+def _bare(line: bytes) -> bytes:
+    """A line without what is in quotes."""
+    return re.sub(rb'"[^"]*"', b"", line)

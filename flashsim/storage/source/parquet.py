@@ -19,7 +19,7 @@ def open_records(text: str) -> TableRecords:
     """The rows of a Parquet file."""
     path = Path(text)
     with reading(path):
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
         _check_room(path, file.metadata.num_rows, file.schema_arrow)
         table = file.read()
         table.validate(full=True)

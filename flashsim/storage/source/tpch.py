@@ -32,7 +32,7 @@ def open_records(text: str) -> TableRecords:
     if not path.exists():
         _generate(table, scale, path)
     with reading(path):
-        rows = pq.ParquetFile(path).read()
+        rows = pq.ParquetFile(path, page_checksum_verification=True).read()
     return TableRecords(table, rows)
 
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import flashsim as fs
 from flashsim.core.request import WRITE
 from flashsim.storage.page import PAGE_FORMATS
 from tests.flashsim.conftest import SMALL_JOIN, Run
@@ -273,3 +275,30 @@ def test_strands_on_a_real_file_give_the_same_rows(here: Path, flashsim: Run) ->
     assert len(run["strands"]) == 4 and run["elapsed"] > 0 and 0 < run["device_shares"][0] <= 1
     refused = flashsim(line.replace("real.parquet", "r.parquet").replace("j.json", "k.json") + " --cores 2")
     assert refused.exit_code == 2 and "cores: 2, but a real device's strands have this machine's" in refused.stderr
+
+
+def test_types_of_text_files_are_named_by_an_option(here: Path, flashsim: Run) -> None:
+    """On the command and in Python, for both relations or for one; what they do not fit is one line."""
+    (here / "r.csv").write_text("id,price\n007,1.50\n1E3,2.50\n,3\n")
+    pq.write_table(pa.table({"id": [7.0, 1000.0, 8.0], "name": ["a", "b", "c"]}), here / "s.parquet")
+    line = "join grace-hash --r r.csv --s s.parquet --on id --device ocz-core-60gb --memory 64KiB"
+    refusal = flashsim(line)
+    assert refusal.exit_code == 2 and "--types id=double names its type" in refusal.stderr and len(refusal.stderr.splitlines()) == 1
+    named = flashsim(f"{line} --types id=double,price=decimal(4,2) --out o.parquet")
+    assert named.exit_code == 0, named.output
+    rows = pq.read_table(here / "o.parquet")
+    assert sorted(map(tuple, (row.values() for row in rows.to_pylist()))) == [(7.0, Decimal("1.50"), "a"), (1000.0, Decimal("2.50"), "b")]
+    by_relation = flashsim(f"{line} --types r.id=double --types price=text --out p.parquet")
+    assert by_relation.exit_code == 0 and set(pq.read_table(here / "p.parquet")["price"].to_pylist()) == {"1.50", "2.50"}
+    for types, message in (
+        ("id=int64", "r: column id: '1E3' is no int64"), ("id=int", "--types: 'int', but types are"), ("name=text", "'name' is unknown"),
+        ("id", "must read COLUMN=TYPE"), ("id=text,id=int64", "id is given twice"),
+    ):  # fmt: skip
+        refusal = flashsim(f"{line} --types {types}")
+        assert refusal.exit_code == 2 and message in refusal.stderr and len(refusal.stderr.splitlines()) == 1, refusal.stderr
+    joined = fs.join("r.csv", "s.parquet", on="id", algorithm="bnl", device="ocz-core-60gb", memory="64KiB", types={"id": "double"})
+    assert len(joined.rows()) == 2 and joined.provenance["parameters"]["types"] == {"id": "double"}
+    days = here / "days.csv"
+    days.write_text("day\n1994-01-01\n1995-01-01\n")
+    query = "SELECT day FROM t WHERE day < DATE '1995-01-01'"
+    assert len(fs.smart(query, table={"t": days}, device="samsung-smart-400gb", types="t.day=date").rows()) == 1
