@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from algorithms.expressions.floats import has_nan, nearest, order_keys
 from flashsim.core.errors import SchemaError, in_one_line
+from flashsim.storage.texts import from_texts, parts_of, texts_of
 
 #: Arrow's arrays and single values.
 Values = Any
@@ -71,7 +72,9 @@ def text_of(expression: Expression) -> str:
     if isinstance(expression, Column):
         return expression.name
     if isinstance(expression, Literal):
-        return "NULL" if expression.value.as_py() is None else str(expression.value)
+        value = expression.value
+        is_spelled = value.is_valid and pa.types.is_temporal(value.type)
+        return str(texts_of(pa.repeat(value, 1))[0] if is_spelled else value) if value.is_valid else "NULL"
     texts = [text_of(argument) for argument in expression.arguments]
     if (len(texts) == 2 and not expression.function.isidentifier()) or expression.function in ("and", "or", "like"):
         return f"({f' {expression.function} '.join(texts)})"
@@ -120,7 +123,7 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
         return left.cast(unit), right.cast(unit)
     for text, other in ((left, b), (right, a)):
         if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and pa.types.is_temporal(other):
-            spelled = pa.scalar(None, other) if text.as_py() is None else spelled_out(pa.array([text.as_py()]), other)[0]
+            spelled = from_texts(pa.array([text.as_py()], pa.large_string()), other)[0]
             return (spelled, right) if text is left else (left, spelled)
     if pa.types.is_floating(a) or pa.types.is_floating(b):
         floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
@@ -129,14 +132,6 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
     if pa.types.is_decimal(a) or pa.types.is_decimal(b) or pa.types.is_uint64(a) or pa.types.is_uint64(b):
         return _decimals(left, right)
     return _number(left, pa.int64()), _number(right, pa.int64())
-
-
-def spelled_out(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Dates and times that texts spell."""
-    if pa.types.is_time(kind):
-        return pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ").cast(pa.timestamp(kind.unit)).cast(kind)
-    naive = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # pages hold UTC
-    return texts.cast(pa.string()).cast(naive).cast(kind)
 
 
 def _number(values: Values, kind: pa.DataType) -> Values:
@@ -222,6 +217,11 @@ def _like(values: Values, pattern: Values) -> Values:
     return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
 
 
+def _part(place: int) -> Callable[[Values], Values]:
+    """Year, month or day of dates or timestamps, an array or a single value."""
+    return lambda values: parts_of(values)[place] if isinstance(values, pa.Array) else parts_of(pa.repeat(values, 1))[place][0]
+
+
 _COMPARISONS = {"=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
 #: Functions of expressions, by name.
 FUNCTIONS: dict[str, Callable[..., Values]] = {
@@ -242,9 +242,7 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
     "length": lambda values: pc.utf8_length(values).cast(pa.int64()),
-    "year": pc.year,
-    "month": pc.month,
-    "day": pc.day,
+    **{name: _part(place) for place, name in enumerate(("year", "month", "day"))},
     "double": lambda values: _number(values, pa.float64()),
 }
 

@@ -20,6 +20,9 @@ def hashes(values: pa.Array) -> Hashes:
     kind = values.type
     if pa.types.is_floating(kind):
         return hash_keys(array_of(order_keys(values), 0), 0)
+    if pa.types.is_temporal(kind):
+        kind = pa.int32() if kind.bit_width == 32 else pa.int64()
+        values = values.cast(kind)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return hash_keys(array_of(values.cast(pa.int64(), safe=False), 0), 0)
     encoded = values.dictionary_encode()

@@ -5,12 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError, SchemaError
+from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
-
-_LARGEST = np.iinfo(np.int64).max
 
 
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -84,39 +81,6 @@ def declared_type(kind: pa.DataType) -> str:
     return "BLOB" if pa.types.is_large_binary(kind) else "TEXT"
 
 
-def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column of a plain type as int64, double, text, bytes, NULLs, or a union of these.
-
-    Dates, times and decimals become texts, booleans integers, and NaN NULL; unsigned integers that SQLite cannot hold become texts.
-    """
-    values = joined(column)
-    kind = values.type
-    if pa.types.is_floating(kind):
-        doubles = values.cast(pa.float64())
-        return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
-    if pa.types.is_uint64(kind):
-        return _unsigned(values)
-    if pa.types.is_integer(kind) or pa.types.is_duration(kind):
-        return values.cast(pa.int64())
-    if pa.types.is_boolean(kind):
-        return values.cast(pa.int8()).cast(pa.int64())
-    if pa.types.is_timestamp(kind):
-        return values.cast(pa.timestamp(kind.unit)).cast(pa.large_string())
-    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_decimal(kind):
-        return values.cast(pa.string()).cast(pa.large_string())
-    if pa.types.is_null(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_union(kind):
-        return values
-    raise SchemaError(f"column type: {kind}, but only numbers, texts, bytes, booleans, dates and times can be stored")
-
-
-def _unsigned(values: pa.Array) -> pa.Array:
-    large = pc.fill_null(pc.greater(values, pa.scalar(_LARGEST, pa.uint64())), False)
-    if not pc.any(large).as_py():
-        return values.cast(pa.int64())
-    small = pc.if_else(large, pa.scalar(None, pa.uint64()), values).cast(pa.int64())
-    return mixed_array(array_of(large).astype(np.int8) * 2, small, None, values.cast(pa.large_string()), None)
-
-
 def mixed_array(
     classes: npt.NDArray[np.int8], integers: pa.Array | None, reals: pa.Array | None, texts: pa.Array | None, blobs: pa.Array | None
 ) -> pa.Array:
@@ -132,18 +96,3 @@ def mixed_array(
         offsets[at] = np.arange(len(at))
         children.append(pa.array([], kind) if source is None else source.take(pa.array(at)))
     return pa.UnionArray.from_dense(pa.array(classes, pa.int8()), pa.array(offsets), children, ["integer", "real", "text", "blob"])
-
-
-def without_unions(table: pa.Table) -> pa.Table:
-    """A table for formats that know no unions: columns of several storage classes become texts, and bytes in them ``X'0AFF'``."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_union(column.type):
-            texts = [_as_text(value) for value in table.column(index).to_pylist()]
-            table = table.set_column(index, column.name, pa.array(texts, pa.large_string()))
-    return table
-
-
-def _as_text(value: int | float | str | bytes | None) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return f"X'{value.hex().upper()}'" if isinstance(value, bytes) else repr(value)

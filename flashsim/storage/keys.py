@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, SchemaError
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, column_of, plain_array, stored_column
+from flashsim.storage.columns import array_of, column_of, plain_array
+from flashsim.storage.texts import stored_column
 
 #: The code of a NULL (or NaN) key, which joins nothing.
 NULL_KEY = np.iinfo(np.int64).min

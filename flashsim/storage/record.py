@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, binary_array, mixed_array, stored_column, text_array
+from flashsim.storage.columns import array_of, binary_array, mixed_array, text_array
+from flashsim.storage.texts import stored_column
 
 Bytes = npt.NDArray[np.uint8]
 

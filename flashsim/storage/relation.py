@@ -16,10 +16,11 @@ import pyarrow as pa
 from flashsim.core.errors import CapacityError, DamagedFileError
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute
-from flashsim.storage.columns import array_of, column_of, joined, stored_column
+from flashsim.storage.columns import array_of, column_of, joined
 from flashsim.storage.keys import StoredKeys
 from flashsim.storage.record import Bytes, locate_values, stored_values
 from flashsim.storage.rows import Columns, Tuples
+from flashsim.storage.texts import stored_column
 
 
 class Records(Protocol):

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError
-from flashsim.storage.columns import plain_array, stored_column
+from flashsim.storage.columns import plain_array
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
+from flashsim.storage.texts import stored_column
 from flashsim.testing.tables import relation_of, tables
 from tests.tiers import examples
 

@@ -28,6 +28,7 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
+from flashsim.storage.texts import frame_of
 from flashsim.studies.formulas import comparison, drives
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse
@@ -126,8 +127,7 @@ class JoinOutcome(Outcome):
 
     def rows(self) -> pd.DataFrame:
         """The joined rows: R's columns first, the key once, under its name in R; a name of S that is taken gets ``_s`` behind it."""
-        rows: pd.DataFrame = self.table.to_pandas()
-        return rows
+        return frame_of(self.table)
 
     def printout(self) -> Iterator[Part]:
         """The join, and for each device its cost by phase, beside the formula where there is one."""

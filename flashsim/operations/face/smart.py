@@ -18,6 +18,7 @@ from flashsim.operations.face._tables import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
+from flashsim.storage.texts import check_parquet, frame_of, spelled
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.smart import session
@@ -35,7 +36,7 @@ class SmartOutcome(Outcome):
 
     def rows(self) -> pd.DataFrame:
         """The rows of the result; integers stay integers beside NULLs."""
-        return self.result.frame().to_pandas(integer_object_nulls=True)
+        return frame_of(self.result.frame())
 
     def explain(self) -> pd.DataFrame:
         """A row an operator: where it runs, and what it does."""
@@ -52,7 +53,7 @@ class SmartOutcome(Outcome):
         if self.result.estimates.break_even is not None:
             yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
         table = self.result.frame()
-        shown = [map(_text, column.to_pylist()) for column in table.slice(0, _SHOWN).columns]
+        shown = [map(_text, column.to_pylist()) for column in spelled(table.slice(0, _SHOWN)).columns]
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
         if table.num_rows > _SHOWN:
             yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
@@ -73,7 +74,7 @@ def _text(value: Any) -> str:
 
 def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
     table = outcome.result.frame()
-    pyarrow.csv.write_csv(table, target) if path.suffix == ".csv" else pq.write_table(table, target)
+    pyarrow.csv.write_csv(spelled(table), target) if path.suffix == ".csv" else pq.write_table(check_parquet(table), target)
 
 
 def _write_timeline(outcome: SmartOutcome, target: Path, path: Path) -> None:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
-from flashsim.storage.columns import without_unions
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import Source
+from flashsim.storage.texts import check_parquet, without_unions
 
 #: Rows taken and written at once.
 _BATCH = 1 << 16
@@ -94,7 +94,7 @@ class RowWriter:
         arrays: dict[str, pa.ChunkedArray] = {}
         for table, relation, own, names in zip(rows, (self._r, self._s), self._columns, self._names, strict=True):
             arrays |= {name: table.column(relation.records.names.index(each)) for each, name in zip(own, names, strict=True)}
-        return without_unions(pa.table(arrays))
+        return check_parquet(without_unions(pa.table(arrays)))
 
     def _write(self) -> None:
         if self._rows:

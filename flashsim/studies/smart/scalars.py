@@ -9,7 +9,8 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
 from algorithms.expressions.expression import Call, Expression, Literal
-from flashsim.core.errors import FlashsimError, in_one_line, shortened
+from flashsim.core.errors import FlashsimError, shortened
+from flashsim.storage.texts import from_texts
 
 LANGUAGE = (
     "SELECT of columns, expressions and aggregates FROM a table, [SEMI] JOIN ... ON equality, WHERE (also IN (SELECT column ...)), "
@@ -99,10 +100,7 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
         names = exp.DataType.Type
         kinds = {names.DATE: pa.date32(), names.TIMESTAMP: pa.timestamp("us"), names.TIMESTAMPNTZ: pa.timestamp("us")}
         if (kind := kinds.get(node.to.this)) is not None:
-            try:
-                return pa.scalar(node.this.this, pa.string()).cast(kind)
-            except pa.ArrowException as problem:
-                raise FlashsimError(f"query: {node.sql(dialect='duckdb')}: {in_one_line(problem)}") from None
+            return from_texts(pa.array([node.this.this]), kind)[0]
     return None
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from algorithms.expressions.expression import spelled_out
 from algorithms.programs.base import Operator
 from algorithms.programs.partitioning import partitions
 from flashsim.core.errors import SchemaError
@@ -19,6 +18,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.source.base import TableRecords, check_column
+from flashsim.storage.texts import from_texts
 
 #: Bytes of an extent: what a scan takes at a time.
 EXTENT = MIB
@@ -123,7 +123,7 @@ def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_union(values.type):
         values = pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_temporal(kind) and not pa.types.is_null(values.type):
-        return spelled_out(values, kind)
+        return from_texts(values, kind)
     if pa.types.is_decimal(kind):
         return values.cast(pa.string()).cast(kind)
     if pa.types.is_boolean(kind):

@@ -13,10 +13,11 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
 from flashsim.core.request import SECTOR
-from flashsim.storage.columns import plain_array, stored_column, without_unions
+from flashsim.storage.columns import plain_array
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import SOURCES, Source, TableRecords, load_pair
+from flashsim.storage.texts import stored_column, without_unions
 from flashsim.testing.contract import Contract
 from flashsim.testing.contracts.page import page_sizes
 

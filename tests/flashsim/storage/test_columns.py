@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from flashsim.core.errors import SchemaError
-from flashsim.storage.columns import declared_type, is_flat, mixed_array, stored_column, without_unions
+from flashsim.storage.columns import declared_type, is_flat, mixed_array
+from flashsim.storage.texts import stored_column, without_unions
 
 
 def test_unions_become_texts() -> None:

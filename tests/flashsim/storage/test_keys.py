@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, SchemaError
-from flashsim.storage.columns import mixed_array, stored_column
+from flashsim.storage.columns import mixed_array
 from flashsim.storage.keys import NULL_KEY, StoredKeys, encode_keys
+from flashsim.storage.texts import stored_column
 
 INTEGER_TYPES = [kind() for kind in (pa.int8, pa.int16, pa.int32, pa.int64, pa.uint8, pa.uint16, pa.uint32, pa.uint64)]
 
