@@ -14,12 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from algorithms.expressions.floats import has_nan, nearest, order_keys
-from flashsim.core.errors import SchemaError, in_one_line
+from flashsim.core.errors import SchemaError
 from flashsim.storage.texts import from_texts, parts_of, texts_of
 
 #: Arrow's arrays and single values.
 Values = Any
-_MOST_DIGITS = 38
+#: Digits of decimals, and of a product of two before it is one.
+_MOST_DIGITS, _MOST_ON_THE_WAY = 38, 76
+#: Kinds of values (`kind_of`); those of any other type are of its own.
+NULL, NUMBERS, TEXTS, DAYS = "NULL", "numbers", "texts", "dates and timestamps"
 
 
 @dataclass(frozen=True)
@@ -104,39 +107,72 @@ def _values(expression: Expression, batch: pa.RecordBatch) -> Values:
     if isinstance(expression, Literal):
         return expression.value
     arguments = [_values(argument, batch) for argument in expression.arguments]
+    taken = _TAKEN.get(expression.function)
     try:
+        if taken and not all(kind_of(argument.type) in (taken, NULL if taken != DAYS else taken) for argument in arguments):
+            raise SchemaError(f"{expression.function} takes {taken}")
         return FUNCTIONS[expression.function](*arguments)
-    except pa.ArrowException as problem:
+    except (pa.ArrowException, SchemaError) as problem:
         types = ", ".join(str(argument.type) for argument in arguments)
-        raise SchemaError(f"query: {text_of(expression)} of {types}: {in_one_line(problem)}") from None
+        reason = str(problem) if isinstance(problem, SchemaError) else "a result, or a value on the way to it, is beyond its type"
+        raise SchemaError(f"query: {text_of(expression)} of {types}: {reason}") from None
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """The kind that values of a type are of: those of one kind can be compared."""
+    kinds: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
+        NULL: (pa.types.is_null,),
+        NUMBERS: (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+        TEXTS: (pa.types.is_large_string, pa.types.is_string),
+        DAYS: (pa.types.is_date, pa.types.is_timestamp),
+    }
+    return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), str(kind))
 
 
 def aligned(left: Values, right: Values) -> tuple[Values, Values]:
-    """Two operands in a type that holds both: a number of the other's kind, or a literal text as the date or time that it spells."""
+    """Two operands in a type that holds both: a number of the other's kind, or a literal text as the date, time or bytes that it spells."""
     a, b = left.type, right.type
     if a == b:
         return left, right
     if pa.types.is_null(a) or pa.types.is_null(b):
         return (left.cast(b), right) if pa.types.is_null(a) else (left, right.cast(a))
-    if pa.types.is_temporal(a) and pa.types.is_temporal(b):
-        unit = pa.timestamp("us")
-        return left.cast(unit), right.cast(unit)
     for text, other in ((left, b), (right, a)):
-        if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and pa.types.is_temporal(other):
-            spelled = from_texts(pa.array([text.as_py()], pa.large_string()), other)[0]
+        if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and (pa.types.is_temporal(other) or _is_bytes(other)):
+            spelled = _bytes(text).cast(other) if _is_bytes(other) else from_texts(pa.array([text.as_py()], pa.large_string()), other)[0]
             return (spelled, right) if text is left else (left, spelled)
+    if kind_of(a) == kind_of(b) == DAYS or (pa.types.is_time(a) and pa.types.is_time(b)):
+        unit = pa.time64("ns") if pa.types.is_time(a) else pa.timestamp("us")
+        return left.cast(unit), right.cast(unit)
+    if not kind_of(a) == kind_of(b) == NUMBERS:
+        raise SchemaError(f"{a} and {b} are of different kinds")
     if pa.types.is_floating(a) or pa.types.is_floating(b):
         floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
         kind = max(floats, key=lambda each: each.bit_width)
         return _number(left, kind), _number(right, kind)
-    if pa.types.is_decimal(a) or pa.types.is_decimal(b) or pa.types.is_uint64(a) or pa.types.is_uint64(b):
+    if _is_exact(a) or _is_exact(b):
         return _decimals(left, right)
     return _number(left, pa.int64()), _number(right, pa.int64())
 
 
+def _is_exact(kind: pa.DataType) -> bool:
+    """True if numbers of a type are computed as decimals: int64 does not hold them."""
+    return bool(pa.types.is_decimal(kind) or pa.types.is_uint64(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_large_binary(kind) or pa.types.is_binary(kind))
+
+
+def _bytes(text: pa.Scalar) -> pa.Scalar:
+    """The bytes that a literal text spells."""
+    if "\\" in (text.as_py() or "") or not (text.as_py() or "").isascii():
+        raise SchemaError("bytes are compared with texts of ASCII, without a backslash")
+    return text.cast(pa.large_binary())
+
+
 def _number(values: Values, kind: pa.DataType) -> Values:
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
-        raise pa.ArrowTypeError(f"{values.type} is no number")
+    if pa.types.is_null(values.type):
+        return values.cast(kind)
     if values.type == kind or not pa.types.is_floating(kind):
         return values if values.type == kind else values.cast(kind)
     return (nearest(values) if pa.types.is_decimal(values.type) else values).cast(kind, safe=False)
@@ -155,9 +191,14 @@ def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
     return left.cast(kind), right.cast(kind)
 
 
+def _typed(values: Values) -> Values:
+    """NULLs without a type as integers."""
+    return values.cast(pa.int64()) if pa.types.is_null(values.type) else values
+
+
 def _compared(function: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
     def compare(left: Values, right: Values) -> Values:
-        left, right = aligned(left, right)
+        left, right = map(_typed, aligned(left, right))
         if pa.types.is_floating(left.type) and (has_nan(left) or has_nan(right)):
             return function(order_keys(left), order_keys(right))
         return function(left, right)
@@ -169,24 +210,39 @@ def _arithmetic(function: Callable[[Values, Values], Values], product: bool = Fa
     """Arithmetic of integers, refused where it overflows, of exact decimals, or of floating-point numbers."""
 
     def compute(left: Values, right: Values) -> Values:
+        if any(pa.types.is_null(each.type) for each in (left, right)):
+            left, right = map(_typed, aligned(left, right))
         kinds = left.type, right.type
-        exact = all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds)
-        if product and exact and any(map(pa.types.is_decimal, kinds)):
-            a, b = _decimal(left), _decimal(right)
-            wide = a.type.precision + b.type.precision + 1
-        else:
+        is_exact = any(map(_is_exact, kinds)) and not any(map(pa.types.is_floating, kinds))
+        if not is_exact:
             a, b = aligned(left, right)
-            if pa.types.is_integer(a.type):
-                return function(a.cast(pa.int64()), b.cast(pa.int64()))
-            wide = max(a.type.precision, b.type.precision) + 1 if pa.types.is_decimal(a.type) else 0
-            if not wide and not pa.types.is_floating(a.type):
-                raise pa.ArrowTypeError("numbers are needed")
-        if wide > _MOST_DIGITS:
-            a, b = (each.cast(pa.decimal256(each.type.precision, each.type.scale)) for each in (a, b))
-        values = function(a, b)
-        return values.cast(pa.decimal128(_MOST_DIGITS, values.type.scale)) if wide > _MOST_DIGITS else values
+        else:
+            a, b = (_decimal(left), _decimal(right)) if product else _decimals(left, right)
+        if pa.types.is_integer(a.type) and not is_exact:
+            return function(a.cast(pa.int64()), b.cast(pa.int64()))
+        if not is_exact:
+            return function(a, b)
+        scale = a.type.scale + b.type.scale if product else a.type.scale
+        digits = (a.type.precision + b.type.precision if product else max(a.type.precision, b.type.precision)) + 1
+        if digits <= _MOST_DIGITS:
+            return function(a, b)
+        if scale > _MOST_DIGITS:
+            raise SchemaError(f"its result has {scale} digits after the point, and decimals have {_MOST_DIGITS}")
+        a, b = (each.cast(pa.decimal256(each.type.precision, each.type.scale)) for each in (a, b))
+        if digits > _MOST_ON_THE_WAY:  # one of the two has a digit less, or the result too many
+            a, b = _shorter(a, b)
+        return function(a, b).cast(pa.decimal128(_MOST_DIGITS, scale))
 
     return compute
+
+
+def _shorter(a: Values, b: Values) -> tuple[Values, Values]:
+    """Two factors whose product Arrow computes, which has 76 digits at most: either in as many digits fewer as it has too many."""
+    spare = _MOST_ON_THE_WAY - 1
+    try:
+        return a, b.cast(pa.decimal256(max(1, spare - a.type.precision), b.type.scale))
+    except pa.ArrowInvalid:
+        return a.cast(pa.decimal256(max(1, spare - b.type.precision), a.type.scale)), b
 
 
 def _unified(values: list[Values]) -> list[Values]:
@@ -202,19 +258,29 @@ def _case(*arguments: Values) -> Values:
     values = _unified(list(arguments[1::2]) + [arguments[-1]])
     chosen = values.pop()
     for condition, value in zip(reversed(arguments[:-1:2]), reversed(values), strict=True):
-        chosen = pc.if_else(pc.fill_null(condition, False), value, chosen)
+        chosen = pc.if_else(pc.fill_null(_truth(condition), False), value, chosen)
     return chosen
 
 
 def _negated(values: Values) -> Values:
-    return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(values)
+    return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(_typed(values))
+
+
+def _text(values: Values) -> Values:
+    return values.cast(pa.large_string()) if pa.types.is_null(values.type) else values
+
+
+def _truth(values: Values) -> Values:
+    """Truth values, of numbers too: those but 0 are true."""
+    if not pa.types.is_boolean(values.type) and kind_of(values.type) not in (NUMBERS, NULL):
+        raise SchemaError(f"{values.type} is neither true nor false")
+    return values.cast(pa.bool_())
 
 
 def _like(values: Values, pattern: Values) -> Values:
     if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
-        raise pa.ArrowTypeError("a pattern is a literal text")
-    values = values.cast(pa.large_string()) if pa.types.is_null(values.type) else values
-    return pc.match_like(values, pattern.as_py().replace("\\", "\\\\"))
+        raise SchemaError("a pattern is a literal text")
+    return pc.match_like(_text(values), pattern.as_py().replace("\\", "\\\\"))
 
 
 def _part(place: int) -> Callable[[Values], Values]:
@@ -226,9 +292,9 @@ _COMPARISONS = {"=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_e
 #: Functions of expressions, by name.
 FUNCTIONS: dict[str, Callable[..., Values]] = {
     **{name: _compared(function) for name, function in _COMPARISONS.items()},
-    "and": lambda left, right: pc.and_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
-    "or": lambda left, right: pc.or_kleene(left.cast(pa.bool_()), right.cast(pa.bool_())),
-    "not": lambda values: pc.invert(values.cast(pa.bool_())),
+    "and": lambda left, right: pc.and_kleene(_truth(left), _truth(right)),
+    "or": lambda left, right: pc.or_kleene(_truth(left), _truth(right)),
+    "not": lambda values: pc.invert(_truth(values)),
     "is null": pc.is_null,
     "+": _arithmetic(pc.add_checked),
     "-": _arithmetic(pc.subtract_checked),
@@ -238,15 +304,21 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "like": _like,
     "case": _case,
     "coalesce": lambda *values: pc.coalesce(*_unified(list(values))),
-    "abs": pc.abs_checked,
-    "lower": pc.utf8_lower,
-    "upper": pc.utf8_upper,
-    "length": lambda values: pc.utf8_length(values).cast(pa.int64()),
+    "abs": lambda values: pc.abs_checked(values.cast(pa.int64()) if pa.types.is_signed_integer(values.type) else _typed(values)),
+    "lower": lambda values: pc.utf8_lower(_text(values)),
+    "upper": lambda values: pc.utf8_upper(_text(values)),
+    "length": lambda values: pc.utf8_length(_text(values)).cast(pa.int64()),
     **{name: _part(place) for place, name in enumerate(("year", "month", "day"))},
     "double": lambda values: _number(values, pa.float64()),
+}
+#: The kind that a function takes, of those that take one.
+_TAKEN = {
+    **dict.fromkeys(("+", "-", "*", "/", "negate", "abs", "double"), NUMBERS),
+    **dict.fromkeys(("lower", "upper", "length", "like"), TEXTS),
+    **dict.fromkeys(("year", "month", "day"), DAYS),
 }
 
 
 def true_rows(predicate: Expression, batch: pa.RecordBatch) -> pa.Array:
     """Rows for which a predicate is true, and neither false nor unknown."""
-    return pc.fill_null(evaluate(predicate, batch).cast(pa.bool_()), False)
+    return pc.fill_null(_truth(evaluate(predicate, batch)), False)

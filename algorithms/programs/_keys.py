@@ -40,5 +40,5 @@ def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
     """
     try:
         return canonical(aligned(values, pa.array([], other))[0])
-    except pa.ArrowException:
+    except (pa.ArrowException, SchemaError):
         raise SchemaError(f"query: a join of {values.type} with {other}, which equal nothing of each other") from None

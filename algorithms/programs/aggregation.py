@@ -166,7 +166,12 @@ def _value(aggregate: Aggregate, parts: dict[str, pa.Array], kind: pa.DataType |
     else:  # exact sums of integers, of any size
         above = pc.multiply(parts["high"].cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1 << _LOW), pa.decimal128(10, 0)))
         total = pc.add(above.cast(pa.decimal128(_DIGITS - 1, 0)), parts["low"].cast(pa.decimal128(19, 0)))
+    if aggregate.function == "sum" and pa.types.is_decimal256(total.type):
+        try:
+            return total.cast(pa.decimal128(_DIGITS, total.type.scale))
+        except pa.ArrowInvalid:
+            raise SchemaError(f"query: sum of {kind}: its result has more than {_DIGITS} digits") from None
     if aggregate.function == "sum":
-        return total.cast(pa.decimal128(_DIGITS, total.type.scale)) if pa.types.is_decimal256(total.type) else total
+        return total
     count = pc.if_else(pc.equal(parts["count"], 0), pa.scalar(None, pa.int64()), parts["count"])
     return pc.divide(total.cast(pa.float64(), safe=False), count.cast(pa.float64()))

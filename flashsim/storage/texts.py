@@ -88,7 +88,7 @@ def from_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         try:
             values = pa.array(numbers, width).cast(naive)
         except (pa.ArrowException, OverflowError):
-            raise SchemaError(f"query: a text is a day that {kind} does not hold") from None
+            raise SchemaError(f"a text is a day that {kind} does not hold") from None
     return values.cast(kind)
 
 
@@ -214,7 +214,7 @@ def _spelled(column: pa.Array) -> list[str | None]:
 def _number(text: str, kind: pa.DataType) -> int:
     """The number of a spelled date or timestamp in its type."""
     match = _SPELLED.fullmatch(text)
-    problem = SchemaError(f"query: {shortened(text)!r} is no {kind}")
+    problem = SchemaError(f"{shortened(text)!r} is no {kind}")
     if not match or len(match[1]) > len("292277026596"):
         raise problem
     year, month, day = int(match[1]), int(match[2]), int(match[3])

@@ -9,7 +9,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
 from algorithms.expressions.expression import Call, Expression, Literal
-from flashsim.core.errors import FlashsimError, shortened
+from flashsim.core.errors import FlashsimError, SchemaError, shortened
 from flashsim.storage.texts import from_texts
 
 LANGUAGE = (
@@ -100,7 +100,10 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
         names = exp.DataType.Type
         kinds = {names.DATE: pa.date32(), names.TIMESTAMP: pa.timestamp("us"), names.TIMESTAMPNTZ: pa.timestamp("us")}
         if (kind := kinds.get(node.to.this)) is not None:
-            return from_texts(pa.array([node.this.this]), kind)[0]
+            try:
+                return from_texts(pa.array([node.this.this]), kind)[0]
+            except SchemaError as problem:
+                raise SchemaError(f"query: {shortened(node.sql(dialect='duckdb'))}: {problem}") from None
     return None
 
 
