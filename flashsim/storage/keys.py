@@ -1,7 +1,8 @@
 """Key codes: int64 numbers that compare as the keys of both relations of a join do.
 
 Integers of any width are their own codes.  Everything else takes its rank in one dictionary over both columns.  Numbers compare exactly
-(1 equals 1.0, and 2**53 + 1 equals no double), texts by code points, as SQLite's binary collation does.
+(1 equals 1.0, and 2**53 + 1 equals no double), texts by code points, as SQLite's binary collation does.  NaN equals itself and follows
+all other numbers, as in DuckDB and PostgreSQL.
 """
 
 from decimal import Decimal
@@ -17,10 +18,11 @@ from flashsim.core.request import Integers
 from flashsim.storage.columns import array_of, column_of, plain_array
 from flashsim.storage.texts import stored_column
 
-#: The code of a NULL (or NaN) key, which joins nothing.
+#: The code of a NULL key, which joins nothing.
 NULL_KEY = np.iinfo(np.int64).min
 
 _INT32 = np.iinfo(np.int32)
+_NAN = float("nan")
 #: Kinds that may meet in a join besides values of one kind.
 _PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal"), ("decimal", "real"))} | {
     frozenset(("mixed", kind)) for kind in ("integer", "real", "text", "blob")
@@ -35,7 +37,7 @@ def encode_keys(
     Returns
     -------
     tuple
-        Codes of R and of S, int32 where no key is NULL and all fit, otherwise int64 with NULL_KEY for NULL and NaN.
+        Codes of R and of S, int32 where no key is NULL and all fit, otherwise int64 with NULL_KEY for NULL.
     """
     r, s = plain_array(r_values), plain_array(s_values)
     kinds = [_kind(r.type, r_name), _kind(s.type, s_name)]
@@ -111,7 +113,7 @@ def _numbers(column: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 def _comparable(r: pa.Array, s: pa.Array, kinds: set[str]) -> tuple[pa.ChunkedArray, pa.Array]:
     """Both columns in one type in which values are equal exactly when their keys are."""
     if kinds == {"real"}:
-        return _without_nan(r), _without_nan(s)
+        return _canonical(r), _canonical(s)
     if "decimal" in kinds:
         common = pa.decimal256(76, max((column.type.scale for column in (r, s) if pa.types.is_decimal(column.type)), default=0))
         wide = [column.cast(pa.decimal128(20, 0)) if pa.types.is_integer(column.type) else column for column in (r, s)]
@@ -133,10 +135,15 @@ def _nanoseconds(column: pa.Array) -> pa.Array:
     return pc.multiply(counted, pa.scalar(Decimal(scale), pa.decimal128(10, 0)))
 
 
-def _without_nan(column: pa.Array) -> pa.Array:
-    doubles = column.cast(pa.float64())
-    doubles = pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
-    return pc.add(doubles, 0.0)
+def _canonical(column: pa.Array) -> pa.Array:
+    """Doubles of which equal ones have equal bits."""
+    doubles = pc.add(column.cast(pa.float64()), 0.0)
+    return pc.if_else(pc.is_nan(doubles), _NAN, doubles)
+
+
+def _hashed(value: Any) -> Any:
+    """A value that is found among others by what it equals: NaN is one object."""
+    return value if value == value else _NAN
 
 
 def _by_rank(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -152,28 +159,30 @@ def _by_rank(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[An
 def _by_value(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Ranks among values of several classes, which compare as in SQLite: numbers, then texts, then blobs."""
     columns = [_distinct(column) for column in (r, s)]
-    met = {value for values, _ in columns for value in values if value is not None}
+    met = {_hashed(value) for values, _ in columns for value in values if value is not None}
     code = {value: rank for rank, value in enumerate(sorted(met, key=_sqlite_order))}
     code[None] = NULL_KEY
     codes = []
     for values, at in columns:
-        ranks = np.array([code[value] for value in values], np.int64)[at]
+        ranks = np.array([code[_hashed(value)] for value in values], np.int64)[at]
         codes.append(ranks.astype(np.int32) if not (ranks == NULL_KEY).any() else ranks)
     return codes[0], codes[1]
 
 
 def _sqlite_order(value: Any) -> tuple[int, Any]:
-    return (0 if isinstance(value, (int, float, Decimal)) else 1 if isinstance(value, str) else 2), value
+    if isinstance(value, (int, float, Decimal)):
+        return (0, value) if value == value else (1, 0)
+    return (2 if isinstance(value, str) else 3), value
 
 
 def _distinct(column: pa.Array) -> tuple[list[Any], Integers]:
-    """Distinct values as Python objects (NaN as None), and where each row's stands."""
+    """Distinct values as Python objects, and where each row's stands."""
     if pa.types.is_union(column.type):
         values = column.to_pylist()
         position = {value: index for index, value in enumerate(dict.fromkeys(values))}
         return list(position), np.array([position[value] for value in values], np.int64)
     if pa.types.is_floating(column.type):
-        column = _without_nan(column)
+        column = _canonical(column)
     encoded = column.dictionary_encode()
     at = array_of(encoded.indices, len(encoded.dictionary))
     return [*encoded.dictionary.to_pylist(), None], at.astype(np.int64)
@@ -191,7 +200,7 @@ class StoredKeys:
         if len(codes) and not _are_codes(plain_array(values), codes):
             distinct, first = np.unique(codes, return_index=True)
             stored = stored_column(plain_array(values).take(column_of(first)))
-            self._codes_of_values = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
+            self._codes_of_values = dict(zip(map(_hashed, stored.to_pylist()), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
         """Codes of stored values, shape (n,); NULL_KEY for NULL."""
@@ -203,7 +212,7 @@ class StoredKeys:
             numbers: Integers = array_of(stored.cast(pa.int64()), NULL_KEY)
             return numbers
         try:
-            return np.array([self._codes_of_values[value] for value in stored.to_pylist()], np.int64)
+            return np.array([self._codes_of_values[_hashed(value)] for value in stored.to_pylist()], np.int64)
         except KeyError as unknown:
             raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None
 

@@ -29,13 +29,13 @@ _SPELLED = re.compile(r"(\d+)-(\d\d)-(\d\d)( \(BC\))?(?:[ T](\d\d):(\d\d):(\d\d)
 def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column of a plain type as int64, double, text, bytes, NULLs, or a union of these.
 
-    Dates, times and decimals become texts, booleans integers, and NaN NULL; unsigned integers that SQLite cannot hold become texts.
+    Dates, times and decimals become texts, booleans integers; unsigned integers that SQLite cannot hold become texts. NaN stays, which
+    SQLite reads as NULL.
     """
     values = joined(column)
     kind = values.type
     if pa.types.is_floating(kind):
-        doubles = values.cast(pa.float64())
-        return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+        return values.cast(pa.float64())
     if pa.types.is_uint64(kind):
         return _unsigned(values)
     if pa.types.is_integer(kind) or pa.types.is_duration(kind):

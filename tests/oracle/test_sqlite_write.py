@@ -33,8 +33,9 @@ def typed(rows: list[Any]) -> list[Any]:
 
 
 def stored_rows(table: pa.Table) -> list[Any]:
+    """Rows as SQLite gives them, which takes NaN for NULL."""
     columns = [stored_column(plain_array(column)).to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True))
+    return [tuple(None if value != value else value for value in row) for row in zip(*columns, strict=True)]
 
 
 def read(path: Path, table: str) -> tuple[list[Any], list[str]]:

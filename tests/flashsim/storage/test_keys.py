@@ -25,8 +25,11 @@ def encode(r: Any, s: Any) -> tuple[np.ndarray, np.ndarray]:
     return encode_keys(r if isinstance(r, pa.Array) else pa.array(r), s if isinstance(s, pa.Array) else pa.array(s), "a.x", "b.y")
 
 
-def sqlite_class(value: Any) -> int:
-    return 0 if isinstance(value, (int, float)) else 1 if isinstance(value, str) else 2
+def ordered(value: Any) -> tuple[int, Any]:
+    """SQLite's order, and NaN, which equals itself, behind all other numbers, as DuckDB has it."""
+    if isinstance(value, (int, float)):
+        return (0, value) if value == value else (1, 0)
+    return (2 if isinstance(value, str) else 3), value
 
 
 def check_order(r: list[Any], s: list[Any], codes: tuple[np.ndarray, np.ndarray]) -> None:
@@ -34,8 +37,8 @@ def check_order(r: list[Any], s: list[Any], codes: tuple[np.ndarray, np.ndarray]
     assert len(codes[0]) == len(r) and len(codes[1]) == len(s)
     coded = list(zip([*r, *s], [*codes[0].tolist(), *codes[1].tolist()], strict=True))
     for value, code in coded:
-        assert (code == NULL_KEY) == (value is None or value != value)
-    known = sorted(((sqlite_class(value), value), code) for value, code in coded if code != NULL_KEY)
+        assert (code == NULL_KEY) == (value is None)
+    known = sorted((ordered(value), code) for value, code in coded if code != NULL_KEY)
     for (one, first), (other, second) in pairwise(known):
         assert (one == other) == (first == second)
         assert first <= second
