@@ -21,6 +21,7 @@ from flashsim.storage.texts import from_texts, parts_of, texts_of
 Values = Any
 #: Digits of decimals, and of a product of two before it is one.
 _MOST_DIGITS, _MOST_ON_THE_WAY = 38, 76
+_INT64, _TEXT = pa.int64(), pa.large_string()
 #: Kinds of values (`kind_of`); those of any other type are of its own.
 NULL, NUMBERS, TEXTS, DAYS = "NULL", "numbers", "texts", "dates and timestamps"
 
@@ -137,8 +138,12 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
     if pa.types.is_null(a) or pa.types.is_null(b):
         return (left.cast(b), right) if pa.types.is_null(a) else (left, right.cast(a))
     for text, other in ((left, b), (right, a)):
-        if pa.types.is_large_string(text.type) and isinstance(text, pa.Scalar) and (pa.types.is_temporal(other) or _is_bytes(other)):
-            spelled = _bytes(text).cast(other) if _is_bytes(other) else from_texts(pa.array([text.as_py()], pa.large_string()), other)[0]
+        if (
+            pa.types.is_large_string(text.type)
+            and isinstance(text, pa.Scalar)
+            and (pa.types.is_temporal(other) or pa.types.is_large_binary(other))
+        ):
+            spelled = from_texts(pa.repeat(text, 1), other)[0] if pa.types.is_temporal(other) else _bytes(text)
             return (spelled, right) if text is left else (left, spelled)
     if kind_of(a) == kind_of(b) == DAYS or (pa.types.is_time(a) and pa.types.is_time(b)):
         unit = pa.time64("ns") if pa.types.is_time(a) else pa.timestamp("us")
@@ -159,10 +164,6 @@ def _is_exact(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind) or pa.types.is_uint64(kind))
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_large_binary(kind) or pa.types.is_binary(kind))
-
-
 def _bytes(text: pa.Scalar) -> pa.Scalar:
     """The bytes that a literal text spells."""
     if "\\" in (text.as_py() or "") or not (text.as_py() or "").isascii():
@@ -171,8 +172,7 @@ def _bytes(text: pa.Scalar) -> pa.Scalar:
 
 
 def _number(values: Values, kind: pa.DataType) -> Values:
-    if pa.types.is_null(values.type):
-        return values.cast(kind)
+    values = _typed(values, kind)
     if values.type == kind or not pa.types.is_floating(kind):
         return values if values.type == kind else values.cast(kind)
     return (nearest(values) if pa.types.is_decimal(values.type) else values).cast(kind, safe=False)
@@ -187,13 +187,15 @@ def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
     left, right = _decimal(left), _decimal(right)
     scale = max(left.type.scale, right.type.scale)
     digits = max(each.type.precision - each.type.scale for each in (left, right)) + scale
+    if digits > _MOST_ON_THE_WAY:
+        raise SchemaError(f"both take decimals of {digits} digits, which have {_MOST_ON_THE_WAY}")
     kind = pa.decimal128(digits, scale) if digits <= _MOST_DIGITS else pa.decimal256(digits, scale)
     return left.cast(kind), right.cast(kind)
 
 
-def _typed(values: Values) -> Values:
-    """NULLs without a type as integers."""
-    return values.cast(pa.int64()) if pa.types.is_null(values.type) else values
+def _typed(values: Values, kind: pa.DataType = _INT64) -> Values:
+    """NULLs without a type as those of one."""
+    return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
 def _compared(function: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
@@ -266,10 +268,6 @@ def _negated(values: Values) -> Values:
     return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(_typed(values))
 
 
-def _text(values: Values) -> Values:
-    return values.cast(pa.large_string()) if pa.types.is_null(values.type) else values
-
-
 def _truth(values: Values) -> Values:
     """Truth values, of numbers too: those but 0 are true."""
     if not pa.types.is_boolean(values.type) and kind_of(values.type) not in (NUMBERS, NULL):
@@ -280,7 +278,7 @@ def _truth(values: Values) -> Values:
 def _like(values: Values, pattern: Values) -> Values:
     if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
         raise SchemaError("a pattern is a literal text")
-    return pc.match_like(_text(values), pattern.as_py().replace("\\", "\\\\"))
+    return pc.match_like(_typed(values, _TEXT), pattern.as_py().replace("\\", "\\\\"))
 
 
 def _part(place: int) -> Callable[[Values], Values]:
@@ -305,9 +303,9 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "case": _case,
     "coalesce": lambda *values: pc.coalesce(*_unified(list(values))),
     "abs": lambda values: pc.abs_checked(values.cast(pa.int64()) if pa.types.is_signed_integer(values.type) else _typed(values)),
-    "lower": lambda values: pc.utf8_lower(_text(values)),
-    "upper": lambda values: pc.utf8_upper(_text(values)),
-    "length": lambda values: pc.utf8_length(_text(values)).cast(pa.int64()),
+    "lower": lambda values: pc.utf8_lower(_typed(values, _TEXT)),
+    "upper": lambda values: pc.utf8_upper(_typed(values, _TEXT)),
+    "length": lambda values: pc.utf8_length(_typed(values, _TEXT)).cast(pa.int64()),
     **{name: _part(place) for place, name in enumerate(("year", "month", "day"))},
     "double": lambda values: _number(values, pa.float64()),
 }

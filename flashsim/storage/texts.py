@@ -5,6 +5,7 @@ them: ``5874897-12-31``, and ``0044-03-15 (BC)`` before year 1.
 """
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,28 +103,38 @@ def parts_of(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 def readable(table: pa.Table) -> pa.Table:
     """A table for formats and programs that know neither unions nor dates and times that Python has not: these columns become texts."""
-    table = without_unions(table)
-    for index, field in enumerate(table.schema):
-        column = joined(table.column(index))
-        if not _is_python(column):
-            zone = "+00:00" if pa.types.is_timestamp(field.type) and field.type.tz else ""
-            texts = pc.binary_join_element_wise(texts_of(column), pa.scalar(zone, pa.large_string()), pa.scalar("", pa.large_string()))
-            table = table.set_column(index, field.name, texts)
-    return table
+    return _with_texts(without_unions(table), lambda column: not _is_python(column), _zoned_texts)
 
 
 def spelled(table: pa.Table) -> pa.Table:
     """A readable table for CSV and terminals, whose bytes are texts too: ``X'0AFF'``."""
-    table = readable(table)
-    for index, field in enumerate(table.schema):
-        if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type):
-            texts = pa.array(map(_as_text, table.column(index).to_pylist()), pa.large_string())
-            table = table.set_column(index, field.name, texts)
+    return _with_texts(readable(table), lambda column: pa.types.is_large_binary(column.type), _texts_of_objects)
+
+
+def without_unions(table: pa.Table) -> pa.Table:
+    """A table for formats that know no unions: columns of several storage classes become texts, and bytes in them ``X'0AFF'``."""
+    return _with_texts(table, lambda column: pa.types.is_union(column.type), _texts_of_objects)
+
+
+def _with_texts(table: pa.Table, is_odd: Callable[[pa.Array], bool], texts: Callable[[pa.Array], pa.Array]) -> pa.Table:
+    for index, name in enumerate(table.column_names):
+        column = joined(table.column(index))
+        if is_odd(column):
+            table = table.set_column(index, name, texts(column))
     return table
 
 
+def _zoned_texts(column: pa.Array) -> pa.Array:
+    texts, zoned = texts_of(column), pa.types.is_timestamp(column.type) and column.type.tz
+    return pc.binary_join_element_wise(texts, *(pa.scalar(text, texts.type) for text in ("+00:00", ""))) if zoned else texts
+
+
+def _texts_of_objects(column: pa.Array) -> pa.Array:
+    return pa.array(map(_as_text, column.to_pylist()), pa.large_string())
+
+
 def check_parquet(table: pa.Table) -> pa.Table:
-    """A table that Parquet holds: it has no timestamps in seconds, and stores milliseconds.
+    """A table that Parquet holds: it stores timestamps in seconds as milliseconds.
 
     Raises
     ------
@@ -131,10 +142,11 @@ def check_parquet(table: pa.Table) -> pa.Table:
         One is beyond these.
     """
     for field, column in zip(table.schema, table.columns, strict=True):
-        if field.type == pa.timestamp("s", getattr(field.type, "tz", None)):
-            seconds = array_of(joined(column.cast(pa.int64())), 0)
-            if (seconds > _INT64.max // 1000).any() or (seconds < -(_INT64.max // 1000)).any():
-                raise SchemaError(f"column {field.name}: a time in seconds that milliseconds, Parquet's, do not hold")
+        if pa.types.is_timestamp(field.type) and field.type.unit == "s":
+            try:
+                column.cast(pa.timestamp("ms", field.type.tz))
+            except pa.ArrowInvalid:
+                raise SchemaError(f"column {field.name}: a time in seconds that milliseconds, Parquet's, do not hold") from None
     return table
 
 
@@ -142,15 +154,6 @@ def frame_of(table: pa.Table) -> "pd.DataFrame":
     """A table as a frame of pandas; integers stay integers beside NULLs."""
     frame: pd.DataFrame = readable(table).to_pandas(integer_object_nulls=True)
     return frame
-
-
-def without_unions(table: pa.Table) -> pa.Table:
-    """A table for formats that know no unions: columns of several storage classes become texts, and bytes in them ``X'0AFF'``."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_union(column.type):
-            texts = [_as_text(value) for value in table.column(index).to_pylist()]
-            table = table.set_column(index, column.name, pa.array(texts, pa.large_string()))
-    return table
 
 
 def _as_text(value: int | float | str | bytes | None) -> str | None:

@@ -33,9 +33,7 @@ def type_named(name: str, parameter: str) -> pa.DataType:
             return pa.decimal128(digits, scale) if digits <= _DECIMAL128 else pa.decimal256(digits, scale)
     with suppress(ValueError):
         return _NAMES.get(name) or pa.type_for_alias(name)
-    raise InvalidParameterError(
-        parameter, repr(shortened(name)), "types are int64, uint64, double, text, date, timestamp, decimal(15,2), ..."
-    )
+    raise InvalidParameterError(parameter, repr(shortened(name)), "types are int64, double, text, date, timestamp, decimal(15,2), ...")
 
 
 def type_name(kind: pa.DataType) -> str:
