@@ -253,6 +253,11 @@ def _as_compared(r: tuple[Source, str], s: tuple[Source, str]) -> list[Source]:
     if any(map(pa.types.is_null, kinds)) or pa.types.is_large_string(kinds[0]) == pa.types.is_large_string(kinds[1]):
         return [r[0], s[0]]
     untyped = [(records, column) for records, column in (r, s) if isinstance(records, TextRecords) and column not in records.typed]
+    if any(map(pa.types.is_union, kinds)) and any(map(pa.types.is_large_string, kinds)) and untyped:
+        name, column = untyped[0][0].name, untyped[0][1]
+        raise SchemaError(
+            f"key: {name}.{column} is text, but the other column has values of several types: --types {column}=text compares texts"
+        )
     return [each.with_type(column, pa.large_string()) for each, column in untyped] if len(untyped) == 2 else [r[0], s[0]]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import random
 import re
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,21 @@ def test_text_is_compared_as_spelled_and_integers_of_any_width_exactly(tmp_path:
     for keys, kind in (([7], "int64"), ([7.5], "double"), ([datetime.date(2020, 1, 1)], "date"), ([Decimal("1.50")], r"decimal\(3,2\)")):
         with pytest.raises(SchemaError, match=rf"cannot be compared; r is text: --types k={kind} names its type"):
             pair_of_keys(tmp_path, "007,\n", keys)
+
+
+def test_text_beside_a_column_of_several_types_is_refused_unless_its_type_is_named(tmp_path: Path) -> None:
+    """SQLite's 5 is not the text 5, and would be left out without a word."""
+    (tmp_path / "r.csv").write_text("k\n5\n007\n")
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        database.execute("CREATE TABLE t (k)")
+        database.executemany("INSERT INTO t VALUES (?)", [(5,), ("007",)])
+        database.commit()
+    text, other = open_source(str(tmp_path / "r.csv")), open_source(f"{tmp_path / 's.db'}:t")
+    assert isinstance(text, TextRecords)
+    with pytest.raises(SchemaError, match="r.k is text, but the other column has values of several types: --types k=text compares texts"):
+        load_pair(text, other, "k", "k")
+    r, s = load_pair(text.with_type("k", type_named("text", "types")), other, "k", "k")
+    assert r.codes[1] == s.codes[1] and r.codes[0] not in s.codes
 
 
 def test_types_that_a_user_names(tmp_path: Path) -> None:
