@@ -130,6 +130,11 @@ def kind_of(kind: pa.DataType) -> str:
     return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), str(kind))
 
 
+def remedy(*kinds: pa.DataType) -> str:
+    """The end of a message on types without common values: a text file's column may have another."""
+    return "; --types COLUMN=TYPE names the type of a text file's column" if TEXTS in map(kind_of, kinds) else ""
+
+
 def aligned(left: Values, right: Values) -> tuple[Values, Values]:
     """Two operands in a type that holds both: a number of the other's kind, or a literal text as the date, time or bytes that it spells."""
     a, b = left.type, right.type
@@ -149,7 +154,7 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
         unit = pa.time64("ns") if pa.types.is_time(a) else pa.timestamp("us")
         return left.cast(unit), right.cast(unit)
     if not kind_of(a) == kind_of(b) == NUMBERS:
-        raise SchemaError(f"{a} and {b} are of different kinds")
+        raise SchemaError(f"{a} and {b} are of different kinds{remedy(a, b)}")
     if pa.types.is_floating(a) or pa.types.is_floating(b):
         floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
         kind = max(floats, key=lambda each: each.bit_width)

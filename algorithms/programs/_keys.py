@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from algorithms.expressions.expression import aligned
+from algorithms.expressions.expression import aligned, remedy
 from algorithms.expressions.floats import canonical, order_keys
 from algorithms.hashing.table import hash_keys
 from flashsim.core.errors import SchemaError
@@ -41,4 +41,5 @@ def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
     try:
         return canonical(aligned(values, pa.array([], other))[0])
     except (pa.ArrowException, SchemaError):
-        raise SchemaError(f"query: a join of {values.type} with {other}, which equal nothing of each other") from None
+        why = f"which equal nothing of each other{remedy(values.type, other)}"
+        raise SchemaError(f"query: a join of {values.type} with {other}, {why}") from None

@@ -190,7 +190,7 @@ def _product(expression: str) -> Callable[[int], Any] | None:
         ("string_a + 1", "+ takes numbers"),
         ("date32_a - date32_b", "- takes numbers"),
         ("binary_a = 'ä'", "bytes are compared with texts of ASCII"),
-        ("string_a = 3", "large_string and int64 are of different kinds"),
+        ("string_a = 3", "large_string and int64 are of different kinds; --types COLUMN=TYPE names the type of a text file's column"),
         ("bool_a = 1", "bool and int64 are of different kinds"),
         ("coalesce(string_a, 1)", "are of different kinds"),
         ("string_a AND bool_a", "large_string is neither true nor false"),
