@@ -17,6 +17,7 @@ from flashsim.operations.face._tables import arrow_table
 from flashsim.operations.fields import Count, Field, Flag, Names, text
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
+from flashsim.storage.texts import frame_of
 from flashsim.studies.formulas.fetching import column_of_results, graph_of_text, schedule
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -160,5 +161,5 @@ def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageG
         return PageGraph.from_networkx(value, column_of_results(attributes, results))
     if not isinstance(value, Mapping) and not hasattr(value, "__arrow_c_stream__"):
         raise InvalidParameterError("graph", f"an object of type {type(value).__name__}", A_GRAPH)
-    edges = value if hasattr(value, "iloc") else arrow_table(value, "graph", A_GRAPH).to_pandas()
+    edges = value if hasattr(value, "iloc") else frame_of(arrow_table(value, "graph", A_GRAPH))
     return PageGraph.from_frame(edges, column_of_results(edges.columns, results))

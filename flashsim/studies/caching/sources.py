@@ -21,6 +21,7 @@ from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.drivers import run
+from flashsim.storage.texts import frame_of
 from flashsim.studies.caching.session import NamedReferences
 from flashsim.studies.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
 from traces.file.excerpt import excerpt
@@ -84,7 +85,7 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
 def _series(values: Any) -> pd.Series[Any]:
     """Values of references as a column."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        values = values.to_pandas()
+        values = frame_of(pa.table({"page": values}))["page"]
     if isinstance(values, pd.Series):
         return values.reset_index(drop=True)
     is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)

@@ -17,6 +17,7 @@ from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.storage.source import Source, open_source
+from flashsim.storage.texts import frame_of
 from models.page_fetching import least_fetches
 
 #: Columns, and attributes of edges, that say what an edge is worth unless another is named.
@@ -54,7 +55,7 @@ def _of_source(source: Source, results: str | None) -> PageGraph:
         raise SchemaError(f"edge list {source.name}: its columns are named {', '.join(source.names[:2])}: a first line must name them")
     worth = column_of_results(source.names, results)
     columns = [*source.names[:2], *([worth] if worth else [])]
-    return PageGraph.from_frame(pa.table([source.key(name) for name in columns], columns).to_pandas(), worth)
+    return PageGraph.from_frame(frame_of(pa.table([source.key(name) for name in columns], columns)), worth)
 
 
 def column_of_results(names: Iterable[str], results: str | None) -> str:

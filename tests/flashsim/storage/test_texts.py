@@ -183,3 +183,10 @@ def test_postgresqls_last_day_is_read_compared_and_shown(tmp_path: Path) -> None
     assert isinstance(outcome.result, session.Answer) and outcome.rows().values.tolist() == [["5874897-12-31", 5874897]]
     partitioned = fs.smart("SELECT d FROM t ORDER BY d", table={"t": source}, device=SMART, drives=2, partition={"t": "d"}, where="drive")
     assert partitioned.rows()["d"].dropna().tolist() == ["1970-01-01", "5874897-12-31"]
+
+
+def test_days_beyond_the_calendar_are_pages_of_graphs_and_of_traces() -> None:
+    days = of_numbers(pa.date32(), DAYS[4], DAYS[5], 0).drop_null()
+    edges = fs.fetch(pa.table({"a": days, "b": days.take(pa.array([1, 2, 0]))}), frames=2, planner="overlap")
+    assert set(edges.plan("overlap").to_frame()["page"]) == {"5874897-12-31", "5877642-06-23 (BC)", "1970-01-01"}
+    assert fs.cache(pa.concat_arrays([days, days]), policy="lru", size=3).summary()["hits"].tolist() == [3]
