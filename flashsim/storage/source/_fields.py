@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import InvalidParameterError, SchemaError, shortened
+from flashsim.storage.columns import joined
+from flashsim.storage.texts import from_texts
 
 _INTEGER = r"-?(0|[1-9][0-9]*)"
 _NUMBER = r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)"
@@ -58,6 +60,8 @@ def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Fields as values of a type."""
     if pa.types.is_large_string(kind) or pa.types.is_string(kind):
         return fields
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return pa.chunked_array([from_texts(joined(_without_empty(fields)), kind)])
     values, pattern = _without_empty(fields), next((text for test, text in _SPELLED.items() if test(kind)), "")
     if pa.types.is_decimal(kind):  # Arrow's cast loses digits before the point without a word
         pattern = rf"[+-]?0*[0-9]{{0,{kind.precision - kind.scale}}}(\.[0-9]*)?"
@@ -72,7 +76,7 @@ def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
             if field.cast(kind).as_py() is not None and wrong is values:
                 continue
         raise SchemaError(f"{shortened(field.as_py())!r} is no {type_name(kind)}")
-    raise SchemaError(f"a text cannot be read as {type_name(kind)}")
+    raise SchemaError(f"fields are not read as {type_name(kind)}")
 
 
 def _without_empty(fields: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -22,6 +22,7 @@ from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TextRecords
+from flashsim.storage.texts import readable
 from flashsim.testing.tables import tables
 from tests.tiers import examples
 
@@ -166,8 +167,16 @@ def test_types_that_a_user_names(tmp_path: Path) -> None:
     for column, name in (("day", "int64"), ("price", "int64"), ("price", "decimal(3,2)"), ("k", "bool"), ("k", "date")):
         with pytest.raises(SchemaError, match=rf"x: column {column}: '.*' is no {re.escape(name)}"):
             source.with_type(column, type_named(name, "types"))
+    for name in ("duration[s]", "null"):
+        with pytest.raises(SchemaError, match="x: column price: "):
+            source.with_type("price", type_named(name, "types"))
     with pytest.raises(InvalidParameterError, match="types: 'int128'"):
         type_named("int128", "types")
+    (tmp_path / "days.csv").write_text("day,time\n5874897-12-31,23:59:59\n0044-03-15 (BC),00:00:00\n")
+    days = open_source(str(tmp_path / "days.csv"))
+    assert isinstance(days, TextRecords)
+    shown = readable(days.with_type("day", pa.date32()).with_type("time", pa.time64("us")).table).to_pydict()
+    assert shown == {"day": ["5874897-12-31", "0044-03-15 (BC)"], "time": [datetime.time(23, 59, 59), datetime.time(0)]}
     (tmp_path / "x.csv").write_text("k,day,price\n")
     with pytest.raises(DamagedFileError, match="x: it changed while it was read"):
         source.with_type("k", pa.int64())
