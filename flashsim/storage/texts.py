@@ -71,13 +71,7 @@ def texts_of(column: pa.Array) -> pa.Array:
 
 
 def from_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Dates and times that texts spell (`texts_of`).
-
-    Raises
-    ------
-    SchemaError
-        A text spells none, or one that the type does not hold.
-    """
+    """Dates and times that texts spell (`texts_of`); one that spells none, or none that the type holds, is refused."""
     if pa.types.is_time(kind):
         texts = pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ")
     naive = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) or pa.types.is_time(kind) else kind
@@ -134,13 +128,7 @@ def _texts_of_objects(column: pa.Array) -> pa.Array:
 
 
 def check_parquet(table: pa.Table) -> pa.Table:
-    """A table that Parquet holds: it stores timestamps in seconds as milliseconds.
-
-    Raises
-    ------
-    SchemaError
-        One is beyond these.
-    """
+    """A table, which is refused if Parquet does not hold it: timestamps in seconds are milliseconds there."""
     for field, column in zip(table.schema, table.columns, strict=True):
         if pa.types.is_timestamp(field.type) and field.type.unit == "s":
             try:

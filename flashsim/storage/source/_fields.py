@@ -62,21 +62,22 @@ def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return fields
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return pa.chunked_array([from_texts(joined(_without_empty(fields)), kind)])
-    values, pattern = _without_empty(fields), next((text for test, text in _SPELLED.items() if test(kind)), "")
+    values = _without_empty(fields)
+    if (typed := _cast(values, kind)) is not None:
+        return typed
+    bad = next((field for field in values.unique().drop_null() if _cast(pa.chunked_array([pa.repeat(field, 1)]), kind) is None), None)
+    raise SchemaError(f"{shortened(str(bad))!r} is no {type_name(kind)}")
+
+
+def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    """Fields as values of a type that is none of texts, dates and times; None if one is no such value."""
+    pattern = next((text for test, text in _SPELLED.items() if test(kind)), ".*")
     if pa.types.is_decimal(kind):  # Arrow's cast loses digits before the point without a word
         pattern = rf"[+-]?0*[0-9]{{0,{kind.precision - kind.scale}}}(\.[0-9]*)?"
-    wrong = values.filter(pc.invert(pc.match_substring_regex(values, f"^({pattern})$"))) if pattern else values.slice(0, 0)
     try:
-        if not len(wrong):
-            return values.cast(kind)
+        return values.cast(kind) if _all_match(values, f"(?s){pattern}") else None
     except pa.ArrowException:
-        wrong = values
-    for field in wrong.unique().drop_null():
-        with suppress(pa.ArrowException):
-            if field.cast(kind).as_py() is not None and wrong is values:
-                continue
-        raise SchemaError(f"{shortened(field.as_py())!r} is no {type_name(kind)}")
-    raise SchemaError(f"fields are not read as {type_name(kind)}")
+        return None
 
 
 def _without_empty(fields: pa.ChunkedArray) -> pa.ChunkedArray:

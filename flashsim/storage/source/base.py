@@ -117,22 +117,13 @@ class TableRecords:
 
 
 class TextRecords(TableRecords):
-    """Rows of a text file, whose columns have types by a rule or by a user's word, and can be had as they are spelled.
-
-    Parameters
-    ----------
-    spelled
-        Gives the fields of a column as texts, shape (rows,).
-    wide
-        Columns of integers that no type holds: they are texts, equal where the numbers are.
-    typed
-        Columns whose types the user named.
-    """
+    """Rows of a text file, whose columns have types by a rule or by a user's word, and can be had as they are spelled."""
 
     def __init__(
         self, name: str, table: pa.Table, spelled: Callable[[str], pa.ChunkedArray], wide: frozenset[str], typed: frozenset[str]
     ) -> None:
         super().__init__(name, table)
+        #: The fields of a column as texts; columns of integers that no type holds, which are texts; those whose types the user named.
         self.spelled, self.wide, self.typed = spelled, wide, typed
 
     def with_type(self, column: str, kind: pa.DataType) -> "TextRecords":
