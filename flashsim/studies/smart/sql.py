@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from string import ascii_lowercase, ascii_uppercase
 
 import pyarrow as pa
 import sqlglot
@@ -19,6 +20,7 @@ from flashsim.studies.smart.scalars import LANGUAGE, Resolve, conjuncts, joined,
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
 _TABLE = {"this", "alias"}
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 #: Digits of a whole number of 64 bits.
 _DIGITS_OF_64_BITS = 19
 #: What sqlglot does not know is refused here, in one line.
@@ -67,7 +69,7 @@ class _Table:
 
     def columns(self, without_merged: bool) -> list[str]:
         """Its columns, with or without those that USING made one with another table's."""
-        return [name for name in self.schema.names if not (without_merged and name.lower() in self.merged)]
+        return [name for name in self.schema.names if not (without_merged and _folded(name) in self.merged)]
 
 
 class _Binder:
@@ -101,7 +103,7 @@ class _Binder:
         alias, more = node.args.get("alias"), any(value for part, value in node.args.items() if part not in _TABLE)
         if more or not isinstance(node, exp.Table) or (alias and alias.columns):
             raise unsupported(node)
-        name = node.name if node.name in self._schemas else {each.lower(): each for each in self._schemas}.get(node.name.lower())
+        name = node.name if node.name in self._schemas else {_folded(each): each for each in self._schemas}.get(_folded(node.name))
         if name is None:
             raise UnknownNameError("table", node.name, self._schemas)
         table = _Table(name, node.alias_or_name, self._schemas[name])
@@ -114,7 +116,7 @@ class _Binder:
 
     def _named(self, table: str) -> list[_Table]:
         """The tables that a name means; all of them without one."""
-        tables = [each for each in self._tables.values() if table.lower() in ("", each.alias.lower())]
+        tables = [each for each in self._tables.values() if _folded(table) in ("", _folded(each.alias))]
         if not tables:
             raise UnknownNameError("table", table, self._tables)
         return tables
@@ -122,10 +124,15 @@ class _Binder:
     def _column(self, node: exp.Column) -> Column:
         """A column of one of the tables; of one that USING names the first."""
         places = [
-            (each, name) for each in self._named(node.table) for name in each.columns(not node.table) if name.lower() == node.name.lower()
+            (each, name) for each in self._named(node.table) for name in each.columns(not node.table) if _folded(name) == _folded(node.name)
         ]
         if not places:
             raise UnknownNameError("column", node.name, {name for each in self._named(node.table) for name in each.schema.names})
+        if len({each.alias for each, _ in places}) == 1 < len(places):  # names that differ in nothing but case
+            spellings = " or ".join(name for _, name in places)
+            places = [place for place in places if place[1] == node.name]
+            if not places:
+                raise SchemaError(f"query: column {node.name} may be {spellings}; spell it as one of them")
         if len(places) > 1:
             names = " and ".join(each.alias for each, _ in places)
             raise SchemaError(f"query: column {node.name} is in {names}; put a table's name before it")
@@ -156,7 +163,7 @@ class _Binder:
             table, on = self._add(join.this), conjuncts(join.args.get("on"))
             for name, owner in zip(using, owners, strict=True):
                 on.append(exp.EQ(this=exp.column(name, table=owner), expression=exp.column(name, table=table.alias)))
-                table.merged.add(name.lower())
+                table.merged.add(_folded(name))
             if "SEMI" in kind:
                 semi.append((table, on))
                 del self._tables[table.alias]
@@ -272,8 +279,10 @@ class _Binder:
         self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
-        own = {name.lower() for each in self._tables.values() for name in each.schema.names}  # come before the result's
-        groups = [each if isinstance(each, exp.Column) and each.name.lower() in own else _ordered_by(each, nodes, names) for each in groups]
+        own = {_folded(name) for each in self._tables.values() for name in each.schema.names}  # come before the result's
+        groups = [
+            each if isinstance(each, exp.Column) and _folded(each.name) in own else _ordered_by(each, nodes, names) for each in groups
+        ]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
@@ -316,6 +325,11 @@ class _Binder:
         return Aggregate(function, column, name)
 
 
+def _folded(name: str) -> str:
+    """A name by which others of other case are found, of ASCII alone, as DuckDB has it."""
+    return name.translate(_LOWER)
+
+
 def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expression, str, str] | None:
     """An equality of a column of some tables and one of another, with both columns in that order."""
     if not (isinstance(condition, Call) and condition.function == "=" and all(isinstance(each, Column) for each in condition.arguments)):
@@ -344,9 +358,9 @@ def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[s
             raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
         return nodes[int(node.this) - 1]
     if isinstance(node, exp.Column) and not node.table:
-        lower = [name.lower() for name in names]
-        if node.name.lower() in lower:
-            return nodes[lower.index(node.name.lower())]
+        for name, known in ((node.name, names), (_folded(node.name), list(map(_folded, names)))):
+            if name in known:
+                return nodes[known.index(name)]
     return node
 
 
