@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import flashsim as fs
+from flashsim.storage.heap_file import heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.source import load_pair, open_source
 from tests.tiers import seeds
@@ -165,6 +166,10 @@ def test_drawn_files_are_read_and_joined_as_duckdb_does(seed: int, tmp_path: Pat
     pairs = load_pair(*sources, "key", "key")
     wanted_pairs = expected_pairs(tables, keys)
     assert pairs_by_code([each.codes for each in pairs]) == wanted_pairs
+    for joined in pairs:
+        if len(joined):  # keys that are read from pages are those in memory
+            file = heap_file(joined, 65536)
+            assert np.array_equal(file.layout.decode(file.layout.encode(file.run(0, file.pages))).keys, joined.codes)
     if seed % 5 == 0:
         paths = [str(next(tmp_path.glob(f"{name}.?sv"))) for name in "rs"]
         rows = fs.join(*paths, on="key", algorithm="grace-hash", device="ocz-core-60gb", memory="256KiB").rows()

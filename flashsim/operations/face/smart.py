@@ -74,7 +74,10 @@ def _text(value: Any) -> str:
 
 def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
     table = outcome.result.frame()
-    pyarrow.csv.write_csv(spelled(table), target) if path.suffix == ".csv" else pq.write_table(check_parquet(table), target)
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(spelled(table), target)
+    else:
+        pq.write_table(check_parquet(table), target, write_page_checksum=True)
 
 
 def _write_timeline(outcome: SmartOutcome, target: Path, path: Path) -> None:

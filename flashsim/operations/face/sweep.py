@@ -184,7 +184,7 @@ def _cache_table(value: Any, name: str) -> Path:
     table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
     if name == "trace":
         table = as_trace(table.to_pandas())
-    pq.write_table(table, buffer, compression="zstd")
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     content = buffer.getvalue()
     path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
     if not path.exists() or not kept.is_trustworthy(path.stat()):

@@ -81,7 +81,7 @@ class RowWriter:
         self._pending: list[tuple[Integers, Integers]] = []
         self._rows = 0
         nothing = np.zeros(0, np.int64)
-        self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd")
+        self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd", write_page_checksum=True)
 
     def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
         self._pending.append((r_rows, s_rows))

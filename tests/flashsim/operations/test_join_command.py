@@ -302,3 +302,17 @@ def test_types_of_text_files_are_named_by_an_option(here: Path, flashsim: Run) -
     days.write_text("day\n1994-01-01\n1995-01-01\n")
     query = "SELECT day FROM t WHERE day < DATE '1995-01-01'"
     assert len(fs.smart(query, table={"t": days}, device="samsung-smart-400gb", types="t.day=date").rows()) == 1
+
+
+def test_rows_are_written_with_checksums(here: Path, flashsim: Run) -> None:
+    """A bit that flips in them is found when they are read."""
+    pq.write_table(pa.table({"id": range(2000)}), here / "t.parquet")
+    join = "join bnl --r t.parquet --s t.parquet --on id --device ocz-core-60gb --memory 64KiB --out j.parquet"
+    smart = 'smart run "SELECT id FROM t" --table t=t.parquet --device samsung-smart-400gb --out s.parquet'
+    for line, name in ((join, "j.parquet"), (smart, "s.parquet")):
+        assert flashsim(line).exit_code == 0
+        whole = bytearray((here / name).read_bytes())
+        whole[pq.ParquetFile(here / name).metadata.row_group(0).column(0).total_compressed_size // 2] ^= 1
+        (here / name).write_bytes(whole)
+        with pytest.raises(OSError, match="CRC"):
+            pq.read_table(here / name, page_checksum_verification=True)
