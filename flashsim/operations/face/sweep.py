@@ -175,6 +175,8 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
         if not stamp and name == "device" and os.sep in text:
             raise RefusedError(f"device: a sweep is of simulated devices; fs.compare runs on {text}")
         return text
+    if isinstance(value, Mapping) and value and all(isinstance(each, str) for each in value.values()):  # types by column
+        return dict(value)
     return value.recipe() if isinstance(value, Drive) else str(_cache_table(value, name))
 
 

@@ -316,3 +316,10 @@ def test_rows_are_written_with_checksums(here: Path, flashsim: Run) -> None:
         (here / name).write_bytes(whole)
         with pytest.raises(OSError, match="CRC"):
             pq.read_table(here / name, page_checksum_verification=True)
+
+
+def test_a_sweep_takes_types_by_column(here: Path) -> None:
+    (here / "r.csv").write_text("id\n007\n8\n")
+    given = {"s": pa.table({"id": [7, 8]}), "on": "id", "device": "ocz-core-60gb", "algorithm": "bnl", "jobs": 1}
+    swept = fs.sweep(fs.join, r="r.csv", types={"id": "int64"}, memory=["64KiB", "128KiB"], **given)
+    assert swept.summary()["rows"].tolist() == [2, 2]
