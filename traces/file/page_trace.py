@@ -13,7 +13,7 @@ from flashsim.core.transactions import ReferenceBatches, References
 from traces.file.excerpt import Excerpt, Source, recognised
 from traces.file.recording import complete_file
 from traces.file.schema import column, unknown_columns
-from traces.format.base import FORMATS, candidates
+from traces.format.base import FORMATS, candidates, doubts, unknown_file
 from traces.page_format.base import PAGE_FORMATS, load_page_format
 from traces.references.base import expanded, pieces
 
@@ -97,8 +97,8 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     except OSError as problem:
         raise errors.MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
     fitting = [each for each in fitting if not PAGE_FORMATS.load(each).GENERIC] or fitting
-    if len(fitting) > 1:
-        raise errors.DamagedFileError(f"trace: {path} could be {' or '.join(fitting)}; name it with --format")
+    if not name and (why := doubts(path, fitting, PAGE_FORMATS.load)):
+        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: {why}")
     kind, _, columns = name.partition(":")
     if kind == "csv" and re.match(r"\s*(page|write)\s*=", columns):
         load_page_format(name)
@@ -110,8 +110,7 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     if kind and not kind.endswith(".py") and kind not in of_requests:
         raise errors.UnknownNameError("trace format", kind, {*own, *of_requests})
     if not kind and not candidates(path):
-        known = f"known are {', '.join(sorted({*own, *of_requests}))}; which column of a table is what, --columns says"
-        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: {known}")
+        raise unknown_file(path, sorted({*own, *of_requests}))
     return PageTrace(recognised(excerpt), page_size)
 
 

@@ -2,12 +2,14 @@
 
 A request is queued (Q), issued to its driver (D) and completed (C).  Here it is what the driver was given: its D makes it, the earliest
 open Q of the same device and extent says when it arrived (without one, as after a merge, it arrives with its D), and the next C of that
-extent when it completed.  Where a file holds no D (drivers without a queue), its Q make the requests.
+extent when it completed.  Of a device without any D (drivers without a queue) the Q make the requests, and of one that has C alone, these.
+An event that is to flush before it writes makes a flush as well.  Zone resets and other events that move no data are counted, not read.
 """
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,12 @@ LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, comm
 EXAMPLE = [(READ, 4096, 4096, 1000), (WRITE, 4096 * SECTOR, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]
 
 QUEUED, ISSUED, COMPLETED = b"QDC"
+#: An operation that moves no data and is no flush, and the flag of a write that is to flush before, both of events alone.
+NO_REQUEST, FLUSH_BEFORE = -1, 1 << 8
 #: `device` is ``major << 20 | minor`` as in the kernel; `arrival` and `completed` are filled in by pairing, -1 where nothing is known.
-_FIELDS = ("time", "device", "action", "operation", "flags", "offset", "length", "arrival", "completed")
+_FIELDS = ("time", "device", "action", "operation", "flags", "offset", "length", "arrival", "started", "completed")
+#: A completion that is not to be looked for.
+_UNKNOWN = -2
 EVENT = np.dtype([(name, np.int64) for name in _FIELDS])
 Events = npt.NDArray[Any]
 
@@ -50,7 +56,7 @@ _MOST_HELD = 1 << 22
 def new_events(count: int) -> Events:
     """Blank events, shape (n,)."""
     events = np.zeros(count, EVENT)
-    events["arrival"] = events["completed"] = -1
+    events["arrival"] = events["started"] = events["completed"] = -1
     return events
 
 
@@ -75,20 +81,58 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
 
     A Q or C more than a window of events away from its D is not found.
     """
-    issue = ISSUED if any((batch["action"] == ISSUED).any() for batch in events()) else QUEUED
-    first, numbers = 0, dict[int, int]()
+    makers = _makers(events(), path)
+    first, numbers = 0, _text.DeviceNumbers()
     waiting = issued = new_events(0)
-    for batch in chain(_in_order(events()), [new_events(0)]):
+    for batch in chain(_in_order(_with_issues(batch, makers) for batch in events()), [new_events(0)]):
         both = joined([waiting, issued, batch])
-        _pair(both, issue, *_tables(len(both)))
+        _pair(both, *_tables(len(both)))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
         if len(paired):
-            yield _batch(paired, path, first, numbers, issue)
+            yield _batch(paired, path, first, numbers)
             first += len(paired)
-        issued = new.take(np.flatnonzero(new["action"] == issue))
-        waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0))) if issue == ISSUED else waiting
+        issued = new.take(np.flatnonzero(new["action"] == ISSUED))
+        waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))
     if len(issued):
-        yield _batch(issued, path, first, numbers, issue)
+        yield _batch(issued, path, first, numbers)
+
+
+def _makers(batches: Iterator[Events], path: Path) -> Mapping[int, int]:
+    """The action that makes the requests of each device."""
+    actions, left_out = defaultdict[int, set[int]](set), 0
+    for batch in batches:
+        left_out += int((batch["operation"] == NO_REQUEST).sum())
+        for action in (ISSUED, QUEUED, COMPLETED):
+            for device in np.unique(batch["device"][(batch["action"] == action) & (batch["operation"] != NO_REQUEST)]).tolist():
+                actions[device].add(action)
+    makers = {device: next(action for action in (ISSUED, QUEUED, COMPLETED) if action in those) for device, those in actions.items()}
+    if left_out:
+        what = "neither read, write, discard nor flush (commands of zones, or no data): they are left out"
+        warnings.warn(f"trace: {path}: {left_out:,} events are {what}", FlashsimWarning, stacklevel=2)
+    if COMPLETED in makers.values():
+        what = "a request arrives when it completes, and its latency is not known"
+        warnings.warn(f"trace: {path} has completions alone of a device: {what}", FlashsimWarning, stacklevel=2)
+    return makers
+
+
+def _with_issues(events: Events, makers: Mapping[int, int]) -> Events:
+    """Events of which those that make requests are issues, with a flush before each that is to flush before."""
+    events = events.take(np.flatnonzero(events["operation"] != NO_REQUEST))
+    devices, where = np.unique(events["device"], return_inverse=True)
+    issue = events["action"] == np.array([makers.get(device, ISSUED) for device in devices.tolist()], np.int64)[where]
+    events["started"] = np.where(issue & (events["action"] == ISSUED), events["time"], -1)
+    events["action"][issue] = ISSUED
+    flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0)
+    events["flags"] &= np.where(events["operation"] == FLUSH, 0, ~FLUSH_BEFORE)
+    if not flushes.any():
+        return events
+    rows = np.arange(len(events)).repeat(1 + flushes)
+    added = np.flatnonzero(np.diff(rows, append=-1) == 0)
+    events = events.take(rows)
+    for name, value in {"operation": FLUSH, "flags": 0, "offset": 0, "length": 0, "completed": _UNKNOWN}.items():
+        events[name][added] = value
+    events["arrival"][added] = events["time"][added]
+    return events
 
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
@@ -169,19 +213,19 @@ def _take(table: Integers, place: int, first: int, following: Integers) -> int:
 
 
 @lean_kernel
-def _pair(events: Events, issue: int, table: Integers, following: Integers) -> None:
+def _pair(events: Events, table: Integers, following: Integers) -> None:
     """Tell every request when it arrived and completed; a Q that is used up gets its own time as arrival."""
     for row in range(events.shape[0]):
         action = events[row]["action"]
         place = _place(events, row, table)
-        if action == issue:
+        if action == ISSUED:
             if events[row]["arrival"] < 0:
                 queued = _take(table, place, _FIRST_QUEUED, following)
                 events[row]["arrival"] = events[row]["time"]
                 if queued >= 0:
                     events[row]["arrival"] = events[queued]["time"]
                     events[queued]["arrival"] = events[queued]["time"]
-            if events[row]["completed"] < 0:
+            if events[row]["completed"] == -1:
                 _append(table, place, _FIRST_OPEN, row, following)
         elif action == QUEUED:
             _append(table, place, _FIRST_QUEUED, row, following)
@@ -191,19 +235,19 @@ def _pair(events: Events, issue: int, table: Integers, following: Integers) -> N
                 events[opened]["completed"] = events[row]["time"]
 
 
-def _batch(events: Events, path: Path, first: int, numbers: dict[int, int], issue: int) -> pa.RecordBatch:
+def _batch(events: Events, path: Path, first: int, numbers: _text.DeviceNumbers) -> pa.RecordBatch:
     """Requests of events; devices of the local major number have their minor as number, and no label."""
     kernels, where = np.unique(events["device"], return_inverse=True)
     own = [number % _MINORS if number // _MINORS == _LOCAL_MAJOR else None for number in kernels.tolist()]
-    device = np.array([_text.number_of(number, of_it, numbers) for number, of_it in zip(kernels.tolist(), own, strict=True)])
+    device = np.array([numbers.of(number, of_it) for number, of_it in zip(kernels.tolist(), own, strict=True)])
     if len(device) and device.max() >= 1 << 15:
         raise DamagedFileError(f"trace: {path} is of more devices than a trace holds")
-    names = [f"{number // _MINORS},{number % _MINORS}" if of_it is None else "" for number, of_it in zip(kernels, own, strict=True)]
+    named = [f"{number // _MINORS},{number % _MINORS}" for number in kernels.tolist()]
+    names = ["" if number == of_it else name for name, number, of_it in zip(named, device.tolist(), own, strict=True)]
     labels = pa.DictionaryArray.from_arrays(pa.array(where.astype(np.int32)), pa.array(names))
     columns: dict[str, Any] = {name: events[name].copy() for name in ("operation", "offset", "length", "flags", "arrival")}
-    completed = events["completed"].copy()
-    columns |= {"device": device[where], "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
-    return make_batch(columns | ({"started": events["time"].copy()} if issue == ISSUED else {}), first, labels)
+    columns |= {name: pa.array(events[name], pa.int64(), mask=events[name] < 0) for name in ("started", "completed")}
+    return make_batch(columns | {"device": device[where]}, first, labels)
 
 
 # --- from requests to events

@@ -22,7 +22,8 @@ Such a format is a ``NAME.toml`` in this folder:
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core import errors, units
-from flashsim.core.request import OPERATIONS, Integers
+from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, Integers
 from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import WritableFormat, table_example
 
 _DEVICES = 1 << 15
+#: The end of a time that says its zone; times without one are taken for UTC.
+_ZONE = r":\d\d(\.\d*)?(Z|[+-]\d\d(:?\d\d)?)$"
 #: Columns of the schema, by what a column of text holds.
 _SCHEMA = {"time": "arrival", "latency": "completed"}
 #: Lines that are judged for the time between requests.
@@ -56,6 +59,8 @@ class Column:
     unit: int = 1
     #: Whether they may have fractions.
     decimals: bool = False
+    #: Whether they are dates and times of ISO 8601.
+    iso: bool = False
     #: Whether times count from that of the first line.
     from_first: bool = False
     #: A regular expression that labels fit.
@@ -68,7 +73,12 @@ class Column:
     @property
     def type(self) -> pa.DataType:
         """The type that the column is parsed as."""
-        return pa.string() if self.holds in ("operation", "label") else _text.DECIMAL if self.decimals else pa.int64()
+        return pa.string() if self.holds in ("operation", "label") or self.iso else _text.DECIMAL if self.decimals else pa.int64()
+
+    def __str__(self) -> str:
+        numbers = self.holds in ("time", "completed", "latency", "offset", "length")
+        scale = units.format_size if self.holds in ("offset", "length") else units.format_duration
+        return f"{self.holds} in {'dates of ISO 8601' if self.iso else scale(self.unit)}" if numbers else self.holds
 
 
 class Reader:
@@ -82,6 +92,7 @@ class Reader:
         self._columns = {column.holds: column for column in columns}
         self._unknown = unknown
         self._places: dict[str, int] = {}
+        self._numbers = _text.DeviceNumbers()
         self._first = 0
         self._begin: int | None = None
 
@@ -92,6 +103,8 @@ class Reader:
             if holds not in ("completed", "latency", "label"):
                 lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is {self._unknown or 'empty'}")
         values: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
+        values |= {"operation": _operations(lines, columns["operation"])} if "operation" in columns else {}
+        lines.refuse((values["length"] == 0) & (values.get("operation", READ) != FLUSH), f"{columns['length'].name} is 0: it moves no byte")
         lines.refuse(values["offset"] + values["length"] >= units.NEVER, "the request ends beyond any device")
         if "time" in columns:
             values["arrival"] = self._arrivals(lines, columns["time"])
@@ -105,10 +118,11 @@ class Reader:
             label, values["device"] = self._labels_and_places(lines, columns["label"])
         if "device" in columns:
             values["device"] = lines.numbers(columns["device"].name)
+            lines.refuse(values["device"] < 0, f"{columns['device'].name} must not be below 0")
+            names, values["device"] = self._names_and_numbers(values["device"])
+            label = label if "label" in columns else names
         if "device" in values:
-            lines.refuse((values["device"] < 0) | (values["device"] >= _DEVICES), f"its device must be in [0, {_DEVICES})")
-        if "operation" in columns:
-            values["operation"] = _operations(lines, columns["operation"])
+            lines.refuse(values["device"] >= _DEVICES, f"it is of more than {_DEVICES} devices")
         self._first += len(values["offset"])
         return make_batch(values, self._first - len(values["offset"]), label, () if "operation" in columns else ("operation",))
 
@@ -120,6 +134,16 @@ class Reader:
         far = (times < self._begin) | (times - self._begin >= units.NEVER // column.unit)
         lines.refuse(far, f"{column.name} is before that of the first line, or far after it")
         return (times - self._begin) * column.unit
+
+    def _names_and_numbers(self, device: Integers) -> tuple[Any, Integers]:
+        """Labels and numbers of devices: numbers beyond those of a trace become labels, and count as they appear."""
+        numbers, each = np.unique(device, return_inverse=True)
+        order = np.argsort(np.unique(each, return_index=True)[1])
+        own = {number: number if number < _DEVICES else None for number in numbers[order].tolist()}
+        places = {number: self._numbers.of(number, number_of_it) for number, number_of_it in own.items()}
+        labels = ["" if places[number] == number else str(number) for number in numbers.tolist()]
+        found = np.array([places[number] for number in numbers.tolist()], np.int64)[each]
+        return (pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), pa.array(labels)) if any(labels) else ""), found
 
     def _labels_and_places(self, lines: _text.Lines, column: Column) -> tuple[pa.Array, Integers]:
         """The labels of lines, and the place of each in order of appearance."""
@@ -145,9 +169,33 @@ def _whole(lines: _text.Lines, column: Column) -> Integers:
 def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
     """A column of times in ns, and which of them are known."""
     values = lines.table.column(column.name)
-    rows = _text.Lines(lines.path, lines.first, pa.table({column.name: pc.fill_null(values, 0)}))
+    if column.iso:
+        return _instants(lines, column)
+    rows = replace(lines, table=pa.table({column.name: pc.fill_null(values, 0)}))
     scale = rows.times if column.decimals else rows.scaled
     return scale(column.name, column.unit), values.is_valid().to_numpy()
+
+
+def _instants(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
+    """Dates and times in ns since 1970, and which of them are known."""
+    texts = pc.utf8_trim_whitespace(pc.fill_null(lines.table.column(column.name).combine_chunks(), ""))
+    known = pc.not_equal(texts, "").to_numpy(zero_copy_only=False)
+    zoned = pc.if_else(pc.match_substring_regex(texts, _ZONE), texts, pc.binary_join_element_wise(texts, "Z", ""))
+    times = np.zeros(len(texts), np.int64)
+    try:
+        times[known] = _nanoseconds(zoned.filter(pa.array(known)))
+    except pa.ArrowInvalid:
+        for row in np.flatnonzero(known):
+            with suppress(pa.ArrowInvalid):
+                times[row : row + 1] = _nanoseconds(zoned[row : row + 1])
+                continue
+            times[row] = -1
+    lines.refuse((times < 0) | (times >= units.NEVER), f"{column.name} is no date and time of ISO 8601 from 1970 to 2115")
+    return times, known
+
+
+def _nanoseconds(texts: pa.Array) -> Integers:
+    return texts.cast(pa.timestamp("ns", "UTC")).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def _operations(lines: _text.Lines, column: Column) -> Integers:
@@ -188,6 +236,18 @@ class ColumnsOfText(WritableFormat):
         times = [float(word) for word in words if re.fullmatch(rb"\d+(\.\d*)?", word)]
         has_fractions = any(b"." in word for word in words)
         return has_fractions or len(times) < 2 or max(times) - min(times) < self._table["longest_pause"] * (len(times) - 1)
+
+    def basis(self, path: Path) -> str:
+        """See `traces.format.base.Format.basis`."""
+        return f"its first lines are {self._separator.join(column.name for column in self._columns)}: {', '.join(map(str, self._columns))}"
+
+    def doubt(self, path: Path) -> str:
+        """Where offsets and lengths are of sectors, numbers that are all whole sectors of bytes may be bytes."""
+        places = [at for at, column in enumerate(self._columns) if column.holds in ("offset", "length") and column.unit == SECTOR]
+        lines = [line.split(None if self._separator == " " else b",") for line in _text.head(path, _JUDGED) if line]
+        numbers = [line[at] for line in lines for at in places if len(line) > at]
+        in_bytes = len(places) == 2 and all(number.isdigit() and int(number) % SECTOR == 0 for number in numbers)
+        return "all its offsets and lengths are multiples of 512, as of a table in bytes" if in_bytes else ""
 
     def read(self, path: Path) -> Batches:
         """See `traces.format.base.Format.read`."""

@@ -1,8 +1,9 @@
 """fio's I/O logs: lines of a file's name, an action, offset and length in bytes, and of version 3 a time in microseconds before them.
 
 Each version is a ``NAME.toml`` in this folder: ``title``, ``leaves_out``, ``version``, and ``example`` and ``requests`` as in
-`traces.format._columns`.  In version 2, ``filename wait microseconds 0`` says how long after the wait before.  fio 3.33 writes and
-replays the times of version 3 in microseconds; its manual of that version says milliseconds.
+`traces.format._columns`.  In version 2, ``filename wait milliseconds 0`` says until when since fio's start the requests after it wait.  fio
+3.33 writes and replays the times of version 3 in microseconds.  Its manual says otherwise of both; what it does is read and written here.
+Times of version 3 count from that of the first line.  What is written begins at 1: fio does not wait after a line of time 0.
 
 Sync and datasync are flushes.  A file ``deviceN`` is device N without a label; of others the name is the label.
 """
@@ -25,6 +26,7 @@ from traces.format.base import WritableFormat, table_example
 #: Requests first, so that an action's place among them tells the operation; then what manages files, then `wait`.
 _ACTIONS = ["read", "write", "trim", "sync", "datasync", "add", "open", "close", "wait"]
 _WAIT = _ACTIONS.index("wait")
+_WITHOUT_DATA = _ACTIONS.index("sync")
 _OPERATIONS = np.array([READ, WRITE, TRIM, FLUSH, FLUSH])
 _NAMES = {READ: "read", WRITE: "write", TRIM: "trim", FLUSH: "sync"}
 _PLAIN = re.compile(r"device(0|[1-9]\d{0,8})")
@@ -37,11 +39,12 @@ class IOLog(WritableFormat):
 
     CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
     LABELS = r"/.*"  # names of files are paths
-    RESOLUTION = units.MICROSECONDS
 
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         self.TITLE, self.LEAVES_OUT, self.EXAMPLE = table["title"], table["leaves_out"], table_example(table)
         self._name, self._is_stamped = name, table["version"] == 3
+        self.RESOLUTION = units.MICROSECONDS if self._is_stamped else units.MILLISECONDS
+        self.BASIS = f"its first line; times in {units.format_duration(self.RESOLUTION)}, places in bytes"
         self.FILLS = {"arrival": "0"} if self._is_stamped else {}
         self._title = b"fio version %d iolog" % table["version"]
 
@@ -50,21 +53,27 @@ class IOLog(WritableFormat):
         return _text.head(path)[:1] == [self._title]
 
     def read(self, path: Path) -> Batches:
-        """Version 2: a request arrives at the sum of the waits before it; in a file without waits, nothing is timed."""
-        timed = self._is_stamped or any(b" wait " in data for *_, data in _text.chunks(path))
-        numbers: dict[str, int] = {}
+        """Version 2: a request arrives when the longest wait before it ends; in a file without waits, nothing is timed."""
+        timed = self._is_stamped or any(re.search(rb"\swait\s", data) for *_, data in _text.chunks(path))
+        numbers = _text.DeviceNumbers()
         first = now = 0
+        begin: int | None = None
         for lines in self._lines(path):
             actions = lines.choice("action", _ACTIONS[: _WAIT + (not self._is_stamped)])
-            if not self._is_stamped:
-                times = now + np.cumsum(np.where(actions == _WAIT, lines.scaled("offset", units.MICROSECONDS), 0))
-                lines.refuse(times < now, "the waits sum up to more than a trace holds")
-                now = int(times[-1])
             rows = np.flatnonzero(actions < len(_OPERATIONS))
             device, labels = _files(lines, numbers)
             columns: dict[str, Any] = lines.extents("offset", "length") | {"device": device}
-            if timed:
-                columns["arrival"] = lines.scaled("time", units.MICROSECONDS) if self._is_stamped else times
+            lines.refuse((columns["length"] == 0) & (actions < _WITHOUT_DATA), "it moves no byte")
+            if self._is_stamped:
+                stamps = lines.scaled("time", units.MICROSECONDS)
+                begin = int(stamps[0]) if begin is None else begin
+                lines.refuse(stamps < begin, "its time is before that of the first line")
+                columns["arrival"] = stamps - begin
+            elif timed:
+                waits = np.where(actions == _WAIT, columns["offset"], 0)
+                lines.refuse(waits >= units.NEVER // units.MILLISECONDS, "it waits longer than a trace lasts")
+                columns["arrival"] = np.maximum.accumulate(np.maximum(waits * units.MILLISECONDS, now))
+                now = int(columns["arrival"][-1])
             columns = {name: values[rows] for name, values in columns.items()}
             yield make_batch(columns | {"operation": _OPERATIONS[actions[rows]]}, first, labels.take(pa.array(rows)))
             first += len(rows)
@@ -78,16 +87,16 @@ class IOLog(WritableFormat):
             if title.strip() != self._title:
                 raise errors.DamagedFileError(f"trace: {path}, line 1: it must be '{self._title.decode()}'")
             if body:
-                yield _text.parse(path, first + (first == 1), _SHORT.sub(rb" \1 0 0", body), types, " ")
+                yield _text.parse(path, first + (first == 1), _SHORT.sub(rb" \1 0 0", _text.single_blanks(body)), types, " ")
 
     def write(self, batches: Batches, path: Path) -> None:
         """Header, each file's `add` and `open` before its first request, requests, and at the end each file's `close`.
 
-        The file of a request is its label, where that is a path, or else ``deviceN``.  Times are rounded down to microseconds; of a trace
-        without times they are 0, and in version 2 there are no waits.
+        The file of a request is its label, where that is a path, or else ``deviceN``.  Times are rounded down to what the version counts
+        in; of a trace without times they are 0, and in version 2 there are no waits.
         """
         entries: dict[str, None] = {}
-        now, is_begun = 0, False
+        now, is_begun = int(self._is_stamped), False
         with path.open("wb") as file:
             file.write(self._title + b"\n")
             for batch in batches:
@@ -103,12 +112,13 @@ class IOLog(WritableFormat):
                         file.write(f"{stamp}{entry} add\n{stamp}{entry} open\n".encode())
                 columns = [files, _text.operations(batch, _NAMES, self._name), batch.column("offset"), batch.column("length")]
                 is_timed = batch.column("arrival").null_count < batch.num_rows
-                times = _text.arrivals(batch, self._name) // units.MICROSECONDS if is_timed else np.zeros(batch.num_rows, np.int64)
+                times = _text.arrivals(batch, self._name) // self.RESOLUTION if is_timed else np.zeros(batch.num_rows, np.int64)
                 if self._is_stamped:
+                    times = times + 1
                     columns = [times, *columns]
                 elif is_timed:
                     times = np.maximum.accumulate(np.maximum(times, now))
-                    columns = _with_waits(columns, np.diff(times, prepend=now), is_begun)
+                    columns = _with_waits(columns, times, np.diff(times, prepend=now if is_begun else -1) > 0)
                     is_begun = True
                 now = int(times[-1]) if is_timed or (self._is_stamped and batch.num_rows) else now
                 _text.write_table(file, columns, " ")
@@ -116,24 +126,22 @@ class IOLog(WritableFormat):
             file.writelines(f"{stamp}{entry} close\n".encode() for entry in entries)
 
 
-def _files(lines: _text.Lines, numbers: dict[str, int]) -> tuple[Integers, pa.DictionaryArray]:
+def _files(lines: _text.Lines, numbers: _text.DeviceNumbers) -> tuple[Integers, pa.DictionaryArray]:
     """Devices and labels of lines, shape (n,) each."""
     labels = lines.table.column("filename").combine_chunks().dictionary_encode()
     device, names = [], []
     for name in labels.dictionary.to_pylist():
         plain = _PLAIN.fullmatch(name)
-        device.append(_text.number_of(name, int(plain[1]) if plain else None, numbers))
-        names.append("" if plain else name)
+        device.append(numbers.of(name, int(plain[1]) if plain else None))
+        names.append("" if plain and device[-1] == int(plain[1]) else name)
     each = np.array(device, np.int64)[labels.indices.to_numpy()]
     lines.refuse(each >= 1 << 15, f"it is of the {1 << 15}th file, and a trace holds fewer")
     return each, pa.DictionaryArray.from_arrays(labels.indices, pa.array(names))
 
 
-def _with_waits(columns: list[Any], waits: Integers, is_begun: bool) -> list[Any]:
-    """Lines with a line before each that waits, and before the first of all, so that the file says it has times."""
-    paused = waits > 0
-    paused[0] |= not is_begun
-    rows = np.repeat(np.arange(len(waits)), 1 + paused)
-    is_wait = np.diff(rows, append=len(waits)) == 0
+def _with_waits(columns: list[Any], times: Integers, waits: _text.Bools) -> list[Any]:
+    """Lines with a line before each that waits; the first of all waits, so that the file says it has times."""
+    rows = np.repeat(np.arange(len(times)), 1 + waits)
+    is_wait = np.diff(rows, append=len(times)) == 0
     files, actions, offset, length = (column.take(pa.array(rows)) for column in columns)
-    return [files, pc.if_else(pa.array(is_wait), "wait", actions), np.where(is_wait, waits[rows], offset), np.where(is_wait, 0, length)]
+    return [files, pc.if_else(pa.array(is_wait), "wait", actions), np.where(is_wait, times[rows], offset), np.where(is_wait, 0, length)]

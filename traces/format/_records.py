@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked on the way where its first bytes say that it is gzip, xz or zstd, and packed records in it.
+"""The bytes of a file, unpacked on the way where its first bytes say that it is gzip, xz, bzip2, zstd or lz4, and packed records in it.
 
 Those of libCacheSim's oracleGeneral, which traces of requests and of pages have, take 24 bytes each, little-endian:
 
@@ -10,6 +10,7 @@ Those of libCacheSim's oracleGeneral, which traces of requests and of pages have
     16  next access      int64    the number of the record that asks for the object next; -1 (or the largest number): none
 """
 
+import bz2
 import gzip
 import io
 import lzma
@@ -33,12 +34,17 @@ ORACLE = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next",
 AT_ONCE = 1 << 18
 _BUFFER = 1 << 18
 
-#: Functions that open a packed file, by the bytes with which it begins.
-_PACKERS: dict[bytes, Callable[[Path], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\0": lzma.open,
-    b"\x28\xb5\x2f\xfd": lambda path: pa.CompressedInputStream(pa.OSFile(str(path), "rb"), "zstd"),
-}
+
+def _opened_by_arrow(codec: str) -> Callable[[Path], Any]:
+    return lambda path: pa.CompressedInputStream(pa.OSFile(str(path), "rb"), codec)
+
+
+#: Functions that open a packed file, by the bytes with which it begins; pzstd begins with one of zstd's frames that are to be skipped.
+_PACKERS: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh": bz2.open}
+_PACKERS |= {b"\x28\xb5\x2f\xfd": _opened_by_arrow("zstd"), b"\x04\x22\x4d\x18": _opened_by_arrow("lz4")}
+_PACKERS |= dict.fromkeys((bytes([0x50 + number]) + b"\x2a\x4d\x18" for number in range(16)), _opened_by_arrow("zstd"))
+#: What is named, and not read, by the same.
+_ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar", b"LZIP": "lzip", b"\x1f\x9d": "compress"}
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -51,6 +57,13 @@ def open_bytes(path: Path) -> BinaryIO:
             file.close()
             return cast(BinaryIO, io.BufferedReader(_Unpacked(path, opened(path)), _BUFFER))
     return file
+
+
+def archive(path: Path) -> str:
+    """The program that packed a file which cannot be unpacked here; nothing of another file."""
+    with path.open("rb") as file:
+        begin = file.read(max(map(len, _ARCHIVES)))
+    return next((name for magic, name in _ARCHIVES.items() if begin.startswith(magic)), "")
 
 
 class _Unpacked(io.RawIOBase):

@@ -1,9 +1,12 @@
 """The common parts of formats with a request a line: chunks of whole lines, columns by Arrow's CSV reader, errors that name the line."""
 
+from __future__ import annotations
+
+import csv
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -75,6 +78,12 @@ class Lines:
     path: Path
     first: int
     table: pa.Table
+    #: Which lines these are, counted from the first; all if None.
+    rows: Integers | None = None
+
+    def take(self, rows: Integers) -> Lines:
+        """Some of the lines, shape (n,)."""
+        return replace(self, table=self.table.take(pa.array(rows)), rows=rows if self.rows is None else self.rows[rows])
 
     def numbers(self, name: str) -> npt.NDArray[Any]:
         """A numeric column, shape (n,)."""
@@ -83,7 +92,8 @@ class Lines:
     def refuse(self, bad: Bools, why: str) -> None:
         """Raise a `DamagedFileError` that names the first bad line, if there is any."""
         if bad.any():
-            raise DamagedFileError(f"trace: {self.path}, line {self.first + int(np.argmax(bad))}: {why}")
+            row = int(np.argmax(bad))
+            raise DamagedFileError(f"trace: {self.path}, line {self.first + int(row if self.rows is None else self.rows[row])}: {why}")
 
     def choice(self, name: str, values: list[str]) -> Integers:
         """A column of words as their places in `values`, shape (n,)."""
@@ -115,29 +125,55 @@ class Lines:
         return {"offset": begin, "length": size}
 
 
-def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str] = ()) -> Lines:
-    """Lines as columns; fields of `nulls` are null."""
+def parse(
+    path: Path,
+    first: int,
+    data: bytes,
+    columns: Mapping[str, pa.DataType],
+    delimiter: str,
+    nulls: Sequence[str] = (),
+    quotes: bool = False,
+) -> Lines:
+    """Lines as columns; fields of `nulls` are null, and with `quotes` fields may stand in them."""
     try:
-        return Lines(path, first, table(data, columns, delimiter, nulls))
+        return Lines(path, first, table(data, columns, delimiter, nulls, quotes))
     except pa.ArrowInvalid:
         lines = data.splitlines(keepends=True) or [data]  # of blanks nothing may be left
         good, bad = 0, len(lines)
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                table(b"".join(lines[good:middle]), columns, delimiter, nulls)
+                table(b"".join(lines[good:middle]), columns, delimiter, nulls, quotes)
                 good = middle
             except pa.ArrowInvalid:
                 bad = middle
-        text = lines[good][:60].decode(errors="replace").strip()
-        raise DamagedFileError(f"trace: {path}, line {first + good}: {text!r} is not {delimiter.join(columns)}") from None
+        why = _fault(lines[good].decode(errors="replace").strip("\r\n"), columns, delimiter, nulls, quotes)
+        raise DamagedFileError(f"trace: {path}, line {first + good}: {why}") from None
 
 
-def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str]) -> pa.Table:
+def _fault(line: str, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool) -> str:
+    """What is wrong with a line: the first field that is not of its column's type, or their number."""
+    words = fields(line, delimiter) if quotes else line.split(delimiter)
+    for word, (name, kind) in zip(words, columns.items(), strict=False) if len(words) == len(columns) else ():
+        try:
+            table(word.encode() + b"\n", {name: kind}, delimiter, nulls, quotes)
+        except pa.ArrowInvalid:
+            what = "whole number of 64 bits" if pa.types.is_integer(kind) else "number" if pa.types.is_decimal(kind) else "text"
+            return f"column {name}: {word[:60]!r} is no {what}"
+    return f"{line[:60].strip()!r} is not {delimiter.join(columns)}"
+
+
+def fields(line: str, delimiter: str) -> list[str]:
+    """The fields of a line, of which some may stand in quotes."""
+    return next(csv.reader([line], delimiter=delimiter), [""])
+
+
+def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool = False) -> pa.Table:
+    """Lines as Arrow's columns."""
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1, use_threads=False),
-        pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
+        pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char='"' if quotes else False, ignore_empty_lines=False),
         pyarrow.csv.ConvertOptions(column_types=columns, null_values=list(nulls), strings_can_be_null=False),
     )
 
@@ -154,13 +190,18 @@ def read_csv(
             yield parse(path, first + bool(match), edit(body) if edit else body, columns, ",", nulls)
 
 
+def single_blanks(data: bytes) -> bytes:
+    """Lines whose fields one blank divides, of lines with any blanks and tabs."""
+    plain = data.replace(b"\t", b" ")
+    if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
+        return re.sub(rb" +", b" ", plain).replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+    return plain
+
+
 def read_words(path: Path, columns: Mapping[str, pa.DataType]) -> Iterator[Lines]:
     """Lines with fields between blanks."""
     for first, _, data in chunks(path):
-        plain = data.replace(b"\t", b" ")
-        if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
-            plain = re.sub(rb" +", b" ", plain).replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-        yield parse(path, first, plain, columns, " ")
+        yield parse(path, first, single_blanks(data), columns, " ")
 
 
 def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str) -> None:
@@ -206,11 +247,21 @@ def refuse(bad: Bools, name: str, text_of: Callable[[int], Any], why: str) -> No
         raise InvalidParameterError(name, text_of(int(np.argmax(bad))), why)
 
 
-def number_of(name: Any, own: int | None, numbers: dict[Any, int]) -> int:
-    """The number of a device or file: its own, if its name has one; others are numbered in order of appearance, after those so far."""
-    if name not in numbers:
-        numbers[name] = max(numbers.values(), default=-1) + 1 if own is None else own
-    return numbers[name]
+class DeviceNumbers:
+    """Numbers of devices or files: its own for one whose name has a number that is free; others are numbered as they appear."""
+
+    def __init__(self) -> None:
+        self._numbers, self._taken = dict[Any, int](), set[int]()
+
+    def of(self, name: Any, own: int | None = None) -> int:
+        """The number of a device, the same whenever its name is asked for."""
+        if name not in self._numbers:
+            number = len(self._taken) if own is None or own in self._taken else own
+            while number in self._taken:
+                number += 1
+            self._numbers[name] = number
+            self._taken.add(number)
+        return self._numbers[name]
 
 
 def decimals(values: Integers, unit: int) -> pa.Array:

@@ -5,16 +5,19 @@ A member follows `Format`, and one that can be written `WritableFormat`; batches
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
+import numpy as np
+
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family, optional
-from flashsim.core.request import OPERATIONS
-from traces.file.schema import Batches
+from flashsim.core.request import FLUSH, OPERATIONS
+from traces.file.schema import Batches, column
+from traces.format._records import archive
 
 
 class Example(NamedTuple):
@@ -31,6 +34,7 @@ class Format(Protocol):
     LEAVES_OUT: str = ""  # what its files hold that the schema does not, in a few words
     EXAMPLE: Example | None = None  # for the tests of the family; a format that can be written does without
     GENERIC: bool = False  # it is only recognised where no other format fits
+    BASIS: str = ""  # what its files are recognised by, and the units of their numbers, in a few words
 
     def recognise(self, path: Path) -> bool:
         """True if the file has this format, judged by its first bytes."""
@@ -54,6 +58,16 @@ class Format(Protocol):
             It takes no such options.
         """
         raise InvalidParameterError("trace format", repr(options), "only formats with columns of any name, such as csv, take options")
+
+    @optional
+    def doubt(self, path: Path) -> str:
+        """Why a file that it recognises may as well be a table of other columns; nothing of a file that is beyond doubt."""
+        return ""
+
+    @optional
+    def basis(self, path: Path) -> str:
+        """What a file is recognised by, and the units of its numbers; `BASIS` if nothing."""
+        return ""
 
 
 #: Readers of the formats that tables describe, by the ``reader`` that a table names, or columns.
@@ -152,6 +166,23 @@ def candidates(path: str | Path) -> list[str]:
     return [name for name in names if not load_format(name).GENERIC] or names
 
 
+def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
+    """Why a file could be of more formats than one, of those that it fits; nothing if it is of one."""
+    if len(names) > 1:
+        return f"it could be {' or '.join(names)}; name it with --format"
+    doubt = load(names[0]).doubt(path) if names else ""
+    columns = "name it with --format, or the columns of a table with --format csv --columns"
+    return f"it could be {names[0]} or csv ({doubt}); {columns}" if doubt else ""
+
+
+def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
+    """A file that no format of these names fits."""
+    packed = archive(path)
+    known = f"known are {', '.join(names)}; which column of a table is what, --format csv --columns says"
+    what = f"{packed} packed it; unpack it first" if packed else "it is empty" if not path.stat().st_size else known
+    return DamagedFileError(f"trace: {path} has no format that can be told: {what}")
+
+
 def recognise(path: str | Path) -> str:
     """The name of the format that a file has.
 
@@ -162,12 +193,18 @@ def recognise(path: str | Path) -> str:
     DamagedFileError
         No format fits, or more than one.
     """
-    names = candidates(path)
-    if len(names) != 1:
-        known = f"known are {', '.join(FORMATS.names())}; which column of a table is what, --columns says"
-        why = f"it could be {' or '.join(names)}; name it with --format" if names else known
+    path, names = Path(path), candidates(path)
+    if why := doubts(path, names, load_format):
         raise DamagedFileError(f"trace: {path} has no format that can be told: {why}")
+    if not names:
+        raise unknown_file(path, FORMATS.names())
     return names[0]
+
+
+def basis(path: str | Path, name: str) -> str:
+    """What a file of a format is recognised by, and the units of its numbers."""
+    member = load_format(name)
+    return member.basis(Path(path)) or member.BASIS
 
 
 def read_trace(path: str | Path, name: str | None = None) -> Batches:
@@ -178,10 +215,18 @@ def read_trace(path: str | Path, name: str | None = None) -> Batches:
     MissingFileError, DamagedFileError
         See `recognise` and `Format.read`.
     """
-    member = load_format(name or recognise(path))
+    name = name or recognise(path)
+    member, requests = load_format(name), 0
     if not Path(path).is_file():
         raise MissingFileError(f"trace: no file at {path}")
     try:
-        yield from member.read(Path(path))
+        for batch in member.read(Path(path)):
+            empty = (column(batch, "length") == 0) & (column(batch, "operation") != FLUSH)
+            if empty.any():
+                raise DamagedFileError(f"trace: {path}, request {requests + int(np.argmax(empty))}: it moves no byte")
+            yield batch
+            requests += batch.num_rows
+        if not requests:
+            raise DamagedFileError(f"trace: {path} has no request, read as {name.partition(':')[0]}")
     except OSError as problem:
         raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem

@@ -1,7 +1,12 @@
 """Lines as blkparse prints them by default: ``major,minor cpu sequence seconds pid action rwbs sector + sectors [process]``.
 
-Events become requests as `traces.format._block_events` says.  A summary at the end is left out.  What is written is what blkparse prints
-of the same trace in blktrace's binary format, if its first event is at 0: blkparse counts times from there.
+Events become requests as `traces.format._block_events` says.  Summaries are left out, wherever they stand, so that a file may hold several
+outputs, one after the other.  What is written is what blkparse prints of the same trace in blktrace's binary format, if its first event is
+at 0: blkparse counts times from there.
+
+The letters of an operation are a preflush (F), R, W, D, N (no data), and of newer kernels ZA (zone append, a write) and other commands of
+zones (ZR, ZF, ZO, ZC), then any of F (force unit access), A (read ahead), S (sync), M (metadata), U (untorn) and B (a barrier of old
+kernels: a flush before, and force unit access).
 """
 
 import re
@@ -15,29 +20,39 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from traces.file.schema import Batches
 from traces.format import _block_events, _text
-from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
+from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, Events
 from traces.format._records import Bytes
 from traces.format.base import Example
 
 TITLE = "blkparse text"
+BASIS = "its first lines have blkparse's columns; times in seconds, places in sectors of 512 B"
 CARRIES = _block_events.CARRIES
 LEAVES_OUT = _block_events.LEAVES_OUT
 LABELS = _block_events.LABELS
 RESOLUTION = 1
 
-_BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+[A-Zm][ \t]+.*"
+_BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+([A-Z]{1,2}|m)[ \t]+.*"
 
 # What a scanned line tells, by column.
 _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
 _COLUMNS = 8
-# How a scan ends: at the end of the text, at a line that is no event, at a number that is too large.
-_WHOLE, _NO_EVENT, _TOO_LARGE = range(3)
+# How a scan ends: at the end of the text, at a line that is no event, at a number that is too large, at letters that are no operation.
+_WHOLE, _NO_EVENT, _TOO_LARGE, _NO_OPERATION = range(4)
+_WHY = {_NO_EVENT: "it is no event that blkparse prints", _TOO_LARGE: "a number is too large"}
+_WHY |= {_NO_OPERATION: "its operation has letters that are not known"}
 _BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ROUND, _ZERO, _A, _Z, _M, _D, _F, _W = b" \t\n,.+[(0AZmDFW"
-#: The begin of a line after the events, and the parts of a line that are always the same.
-_SUMMARIES = (b"CPU", b"Total (", b"Input file ")
+_B, _C, _E, _METADATA, _N, _O, _R, _S, _U = b"BCEMNORSU"
+#: Lines that are no events: of a summary, of files and programs.
+_SUMMARY = re.compile(
+    rb"[ \t]*([A-Z][A-Za-z ]*:\s+\d.*|(CPU\d+|Total) \(.*\):|Events \(.*\): .*|Throughput \(.*|Input file .* added|"
+    rb"Trace started at .*|.*[^ ] \(\d+(, .*)?\))[ \t]*"
+)
+#: The parts of a line that are always the same.
 _PROCESSOR, _PROCESS, _PLUS_SIGN, _BETWEEN, _NONE, _END, _END_OF_COMPLETION = (
     np.frombuffer(text, np.uint8) for text in (b"  0 ", b"     0  ", b" + ", b" ", b"0 ", b"[(null)]\n", b"[0]\n")
 )
+#: Lines that are judged: there may be one for each processor before the first event.
+_JUDGED = 1000
 #: A whole line fits; numbers are of at most 20 digits, and device, action and name of fewer letters.
 _LONGEST_LINE = 160
 EXAMPLE = Example(
@@ -57,8 +72,10 @@ EXAMPLE = Example(
 
 
 def recognise(path: Path) -> bool:
-    """The columns that blkparse prints."""
-    return _text.looks_like(path, _BEGIN)
+    """The columns that blkparse prints, after and between lines of its summaries."""
+    lines = [line for line in _text.head(path, _JUDGED) if line]
+    events = sum(re.fullmatch(_BEGIN, line) is not None for line in lines)
+    return events > 0 and len(lines) <= 2 * (events + sum(_SUMMARY.fullmatch(line) is not None for line in lines))
 
 
 def read(path: Path) -> Batches:
@@ -68,31 +85,35 @@ def read(path: Path) -> Batches:
 
 def _events(path: Path) -> Iterator[Events]:
     for first, begin, data in _text.chunks(path):
-        text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
-        rows = np.empty((data.count(b"\n") + 1, _COLUMNS), np.int64)
-        count, line, at, how = _scan(text, rows)
-        is_summary = how == _NO_EVENT and data.startswith(_SUMMARIES, at)
-        if how == _NO_EVENT and not is_summary and not data.endswith(b"\n") and _is_begun(data):
-            _block_events.cut_short(path, f"line {first}", begin, first - 1)
-            return
-        if how != _WHOLE and not is_summary:
-            what = "it is no event that blkparse prints" if how == _NO_EVENT else "a number is too large"
-            raise errors.DamagedFileError(f"trace: {path}, line {first + line}: {what}")
-        yield _decoded(rows[:count])
-        if is_summary:
-            return
+        ended = data if data.endswith(b"\n") else data + b"\n"
+        text, at, line = np.frombuffer(ended, np.uint8), 0, first
+        while at < len(ended):
+            rows = np.empty((ended.count(b"\n", at), _COLUMNS), np.int64)
+            count, lines, length, how = _scan(text[at:], rows)
+            yield _decoded(rows[:count])
+            at, line = at + length, line + lines
+            if how == _WHOLE:
+                break
+            end = ended.index(b"\n", at)
+            if how == _NO_EVENT and _SUMMARY.fullmatch(ended, at, end):
+                at, line = end + 1, line + 1
+                continue
+            if how != _TOO_LARGE and not data.endswith(b"\n") and _is_begun(data):
+                _block_events.cut_short(path, f"line {first}", begin, first - 1)
+                return
+            raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}")
 
 
 def _is_begun(line: bytes) -> bool:
     """True if the last line, which nothing ends, may be an event that was cut short, and is not something else."""
-    return re.fullmatch(rb"[\s\d,.]*([A-Zm](\s.*)?)?", line) is not None
+    return re.fullmatch(rb"[\s\d,.]*(([A-Z]{1,2}|m)(\s.*)?)?", line) is not None
 
 
 def _decoded(rows: Integers) -> Events:
     events = _block_events.new_events(len(rows))
     for column, field in (("time", _TIME), ("action", _ACTION), ("flags", _FLAGS)):
         events[column] = rows[:, field]
-    events["operation"] = np.where(rows[:, _SECTORS] > 0, rows[:, _OPERATION], FLUSH)
+    events["operation"] = rows[:, _OPERATION]
     events["device"] = rows[:, _MAJOR] << 20 | rows[:, _MINOR]
     events["offset"], events["length"] = rows[:, _SECTOR] * SECTOR, rows[:, _SECTORS] * SECTOR
     return events
@@ -160,8 +181,11 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
         at = end
     blank = _blanks(text, at)
     action = int(text[blank])
-    at = _blanks(text, blank + 1) if text[blank] != _LINE_END else blank
-    if blank == at or at == blank + 1 or not (_A <= action <= _Z or action == _M):
+    end = blank + (text[blank] != _LINE_END)
+    if _A <= action <= _Z and _A <= text[end] <= _Z:  # one of two letters, such as UT
+        action, end = 0, end + 1
+    at = _blanks(text, end)
+    if blank == end or at == end or not (_A <= action <= _Z or action == _M or action == 0):
         return _NO_EVENT, False
     if max(row[_MAJOR], row[_MINOR]) >= 1 << 20 or seconds >= units.NEVER // units.SECONDS:
         return _TOO_LARGE, False
@@ -173,46 +197,65 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
 
 @lean_kernel
 def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
+    """Read operation and place; an operation without sectors is a flush or none that is a request, a command with its bytes no event."""
     begin, row[_SECTOR], row[_SECTORS] = at, 0, 0
-    at, flushes = _kind(text, at, row)
+    at, known = _kind(text, at, row)
     blank = _blanks(text, at)
+    if not known:
+        return _NO_OPERATION, False
     if at == begin or blank == at:
         return _NO_EVENT, False
-    if text[blank] == _BRACKET:
-        return _WHOLE, flushes
-    sector, at = _number(text, blank)
-    place = _blanks(text, at)
-    if at == blank or place == at:
-        return _NO_EVENT, False
-    if text[place] == _BRACKET:  # the completion of a flush
-        return _WHOLE, flushes
-    if text[place] != _PLUS:  # a command with its bytes
-        return (_WHOLE if text[place] == _ROUND else _NO_EVENT), False
-    blank = _blanks(text, place + 1)
-    sectors, at = _number(text, blank)
-    if blank == place + 1 or at == blank or _blanks(text, at) == at:
-        return _NO_EVENT, False
-    if sectors >= 1 << 32 or sector >= units.NEVER // SECTOR - (1 << 32):
-        return _TOO_LARGE, False
-    if sectors > 0:
-        row[_SECTOR], row[_SECTORS] = sector, sectors
-    return _WHOLE, sectors > 0 or flushes
+    if text[blank] != _BRACKET:
+        sector, at = _number(text, blank)
+        place = _blanks(text, at)
+        if at == blank or place == at:
+            return _NO_EVENT, False
+        if text[place] == _ROUND:
+            return _WHOLE, False
+        if text[place] == _PLUS:
+            blank = _blanks(text, place + 1)
+            sectors, at = _number(text, blank)
+            if blank == place + 1 or at == blank or _blanks(text, at) == at:
+                return _NO_EVENT, False
+            if sectors >= 1 << 32 or sector >= units.NEVER // SECTOR - (1 << 32):
+                return _TOO_LARGE, False
+            if sectors > 0:
+                row[_SECTOR], row[_SECTORS] = sector, sectors
+        elif text[place] != _BRACKET:  # otherwise the completion of a flush
+            return _NO_EVENT, False
+    if row[_OPERATION] == FLUSH:
+        row[_SECTOR] = row[_SECTORS] = 0
+    elif row[_SECTORS] == 0:
+        row[_OPERATION] = FLUSH if row[_FLAGS] & FLUSH_BEFORE else NO_REQUEST
+    return _WHOLE, True
 
 
 @inlined_kernel
 def _kind(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
-    """Read letters: D discard, F before the operation a flush, F after it force unit access; return their end, and whether it flushes."""
-    row[_OPERATION], row[_FLAGS], known, flushes = READ, 0, False, False
-    while _A <= text[at] <= _Z:
-        if known and text[at] == _F:
-            row[_FLAGS] = FORCE_UNIT_ACCESS
-        elif text[at] == _F:
-            flushes = True
-        elif not known:
-            row[_OPERATION] = TRIM if text[at] == _D else WRITE if text[at] == _W else READ
-            known = True
+    """Read the letters of an operation; return their end, and whether all are known."""
+    row[_OPERATION], row[_FLAGS] = NO_REQUEST, 0
+    if text[at] == _F:
+        row[_OPERATION], row[_FLAGS] = FLUSH, FLUSH_BEFORE
         at += 1
-    return at, flushes
+    if text[at] in (_R, _W, _D):
+        row[_OPERATION] = READ if text[at] == _R else WRITE if text[at] == _W else TRIM
+        at += 2 if text[at] == _D and text[at + 1] == _E else 1  # DE: a secure erase
+    elif text[at] == _Z:
+        zone = text[at + 1]
+        if zone not in (_A, _R, _F, _O, _C):
+            return at, False
+        row[_OPERATION] = WRITE if zone == _A else NO_REQUEST
+        at += 2
+    elif text[at] == _N:
+        at += 1
+    while _A <= text[at] <= _Z:
+        letter = text[at]
+        if letter in (_F, _B):
+            row[_FLAGS] |= FORCE_UNIT_ACCESS if letter == _F else FORCE_UNIT_ACCESS | FLUSH_BEFORE
+        elif letter not in (_A, _S, _METADATA, _U):
+            return at, False
+        at += 1
+    return at, True
 
 
 def write(batches: Batches, path: Path) -> None:

@@ -15,8 +15,8 @@
     46  pdu_len    uint16   bytes of payload that follow
 
 The layout is `struct blk_io_trace` of Linux, ``include/uapi/linux/blktrace_api.h``.  blktrace writes a file a processor,
-``NAME.blktrace.0``, ``NAME.blktrace.1``, ...; whichever of these is named, all are read, as blkparse does.  A record that is out of its
-place in time by at most a block of 8 MiB is put there.
+``NAME.blktrace.0``, ``NAME.blktrace.1``, ...; whichever of these is named, all are read, as blkparse does, and those of idle processors
+are empty.  A record that is out of its place in time by at most a block of 8 MiB is put there.
 """
 
 import re
@@ -31,10 +31,11 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from traces.file.schema import Batches
 from traces.format import _block_events, _records
-from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
+from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, Events
 from traces.format.base import Example
 
 TITLE = "blktrace binary, of one or all processors"
+BASIS = "the number that begins its first record; times in ns, places in sectors of 512 B"
 CARRIES = _block_events.CARRIES
 LEAVES_OUT = _block_events.LEAVES_OUT
 LABELS = _block_events.LABELS
@@ -79,9 +80,11 @@ EXAMPLE = Example(
 
 
 def recognise(path: Path) -> bool:
-    """The first record's magic number, in either byte order."""
-    with _records.open_bytes(path) as file:
-        return _order(file.read(4)) is not None
+    """The first record's magic number, in either byte order; of an empty file, that of another processor's."""
+    for each in [path] if path.stat().st_size else _processors(path)[:1]:
+        with _records.open_bytes(each) as file:
+            return _order(file.read(4)) is not None
+    return False
 
 
 def _order(begin: bytes) -> Order | None:
@@ -102,7 +105,7 @@ def _processors(path: Path) -> list[Path]:
         return [path]
     names = [(_PROCESSOR.fullmatch(other.name), other) for other in path.parent.iterdir()]
     files = {int(named[2]): other for named, other in names if named and named[1] == match[1] and other.is_file()}
-    return [file for _, file in sorted(files.items()) if file.stat().st_size or file == path]
+    return [file for _, file in sorted(files.items()) if file.stat().st_size]
 
 
 def _merged(paths: list[Path]) -> Iterator[Events]:
@@ -146,7 +149,8 @@ def _events(path: Path) -> Iterator[Events]:
         if (_MAGIC | _VERSION).to_bytes(4, order) in data[_SIZE:]:  # records follow: it is damaged rather than cut short
             raise errors.DamagedFileError(f"trace: {path}, record {first} at byte {at}: its payload is longer than the file")
         if data:
-            _block_events.cut_short(path, f"record {first}", at, first)
+            left_over = f"{len(data)} bytes are left over, and a record has {_SIZE} or more; the {at} bytes before are whole"
+            raise errors.DamagedFileError(f"trace: {path} is cut short in record {first} at byte {at}: {left_over}")
 
 
 @lean_kernel
@@ -178,19 +182,20 @@ def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, ord
     action, category = records["action"] & (0xFFFF & ~_OF_GROUP), records["action"] >> 16
     known = np.isin(action, list(_ACTIONS)) & (category & (_NOTIFY | _COMMAND) == 0)
     rows, records, category = np.flatnonzero(known), records[known], category[known]
-    bare = (records["bytes"] == 0) & (category & _FLUSH != 0)
-    bad = (records["time"] >= units.NEVER) | (~bare & (records["sector"] >= (units.NEVER - (1 << 32)) // SECTOR))
+    empty, flushes = records["bytes"] == 0, category & _FLUSH != 0
+    bad = (records["time"] >= units.NEVER) | (~empty & (records["sector"] >= (units.NEVER - (1 << 32)) // SECTOR))
     if bad.any():
         row = int(rows[np.argmax(bad)])
         raise errors.DamagedFileError(f"trace: {path}, record {first + row} at byte {at + places[row]}: its time or sector is too large")
     events = _block_events.new_events(len(records))
     events["action"] = np.select([action[known] == number for number in _ACTIONS], list(_ACTIONS.values()))
-    events["operation"] = np.select([bare, category & _DISCARD != 0, category & _WRITE != 0], [FLUSH, TRIM, WRITE], READ)
-    events["flags"] = np.where(category & _FUA != 0, FORCE_UNIT_ACCESS, 0)
-    events["offset"] = np.where(bare, 0, records["sector"]).astype(np.int64) * SECTOR
+    kinds = [empty & flushes, empty, category & _DISCARD != 0, category & _WRITE != 0]
+    events["operation"] = np.select(kinds, [FLUSH, NO_REQUEST, TRIM, WRITE], READ)
+    events["flags"] = np.where(category & _FUA != 0, FORCE_UNIT_ACCESS, 0) | np.where(flushes, FLUSH_BEFORE, 0)
+    events["offset"] = np.where(empty, 0, records["sector"]).astype(np.int64) * SECTOR
     for field, column in (("time", "time"), ("bytes", "length"), ("device", "device")):
         events[column] = records[field]
-    return events[bare | (events["length"] > 0)]
+    return events
 
 
 def write(batches: Batches, path: Path) -> None:

@@ -22,13 +22,14 @@ from traces.format.base import Example, Format
 from traces.references.base import parsed
 
 TITLE = "a recording of a program, through a page cache and a file system"
+BASIS = "Parquet with the mark of a recording"
 LEAVES_OUT = "calls that reach no device, contents, and what was read or written through mapped memory"
 
 
 class Host(Format):
     """Recordings, on a host with settings of its own."""
 
-    NAME, TITLE, LEAVES_OUT = "calls", TITLE, LEAVES_OUT
+    NAME, TITLE, LEAVES_OUT, BASIS = "calls", TITLE, LEAVES_OUT, BASIS
 
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings

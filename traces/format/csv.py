@@ -3,21 +3,29 @@
 A name may end in its unit: ``time_us``, ``offset (bytes)``, ``size_kib``.  What a name does not tell is given as options of the format,
 ``csv:time=Stamp:ms,offset=Block:4KiB,length=Count:sectors,operation=Kind:0/1,device=Disk``: a role, the column, and after a colon its
 unit, or, of the operation, the words for reads and writes.  In a file without a header columns are called by their numbers, from 1.
+
+Commas, semicolons, tabs, bars or any number of blanks divide fields, which may stand in quotes.  Times may be dates of ISO 8601.  A column
+``op_count`` says how often its line counts.  A line with neither offset, length nor operation is no request.
 """
 
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
+from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS, parse_size
 from traces.file.schema import Batches
 from traces.format import _text
 from traces.format._columns import Column, Reader
 from traces.format.base import Example, Format
+from traces.references.base import expanded
 
 TITLE = "CSV with a header of names"
 LEAVES_OUT = "columns that are no part of a request"
@@ -39,6 +47,7 @@ _NAMES = {
     "operation": "operation op opcode type rw io_type iotype action request_type",
     "device": "device dev disk disk_number disknumber device_id volume volume_id volumeid lun asu",
     "label": "label host hostname file filename path",
+    "repeat": "op_count",
 }
 _ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
 #: Plain names that say their unit.
@@ -46,6 +55,11 @@ _IN_SECTORS = frozenset(["lba", "lbn", "sector", "start_sector", "sector_number"
 _WORDS = dict.fromkeys(("r", "read", "rs", "ra", "rd"), READ) | dict.fromkeys(("w", "write", "ws", "wr"), WRITE)
 _WORDS |= dict.fromkeys(("d", "discard", "trim", "unmap"), TRIM) | dict.fromkeys(("f", "flush", "sync", "fsync"), FLUSH)
 _DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"-?[\d.]+")
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+#: Columns, by their plain names, whose writers leave zeros out (Open CAS's iotrace).
+_ZERO_WHERE_EMPTY = frozenset(["io_lba"])
+_MOST_REPEATS = 1 << 31
 
 
 def recognise(path: Path) -> bool:
@@ -53,8 +67,9 @@ def recognise(path: Path) -> bool:
     lines = [line.decode(errors="replace") for line in _text.head(path)]
     if len(lines) < 2:
         return False
-    delimiter, names = header(lines[0])
-    return {"offset", "length"} <= {_guess(name)[0] for name in names} and lines[1].count(delimiter) == len(names) - 1
+    layout = Layout.of(lines[0])
+    fits = {"offset", "length"} <= {_guess(name)[0] for name in layout.names}
+    return fits and len(layout.fields(lines[1])) == len(layout.names)
 
 
 def configured(options: str) -> Format:
@@ -80,22 +95,64 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
         wrong = f"is no operation ({'/'.join(operations or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
         by_word = (lambda word: operations.get(word.strip(), -1)) if operations else (lambda word: _WORDS.get(word.strip().lower(), -1))
         return Column(name, role, operation=by_word, wrong=wrong)
-    if role in ("device", "label"):
+    if role in ("device", "label", "repeat"):
         return Column(name, role)
+    if role in ("time", "completed") and unit == "iso":
+        return Column(name, role, iso=True)
     known = _TIMES if role in ("time", "completed", "latency") else _SIZES
     scale = known.get(unit.lower(), 0)
     if not scale and known is _SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
         scale = parse_size(unit, f"unit of {role}")
     if not scale:
-        more = ", 4KiB" if known is _SIZES else ""
+        more = ", 4KiB" if known is _SIZES else "" if role == "latency" else ", iso"
         raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
     return Column(name, role, scale, decimals=known is _TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
 
 
-def header(line: str) -> tuple[str, list[str]]:
-    """The separator of fields, and the names in a first line."""
-    delimiter = max(_DELIMITERS, key=line.count)
-    return delimiter, [name.strip().strip("\"'").strip() for name in line.lstrip("\ufeff").split(delimiter)]
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of a table are divided: by a separator, where a blank stands for any blanks, into columns of these names."""
+
+    delimiter: str
+    names: list[str]
+    #: Whether the first line holds the names; otherwise they are numbers, from 1.
+    has_header: bool
+
+    @classmethod
+    def of(cls, line: str) -> "Layout":
+        """By the first line."""
+        line = line.removeprefix("\ufeff").strip()
+        delimiter = max(_DELIMITERS, key=lambda one: len(_text.fields(line, one)))
+        delimiter = delimiter if delimiter in line or not re.search(r"\s", line) else " "
+        words = _text.fields(re.sub(r"\s+", " ", line) if delimiter == " " else line, delimiter)
+        names = [word.strip().strip("\"'").strip() for word in words]
+        has_header = not any(_NUMBER.fullmatch(name) for name in names)
+        return cls(delimiter, names if has_header else [str(place) for place in range(1, len(names) + 1)], has_header)
+
+    def fields(self, line: str) -> list[str]:
+        """The fields of a line."""
+        return _text.fields(re.sub(r"\s+", " ", line.strip()) if self.delimiter == " " else line, self.delimiter)
+
+
+def bodies(path: Path) -> Iterator[tuple[Layout, int, bytes]]:
+    """The lines of a table after its header, some megabytes at a time, with the number of the first of them."""
+    layout = Layout(",", [], False)
+    for number, _, data in _text.chunks(path):
+        if number == 1:
+            data = data.removeprefix(b"\xef\xbb\xbf")
+            title, _, rest = data.partition(b"\n")
+            layout = Layout.of(title.decode(errors="replace"))
+            if len(set(layout.names)) < len(layout.names):
+                raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
+            data, number = (rest, 2) if layout.has_header else (data, 1)
+        yield layout, number, _text.single_blanks(data) if layout.delimiter == " " else data
+
+
+def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
+    """The lines of a table, each as often as a column says, by their rows, some at a time."""
+    counts = lines.numbers(column)
+    lines.refuse((counts < 1) | (counts > _MOST_REPEATS), f"{column} must be in [1, {_MOST_REPEATS}]")
+    yield from (rows for _, rows in expanded(np.zeros(len(counts), np.int64), counts))
 
 
 def _guess(name: str) -> tuple[str, str]:
@@ -122,28 +179,33 @@ class _NamedColumns(Format):
     def configured(self, options: str) -> Format:
         return configured(options)
 
+    def basis(self, path: Path) -> str:
+        """See `traces.format.base.Format.basis`."""
+        for layout, _, body in bodies(path):
+            return ", ".join(f"{column.name} is {column}" for column in self._roles(path, layout, body).values())
+        return ""
+
     def read(self, path: Path) -> Batches:
         """See `traces.format.base.Format.read`."""
-        delimiter, names, columns = ",", list[str](), list[Column]()
-        for number, _, data in _text.chunks(path):
-            body = data.replace(b'"', b"")
-            if number == 1:
-                title, _, rest = body.partition(b"\n")
-                delimiter, names = header(title.decode(errors="replace"))
-                if any(re.fullmatch(r"-?[\d.]+", name) for name in names):
-                    names = [str(place) for place in range(1, len(names) + 1)]
-                else:
-                    body, number = rest, 2
-                columns = list(self._roles(path, names).values())
-                reader = Reader(columns)
+        columns, reader, left_out = dict[str, Column](), Reader([]), 0
+        for layout, number, body in bodies(path):
+            if not columns:
+                columns = self._roles(path, layout, body)
+                reader = Reader(columns.values())
             if body:
-                types = dict.fromkeys(names, pa.string()) | {column.name: column.type for column in columns}
-                yield reader.batch(_text.parse(path, number, body, types, delimiter, [""]))
+                types = dict.fromkeys(layout.names, pa.string()) | {column.name: column.type for column in columns.values()}
+                lines = _of_requests(_text.parse(path, number, body, types, layout.delimiter, [""], quotes=True), columns)
+                left_out += body.count(b"\n") + (not body.endswith(b"\n")) - lines.table.num_rows
+                parts = repeats(lines, columns["repeat"].name) if "repeat" in columns else [None]
+                yield from (reader.batch(lines if rows is None else lines.take(rows)) for rows in parts)
+        if left_out:
+            what = f"lines with neither offset, length nor operation are left out: {left_out:,}"
+            warnings.warn(f"trace: {path}: {what}", FlashsimWarning, stacklevel=2)
 
-    def _roles(self, path: Path, names: list[str]) -> dict[str, Column]:
+    def _roles(self, path: Path, layout: Layout, body: bytes) -> dict[str, Column]:
         """The column of each role: as it was given, or as the only one whose name says so."""
-        if len(set(names)) < len(names):
-            raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
+        names, line = layout.names, body.partition(b"\n")[0].decode(errors="replace")
+        first = dict(zip(names, layout.fields(line), strict=False))
         for role, column in self._roles_by_option.items():
             if column.name not in names:
                 raise InvalidParameterError("columns", f"{role}={column.name[:60]}", f"{path} has {', '.join(names)[:200]}")
@@ -154,6 +216,8 @@ class _NamedColumns(Format):
                 choice = " or ".join(name for name, _ in guesses)
                 raise DamagedFileError(f"trace: {path}, line 1: {choice} could be the {role}; name one with --columns {role}=NAME:UNIT")
             for name, unit in guesses:
+                if not unit and role in ("time", "completed") and _DATE.match(first.get(name, "")):
+                    unit = "iso"
                 if not unit and role in ("time", "completed", "latency"):
                     raise DamagedFileError(f"trace: {path}, line 1: {name} has no unit; name one with --columns {role}={name}:ms")
                 columns[role] = _with_unit(role, name, unit)
@@ -163,4 +227,18 @@ class _NamedColumns(Format):
         return columns
 
 
-read = _NamedColumns().read
+def _of_requests(lines: _text.Lines, columns: Mapping[str, Column]) -> _text.Lines:
+    """Lines that are of requests; zeros that are left out are put in."""
+    needed = [lines.table.column(columns[role].name) for role in ("offset", "length", "operation") if role in columns]
+    blank = [pc.equal(values, "") if pa.types.is_string(values.type) else values.is_null() for values in needed]
+    rows = np.flatnonzero(~np.logical_and.reduce([each.to_numpy() for each in blank]))
+    lines = lines if len(rows) == lines.table.num_rows else lines.take(rows)
+    offset = columns["offset"].name
+    if re.sub(r"[^a-z0-9]+", "_", offset.lower()) in _ZERO_WHERE_EMPTY:
+        place, values = lines.table.column_names.index(offset), pc.fill_null(lines.table.column(offset), 0)
+        lines = replace(lines, table=lines.table.set_column(place, offset, values))
+    return lines
+
+
+_named = _NamedColumns()
+read, basis = _named.read, _named.basis

@@ -14,6 +14,7 @@ from traces.file.schema import DAMAGE, SCHEMA, Batches, open_trace, provenance_o
 from traces.format._text import Bools
 
 TITLE = "flashsim's own trace (Parquet)"
+BASIS = "Parquet with the columns of a trace; times in ns, places in bytes"
 CARRIES = frozenset(SCHEMA.names)
 RESOLUTION = 1
 KEEPS_UNKNOWN = True

@@ -16,6 +16,7 @@ from traces.format.calls import Host
 class _PerfTrace(Host):
     NAME = "perf-trace"
     TITLE = "text of perf trace, through a page cache and a file system"
+    BASIS = "its first lines are calls as perf trace prints them; times in ms"
     LEAVES_OUT = "calls that reach no device, names of files that are made, renamed or removed, contents, mapped memory"
 
     def recognise(self, path: Path) -> bool:
@@ -27,7 +28,7 @@ class _PerfTrace(Host):
 
 
 _host = _PerfTrace(HostSettings())
-TITLE, LEAVES_OUT = _host.TITLE, _host.LEAVES_OUT
+TITLE, LEAVES_OUT, BASIS = _host.TITLE, _host.LEAVES_OUT, _host.BASIS
 recognise, configured, read = _host.recognise, _host.configured, _host.read
 EXAMPLE = Example(
     b"""     1.000 ( 0.010 ms): shop/7 openat(dfd: CWD, filename: 0xe71f1d00, flags: RDWR|CLOEXEC)                     = 3

@@ -20,6 +20,13 @@ def recognise(path: Path) -> bool:
     return _text.looks_like(path, rb"\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+")
 
 
+def doubt(path: Path) -> str:
+    """The last column must count the requests, and the one before must say nothing."""
+    lines = [line.split() for line in _text.head(path) if line]
+    fits = all(len(line) == 4 and line[2] == lines[0][2] and int(line[3]) == int(lines[0][3]) + row for row, line in enumerate(lines))
+    return "" if fits else "its last column does not count the requests, as ARC's authors have it"
+
+
 def references(path: Path) -> ReferenceBatches:
     """All pages of each request; nothing is known of writes."""
     for lines in _text.read_words(path, _COLUMNS):

@@ -43,6 +43,11 @@ class PageTraceFormat(Protocol):
     def recognise(self, path: Path) -> bool:
         """True if the file has this format, judged by its first bytes."""
 
+    @optional
+    def doubt(self, path: Path) -> str:
+        """Why a file that it recognises may as well be a table of other columns; nothing of a file that is beyond doubt."""
+        return ""
+
     def references(self, path: Path) -> ReferenceBatches:
         """The file's references, in its order.
 
@@ -101,26 +106,33 @@ class Parser:
         All columns of a line, in order.
     delimiter
         The separator of the columns.
+    quotes
+        Fields may stand in quotes.
+    numbers
+        Columns of whole numbers; all but these and the ids' are words.
     """
 
-    def __init__(self, path: Path, column: str, columns: list[str], delimiter: str = ",") -> None:
-        self._path, self._column, self._columns, self._delimiter = path, column, columns, delimiter
+    def __init__(
+        self, path: Path, column: str, columns: list[str], delimiter: str = ",", quotes: bool = False, numbers: Sequence[str] = ()
+    ) -> None:
+        self._path, self._column, self._delimiter, self._quotes = path, column, delimiter, quotes
+        self._types = dict.fromkeys(columns, pa.string()) | {name: pa.int64() for name in numbers if name in columns}
         self._kind = 0
 
     def lines(self, first: int, data: bytes) -> _text.Lines:
-        """The lines of a chunk, whose first has that number; all columns but the ids' are words."""
+        """The lines of a chunk, whose first has that number."""
         for kind in (self._kind, *range(len(_KINDS))):
-            types = dict.fromkeys(self._columns, pa.string()) | {self._column: _KINDS[kind]}
+            types = self._types | {self._column: _KINDS[kind]}
             try:
-                table = _text.table(data, types, self._delimiter, [""])
+                table = _text.table(data, types, self._delimiter, [""], self._quotes)
             except pa.ArrowInvalid:
                 continue
             self._kind = kind
             if pa.types.is_string(_KINDS[kind]):  # whatever is asked of words is asked but once of each
-                place = self._columns.index(self._column)
+                place = table.column_names.index(self._column)
                 table = table.set_column(place, self._column, table.column(place).combine_chunks().dictionary_encode())
             return _text.Lines(self._path, first, table)
-        return _text.parse(self._path, first, data, types, self._delimiter, [""])
+        return _text.parse(self._path, first, data, types, self._delimiter, [""], self._quotes)
 
     def blank(self, lines: _text.Lines) -> _text.Bools:
         column = lines.table.column(self._column).combine_chunks()

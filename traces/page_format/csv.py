@@ -1,7 +1,8 @@
-"""Tables of references with a header: the column page, id, key or object, and where there is one, operation or write.
+"""Tables of references: the column page, id, key or object, and where there is one, operation or write, and op_count.
 
-Ids are whole numbers of 64 bits, or words, which are hashed (`traces.page_format.base.Parser`).  A reference writes where its operation is
-a word such as write, set, put, update, insert or delete, or where the column write holds 1, true or yes.
+Tables are divided as `traces.format.csv` says; op_count, as CacheLib's traces have it, says how often a line's reference is made.  Ids
+are whole numbers of 64 bits, or words, which are hashed (`traces.page_format.base.Parser`).  A reference writes where its operation is a
+word such as write, set, put, update, insert or delete, or where the column write holds 1, true or yes.
 """
 
 from collections.abc import Mapping
@@ -24,8 +25,10 @@ EXAMPLE = PageExample(
 #: Names of a column of ids, of which the first that the file has is read, and of a column that marks writes.
 _IDS = ("page", "page_id", "id", "key", "object", "object_id", "obj_id")
 _OPERATIONS = ("write", "is_write", "operation", "op", "rw", "type")
-_READS = "r read get gets scan select 0 false no"
-_WRITES = "w write set put add replace cas append prepend incr decr update insert upsert delete rmw 1 true yes"
+_READS = "r read get gets get_lease scan select 0 false no"
+_WRITES = "w write set set_lease put add replace cas append prepend incr decr update insert upsert delete rmw 1 true yes"
+#: A column that says how often a line's reference is made.
+_REPEATS = "op_count"
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
 
 
@@ -53,37 +56,35 @@ class _PageColumns(PageTraceFormat):
     def configured(self, options: str) -> PageTraceFormat:
         return configured(options)
 
-    def _columns(self, line: str) -> tuple[str, list[str], str | None, str | None]:
-        """The separator of fields, the names in a first line, that of the ids, and that of the operations."""
-        delimiter, names = requests.header(line)
+    def _columns(self, names: list[str]) -> tuple[str | None, str | None]:
+        """The names of the columns of ids and of operations."""
         plain = {name.lower().replace(" ", "_"): name for name in reversed(names)}
         ids = self._page or next((plain[name] for name in _IDS if name in plain), None)
-        return delimiter, names, ids, self._write or next((plain[name] for name in _OPERATIONS if name in plain and not self._page), None)
+        return ids, self._write or next((plain[name] for name in _OPERATIONS if name in plain and not self._page), None)
 
     def recognise(self, path: Path) -> bool:
         """The first line names a column of ids, and it is no trace of requests."""
         lines = _text.head(path)
-        return bool(lines) and self._columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
+        names = requests.Layout.of(lines[0].decode(errors="replace")).names if lines else []
+        return self._columns(names)[0] in names and not requests.recognise(path)
 
     def references(self, path: Path) -> ReferenceBatches:
         """Ids, and which references write if a column says so."""
         parser = None
-        for number, _, data in _text.chunks(path):
-            body = data.replace(b'"', b"")
+        for layout, number, body in requests.bodies(path):
+            names = layout.names
+            ids, operations = self._columns(names)
             if parser is None:
-                title, _, body = body.partition(b"\n")
-                number += 1
-                delimiter, names, ids, operations = self._columns(title.decode(errors="replace"))
-                if len(set(names)) < len(names):
-                    raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
                 if ids not in names or operations not in {*names, None}:
                     why = "no column is page, id, key or object" if ids is None else f"no column is {operations if ids in names else ids}"
                     raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with --columns page=NAME,write=NAME")
-                parser = Parser(path, ids, names, delimiter)
+                parser = Parser(path, ids, names, layout.delimiter, quotes=True, numbers=[_REPEATS])
             if body:
                 lines = parser.lines(number, body)
                 lines.refuse(parser.blank(lines), f"{ids} is empty")
-                yield References(parser.ids(lines), None if operations is None else self._writes(lines, operations))
+                pages, writes = parser.ids(lines), None if operations is None else self._writes(lines, operations)
+                for rows in requests.repeats(lines, _REPEATS) if _REPEATS in names else [slice(None)]:
+                    yield References(pages[rows], None if writes is None else writes[rows])
 
     def _writes(self, lines: _text.Lines, column: str) -> _text.Bools:
         words = pc.utf8_trim_whitespace(lines.table.column(column)).combine_chunks().dictionary_encode()

@@ -12,6 +12,7 @@ from flashsim.core.units import GIB, MIB
 from traces.file.excerpt import Source, recognised
 from traces.file.page_trace import pages_touched
 from traces.file.schema import column, open_trace, provenance_of, unknown_columns
+from traces.format.base import basis
 from traces.references.base import expanded
 from traces.summary.distinct import PAGE, OverTime, Touched
 from traces.summary.histogram import Clock, Histogram
@@ -31,11 +32,12 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
     Returns
     -------
     dict
-        JSON-ready: ``format``; ``requests``; by operation its ``requests``, ``bytes``, ``sizes`` (bytes: count), ``size`` (bytes: mean and
-        percentiles) and, where timed, ``latency`` (ns: mean and percentiles); ``read_share`` of the bytes; ``sequential_share`` (requests
-        that begin where the one before on the same device ended); ``footprint`` (distinct bytes read or written, in whole sectors, and
-        ``footprint_error``, its relative standard error: 0 where it is exact); ``devices``; ``labels`` (requests by file); ``duration``
-        (ns); ``between`` (ns from an arrival to the next: mean and percentiles, and ``values`` with ``shares``, the distribution);
+        JSON-ready: ``format``; ``basis`` (what it was recognised by, and the units of its numbers); ``requests``; by operation its
+        ``requests``, ``bytes``, ``sizes`` (bytes: count), ``size`` (bytes: mean and percentiles) and, where timed, ``latency`` (ns: mean
+        and percentiles); ``read_share`` of the bytes; ``sequential_share`` (requests that begin where the one before on the same device
+        ended); ``footprint`` (distinct bytes read or written, in whole sectors, and ``footprint_error``, its relative standard error: 0
+        where it is exact); ``devices``; ``labels`` (requests by file); ``duration`` (ns); ``between`` (ns from an arrival to the next: mean
+        and percentiles, and ``values`` with ``shares``, the distribution);
         ``outstanding`` (`flashsim.core.outstanding.OutstandingLevel.as_dict`; None where nothing is timed);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
@@ -50,7 +52,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         if progress:
             progress(summary.requests, summary.requests)
     provenance = provenance_of(open_trace(whole.path).schema_arrow) if whole.format == "parquet" else {}
-    return {"format": whole.format, **summary.as_dict(), "provenance": provenance}
+    return {"format": whole.format, "basis": basis(whole.path, whole.format or ""), **summary.as_dict(), "provenance": provenance}
 
 
 class _Operation:

@@ -303,16 +303,19 @@ def test_bursts_and_unknown_operations_are_warned_of_once(flashsim: Run, here: P
     assert flashsim("trace replay o.bin --on ocz-core-60gb --pace asap").stderr.count("operations are not in the file") == 1
 
 
-def test_a_capture_that_is_cut_short_is_told_once(flashsim: Run, here: Path) -> None:
+def test_a_capture_that_is_cut_short_is_refused_or_told_once(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
-    assert flashsim("trace convert a.txt a.bin --to blktrace").exit_code == 0
-    whole = (here / "a.bin").read_bytes()
-    (here / "cut.bin").write_bytes(whole[:-5])
-    for line in ("info cut.bin", "convert cut.bin b.parquet --to parquet", "replay cut.bin --on ocz-core-60gb"):
-        result = flashsim(f"trace {line}")
-        assert result.exit_code == 0
-        assert result.stderr.splitlines()[0].endswith("cut.bin is cut short in record 9 at byte 432: it was read up to there")
-        assert result.stderr.count("cut short") == 1
+    for line in ("a.bin --to blktrace", "b.txt --to blkparse"):
+        assert flashsim(f"trace convert a.txt {line}").exit_code == 0
+    (here / "cut.bin").write_bytes((here / "a.bin").read_bytes()[:-5])
+    (here / "cut.txt").write_bytes((here / "b.txt").read_bytes()[:-12])
+    for line in ("info cut.{}", "convert cut.{} b.parquet --to parquet", "replay cut.{} --on ocz-core-60gb"):
+        result = flashsim(f"trace {line.format('bin')}")
+        assert result.exit_code == 2 and not (here / "b.parquet").exists()
+        assert "cut.bin is cut short in record 9 at byte 432: 43 bytes are left over" in result.stderr
+        told = flashsim(f"trace {line.format('txt')}")
+        assert told.exit_code == 0 and told.stderr.count("cut short in line 10") == 1
+        (here / "b.parquet").unlink(missing_ok=True)
 
 
 def test_unknown_latencies_are_not_compared_with(flashsim: Run, here: Path) -> None:
@@ -322,3 +325,21 @@ def test_unknown_latencies_are_not_compared_with(flashsim: Run, here: Path) -> N
     assert flashsim("trace info m.csv --json m.json").exit_code == 0
     assert all("latency" not in operation for operation in json.loads((here / "m.json").read_text())["operations"].values())
     assert recorded_report(here / "m.csv") is None
+
+
+#: Messages of the files that are refused, by the command.
+REFUSED = {
+    "trace info {}/ioda-bytes.trace": "it could be disksim-ascii or csv",
+    "trace info {}/msr-unsorted.csv": "msr-unsorted.csv, line 2: Timestamp is before that of the first line",
+    "trace info {}/zero-length.iolog": "zero-length.iolog, line 4: it moves no byte",
+    "trace convert {}/zero-length.iolog out.csv --to spc": "zero-length.iolog, line 4: it moves no byte",
+    "trace replay {}/zero-length.iolog --on intel-x25e-64gb": "zero-length.iolog, line 4: it moves no byte",
+    "cache simulate {}/four-columns-no-arc.tr": "it could be arc or csv",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_is_refused_is_refused_alike_in_one_line(line: str, test_data: Path, here: Path, flashsim: Run) -> None:
+    result = flashsim(line.format(test_data / "cases"))
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and REFUSED[line] in result.stderr, result.stderr
+    assert not list(here.iterdir())
