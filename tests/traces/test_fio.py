@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -88,3 +89,74 @@ def test_what_fio_writes_is_read(name: str, tmp_path: Path) -> None:
         for direction in ("read", "write"):
             assert found["operations"][direction]["bytes"] == told[direction]["io_bytes"]
             assert found["operations"][direction]["requests"] == told[direction]["total_ios"]
+
+
+#: What a request may be later in fio than another of its log, ms, on a busy machine, and how often to look again.
+_LATE = 45
+_ATTEMPTS = 5
+#: When the first requests of version 2 begin, ms after fio's start: all its jobs run by then.
+_FIRST = 700
+
+
+def drawn_log(rng: np.random.Generator, version: int) -> tuple[str, Any]:
+    """An I/O log of reads, writes and syncs of two files, and its requests: action, offset, length and time (us)."""
+    files = ["/a", "/b/c"]
+    begin = int(rng.integers(1, 900)) if version == 3 else 0
+    stamp = f"{begin} " * (version == 3)
+    lines = [f"fio version {version} iolog", *(f"{stamp}{file} {action}" for file in files for action in ("add", "open"))]
+    requests, now = list[tuple[str, int, int, int]](), 0
+    for _ in range(int(rng.integers(2, 7))):
+        file, action = rng.choice(files), rng.choice(["read", "write", "sync", "datasync"], p=[0.5, 0.3, 0.1, 0.1])
+        # in version 3 fio counts a wait from the last read or write, whatever time a sync between has
+        wait = int(rng.choice([0, 0, 60, 120, 180])) * (version == 2 or "sync" not in action)
+        offset, length = (0, 0) if "sync" in action else (int(rng.integers(0, 99)) * 4096, int(rng.integers(1, 9)) * 512)
+        now = wait * 1000 + now if wait or requests else 0
+        if version == 3:
+            lines.append(f"{begin + now} {file} {action} {offset} {length}")
+        else:
+            lines += [f"{file} wait {_FIRST + now // 1000} 0"] * bool(wait or not requests) + [f"{file} wait 7 0"] * bool(
+                rng.random() < 0.2
+            )
+            lines.append(f"{file} {action} {offset} {length}")
+        requests.append((action, offset, length, now))
+    return "\n".join([*lines, *(f"{begin + now} {file} close" if version == 3 else f"{file} close" for file in files)]) + "\n", requests
+
+
+def replayed_by_fio(logs: list[Path], folder: Path) -> list[list[tuple[int, int, int, int]]]:
+    """What fio moves by each log, all at once: ms, direction, offset and length of each read and write."""
+    jobs = [f"--name=j{number} --read_iolog={log} --write_lat_log=j{number} --log_offset=1" for number, log in enumerate(logs)]
+    subprocess.run(["fio", "--ioengine=null", "--thread", *" ".join(jobs).split()], cwd=folder, capture_output=True, check=True)
+    moved = list[list[tuple[int, int, int, int]]]()
+    for number in range(len(logs)):
+        rows = np.loadtxt(folder / f"j{number}_lat.{number + 1}.log", delimiter=",", dtype=np.int64, ndmin=2)
+        moved.append([(int(row[0]), int(row[2]), int(row[4]), int(row[3])) for row in rows])
+    return moved
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("first", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(10, 300, 10))])
+def test_drawn_logs_move_the_same_and_wait_as_long_in_fio(version: int, first: int, tmp_path: Path) -> None:
+    """What is read of a log is what fio makes of it, when it does, and so is the log that is written of that again."""
+    name = VERSIONS[version == 2]
+    logs, wanted = list[Path](), list[list[tuple[int, int, int, int]]]()
+    for seed in range(first, first + 10):
+        text, requests = drawn_log(np.random.default_rng([version, seed]), version)
+        (tmp_path / f"{seed}.log").write_text(text)
+        found = pa.Table.from_batches(list(read_trace(tmp_path / f"{seed}.log")))
+        kinds = {"read": READ, "write": WRITE, "sync": FLUSH, "datasync": FLUSH}
+        times = [time // 1000 - _FIRST * 1000 * (version == 2) for time in found.column("arrival").to_pylist()]
+        rows = zip(*(found.column(column).to_pylist() for column in ("operation", "offset", "length")), times, strict=True)
+        assert list(rows) == [(kinds[action], *numbers) for action, *numbers in requests]
+        convert(tmp_path / f"{seed}.log", tmp_path / f"{seed}.again", name)
+        moves = [(time, kinds[action], offset, length) for action, offset, length, time in requests if "sync" not in action]
+        if moves:
+            logs += [tmp_path / f"{seed}.log", tmp_path / f"{seed}.again"]
+            wanted += [[(time // 1000, *what) for time, *what in moves]] * 2
+    for _ in range(_ATTEMPTS):  # a busy machine is late
+        moved = replayed_by_fio(logs, tmp_path)
+        assert [[what for _, *what in each] for each in moved] == [[what for _, *what in each] for each in wanted]
+        late = [[ours[0] - time for ours, (time, *_) in zip(each, those, strict=True)] for each, those in zip(moved, wanted, strict=True)]
+        latest = max(max(each) - min(each) for each in late)
+        if latest <= _LATE:
+            return
+    pytest.fail(f"fio moves a request {latest} ms later than another that is read as of the same time")
