@@ -56,6 +56,7 @@ class IdentificationOutcome(CalibrationOutcome):
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
         if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
             yield from ("\n".join(estimates), "")
+        yield from (Explanation(f"{note}.") for note in self.result.notes)
         if self.result.unknown:
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import KIB, MB, format_duration, format_size, parse_duration, parse_size
 
@@ -27,6 +29,14 @@ _OPERATIONS = {"read": READ, "write": WRITE}
 _FIO_KINDS = {"read": ("read", False), "write": ("write", False), "randread": ("read", True), "randwrite": ("write", True)}
 #: Percentiles that are taken from fio: what a closed loop's mean latency says its rate says, too.
 _FIO_PERCENTILES = ("p50", "p99", "p99.9")
+#: Options of fio with which a job shows more than what the drive can do.
+_HELD_BACK = ("rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit")
+_HELD_BACK += ("percentage_random", "zonemode")
+#: fio's engines that wait for each request, whatever its iodepth; and what copies' percentiles may differ by, to be one figure.
+_SYNCHRONOUS = ("psync", "sync", "pvsync", "pvsync2", "vsync", "mmap")
+_LIKE = 1.1
+#: Half of a log that says how long requests take together, ms; its times are whole ms.
+_SHORTEST = 50
 
 _COLUMNS = ("operation", "order", "size", "depth", "state", "rate", "used", "figure", "value")
 
@@ -77,11 +87,14 @@ class DriveFigure:
     ----------
     name
         One of `FIGURES`.
+    note
+        What it is beside the drive's own; nothing of most.
     """
 
     load: DriveLoad
     name: str
     value: float
+    note: str = ""
 
     @property
     def kind(self) -> str:
@@ -124,8 +137,8 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
             rows: Any = tomllib.loads(text).get("figures")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise DamagedFileError(f"figures: {path} has no [[figures]]")
-        elif text.lstrip()[:1] in ("{", "["):
-            return _of_fio(json.loads(text), path, state)
+        elif "fio version" in text or text.lstrip()[:1] in ("{", "["):
+            return _of_fio(_last_document(text), path, state)
         else:
             rows = list(csv.DictReader(text.splitlines(), strict=True, restkey="beyond the header"))
     except (ValueError, RecursionError, csv.Error) as problem:
@@ -196,55 +209,153 @@ def _number(value: Any, where: str) -> float:
     return number
 
 
+def _last_document(text: str) -> Any:
+    """The last of several JSON documents, as of fio with --status-interval: each counts from the job's start."""
+    document, at = None, 0
+    while brace := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):  # messages may stand before and between
+        document, at = json.JSONDecoder().raw_decode(text, brace.end() - 1)
+    return document
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What fio says of a job or of a group of copies, and the numbers of its threads, by which its logs are named."""
+
+    number: int
+    result: Mapping[str, Any]
+    options: Mapping[str, str]
+    threads: range
+
+    @property
+    def kind(self) -> tuple[str, bool] | None:
+        """Operation, and whether at random; None of other jobs.  ``randread:8`` draws a place for each eight."""
+        name, _, more = str(self.options.get("rw", self.options.get("readwrite", "read"))).partition(":")
+        return None if more and not name.startswith("rand") else _FIO_KINDS.get(name)
+
+    def why_not(self) -> str:
+        """Why it does not show the drive alone; nothing if it does."""
+        if self.result.get("error"):
+            return "it ended with an error"
+        if self.kind is None or any(self.result.get(name, {}).get("total_ios") for name in {"read", "write"} - {self.kind[0]}):
+            return "it is none of reads alone or of writes alone, in order or at random"
+        held_back = next((name for name in _HELD_BACK if str(self.options.get(name, "0")) not in ("0", "none")), None)
+        if held_back:
+            return f"its {held_back}={self.options[held_back]} shows more than the drive"
+        shown = self.result[self.kind[0]]
+        if shown["total_ios"] and abs(shown["io_bytes"] - self.size * shown["total_ios"]) > 0.01 * shown["io_bytes"]:
+            return "its requests are not of one size"
+        return "" if self.rate or self.depth else "less than half of its requests had iodepth outstanding"
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that arrive, of each thread; 0: as the depth says."""
+        rates = str(self.options.get("rate_iops", "0")).split(",")
+        return _number(rates[min(len(rates) - 1, _OPERATIONS[self.kind[0] if self.kind else "read"])] or 0, f"job {self.number}: rate_iops")
+
+    @property
+    def depth(self) -> int:
+        """Requests of a thread that were outstanding at most of its submissions; 0 if that was no one number."""
+        depth, levels = int(self.options.get("iodepth", 1)), self.result.get("iodepth_level")
+        if not levels:
+            return 1 if self.options.get("ioengine") in _SYNCHRONOUS else depth
+        level = ">=64" if depth >= 64 else str(1 << depth.bit_length() - 1)
+        return depth if levels.get(level, 0) >= 50 else int(levels.get("1", 0) >= 50)
+
+    @property
+    def size(self) -> int:
+        shown = self.result[self.kind[0] if self.kind else "read"]
+        return round(shown["io_bytes"] / shown["total_ios"] / SECTOR) * SECTOR
+
+
 def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
-    """Figures of fio's jobs, one kind of requests each; jobs of reads and writes together are left out."""
-    jobs = document.get("jobs") if isinstance(document, dict) else None
-    if not isinstance(jobs, list) or "fio version" not in document:
+    """Figures of fio's groups of jobs of one kind, which ran at the same time and count together; others are left out with a word."""
+    results = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(results, list) or "fio version" not in document:
         raise DamagedFileError(f"figures: {path} is JSON, but not of fio (fio --output-format=json)")
-    figures = list[DriveFigure]()
+    figures, groups, threads = list[DriveFigure](), dict[Any, list[_Job]](), 1
     try:
-        for number, job in enumerate(jobs, start=1):
-            options = {**document.get("global options", {}), **job.get("job options", {})}
-            if options.get("rw", options.get("readwrite")) in _FIO_KINDS and not job.get("error"):
-                figures += _of_job(job, options, path, state, number)
+        names = [(result.get("groupid", number), result.get("jobname", number)) for number, result in enumerate(results, start=1)]
+        for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
+            options = {**document.get("global options", {}), **result.get("job options", {})}
+            count = max(1, int(options.get("numjobs", 1)) // names.count(name))  # one entry for all copies, or for each
+            groups.setdefault(name[0], []).append(_Job(number, result, options, range(threads, threads + count)))
+            threads += count
+        for jobs in groups.values():
+            why = next(filter(None, (job.why_not() for job in jobs)), "")
+            if not why and len({(job.kind, job.size, job.depth, job.rate) for job in jobs if job.result[job.kind[0]]["total_ios"]}) > 1:
+                why = "jobs of other loads ran at the same time"
+            if why:
+                which = f"job {', '.join(str(job.number) for job in jobs)}"
+                warnings.warn(f"figures: {path.name}: {which} is left out: {why}", FlashsimWarning, stacklevel=3)
+            elif jobs := [job for job in jobs if job.result[job.kind[0]]["total_ios"]]:
+                figures += _of_group(jobs, path, state)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as problem:
         raise DamagedFileError(f"figures: {path}: a job of fio lacks {problem}") from None
     if not figures:
-        raise DamagedFileError(f"figures: {path} has no job of reads alone or writes alone")
+        raise DamagedFileError(f"figures: {path} has no job of reads alone or writes alone that shows the drive")
     return figures
 
 
-def _of_job(job: Mapping[str, Any], options: Mapping[str, str], path: Path, state: str, number: int) -> Iterator[DriveFigure]:
-    operation, random = _FIO_KINDS[options.get("rw") or options["readwrite"]]
-    shown, copies = job[operation], int(options.get("numjobs", 1))
-    if not shown["total_ios"]:
-        return
-    rate = float(str(options.get("rate_iops", 0)).split(",")[0]) * copies
-    depth = int(options.get("iodepth", 1)) * copies
-    size = round(shown["io_bytes"] / shown["total_ios"] / SECTOR) * SECTOR
-    values = {"operation": _OPERATIONS[operation], "size": size, "random": random, "depth": depth, "rate": rate}
-    load = _checked(values | {"state": state if operation == "write" else "sequential"}, f"{path.name}, job {number}")
-    latencies = _logged(options, "lat", path, number)
-    percentiles = {name: shown["clat_ns"].get("percentile", {}).get(f"{share:.6f}") for name, share in PERCENTILES.items()}
+def _of_group(jobs: Sequence[_Job], path: Path, state: str) -> Iterator[DriveFigure]:
+    first, copies = jobs[0], sum(len(job.threads) for job in jobs)
+    assert first.kind
+    operation, random = first.kind
+    shown = [job.result[operation] for job in jobs]
+    values = {"operation": _OPERATIONS[operation], "size": first.size, "random": random, "rate": first.rate * copies}
+    values |= {"depth": max(1, first.depth) * copies, "state": state if operation == "write" else "sequential"}
+    load = _checked(values, f"{path.name}, job {first.number}")
+    note = "" if str(first.options.get("direct", "0")) == "1" else "through the page cache: fio had no direct=1"
+    average = _number(first.options.get("log_avg_msec", 0), f"job {first.number}: log_avg_msec")
+    latencies = None if average else _logged(jobs, "clat", path) or _logged(jobs, "lat", path)
     if latencies is not None:
-        percentiles = {name: float(np.percentile(latencies[len(latencies) // 2 :, 1], share)) for name, share in PERCENTILES.items()}
-    if not rate:
-        bandwidth = _logged(options, "bw", path, number)
-        lasting = bandwidth[len(bandwidth) // 2 :, 1].mean() * KIB / size if bandwidth is not None else shown["iops"]
-        yield DriveFigure(load, "iops", float(lasting))
+        later = np.concatenate([rows[len(rows) // 2 :, 1] for rows in latencies])
+        percentiles = {name: float(np.percentile(later, share)) for name, share in PERCENTILES.items()}
+    else:
+        percentiles = {name: _of_copies(shown, f"{share:.6f}") for name, share in PERCENTILES.items()}
+    if not load.rate:
+        rate = sum(each["iops"] for each in shown)
+        yield DriveFigure(load, "iops", float(_lasting(_logged(jobs, "bw", path), load.size, average) or rate), note)
     for name in _FIO_PERCENTILES:
         if percentiles[name]:
-            yield DriveFigure(load, name, float(percentiles[name]))
+            yield DriveFigure(load, name, float(percentiles[name]), note)
 
 
-def _logged(options: Mapping[str, str], kind: str, path: Path, number: int) -> Any:
-    """Rows of a job's log, where it lies beside the JSON: time (ms), and latency (ns) or KiB a second; what was first is left out."""
-    name = options.get(f"write_{kind}_log")
-    log = path.parent / f"{Path(name).name}_{'clat' if kind == 'lat' else kind}.{number}.log" if name else None
-    if log is None or not log.is_file():
+def _of_copies(shown: Sequence[Mapping[str, Any]], share: str) -> float:
+    """A percentile of copies together, which lies between the least and the largest of theirs; 0 if these differ."""
+    latencies = [each.get("clat_ns", {}).get("percentile") or each.get("lat_ns", {}).get("percentile") or {} for each in shown]
+    values = [each.get(share, 0) for each in latencies]
+    return float(np.mean(values)) if max(values) <= _LIKE * min(values) else 0.0
+
+
+def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
+    """Requests a second in the second half of the time of logs; 0 where they do not say.
+
+    A line is a request, or else a mean over `average` ms.
+    """
+    if logs is None:
+        return 0.0
+    times = np.concatenate([rows[:, 0] for rows in logs])
+    half = (times.max() - times.min() + average) / 2
+    later = [rows[rows[:, 0] > times.max() - half, 1] for rows in logs]
+    if average:
+        return sum(float(rates.mean()) for rates in later if len(rates)) * KIB / size
+    return sum(map(len, later)) / half * 1000 if half >= _SHORTEST else 0.0
+
+
+def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
+    """Rows of the logs of all threads, where they lie beside the JSON: time (ms), latency (ns) or KiB a second, and direction."""
+    logs = list[Any]()
+    names = [(job, job.options.get(f"write_{kind.removeprefix('c')}_log"), thread) for job in jobs for thread in job.threads]
+    places = [path.parent / f"{Path(name).name}_{kind}.{thread}.log" for _, name, thread in names if name]
+    if not places or not any(place.is_file() for place in places):
         return None
-    try:
-        rows = np.loadtxt(log, delimiter=",", usecols=(0, 1), ndmin=2)
-    except (ValueError, OSError) as problem:
-        raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
-    return rows if len(rows) >= 4 else None
+    for (job, *_), log in zip(names, places, strict=False):
+        try:
+            lines = [line for line in log.read_text().splitlines() if line]
+            rows = np.loadtxt(lines, delimiter=",", usecols=(0, 1, 2), ndmin=2) if lines else np.zeros((0, 3))
+        except (ValueError, OSError) as problem:
+            raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
+        if len(rows) and job.kind and (rows[:, 2] != _OPERATIONS[job.kind[0]]).any():
+            raise DamagedFileError(f"figures: {log} is not of {job.kind[0]}s alone, but job {job.number} of {path.name} is")
+        logs.append(rows)
+    return logs if min(map(len, logs)) >= 4 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -50,7 +51,7 @@ class Identification:
         return [
             {
                 "load": str(each.load), "figure": each.name, "kind": each.kind, "value": each.value, "shown": value,
-                "difference": value / each.value - 1, "kept": kept,
+                "difference": value / each.value - 1, "kept": kept, "note": each.note,
             }
             for each, kept, value in zip(self.figures, self.kept, self.measured, strict=True)
         ]  # fmt: skip
@@ -62,6 +63,12 @@ class Identification:
             if row["kept"] == kept:
                 groups.setdefault(row["kind"], []).append(abs(row["difference"]))
         return [{"kind": kind, "figures": len(each), "median": float(np.median(each)), "worst": max(each)} for kind, each in groups.items()]
+
+    @property
+    def notes(self) -> list[str]:
+        """What figures are beside the drive's own, and how many."""
+        counts = Counter(each.note for each in self.figures if each.note)
+        return [f"{count} of {len(self.figures)} figures are {note}" for note, count in counts.items()]
 
     @property
     def unknown(self) -> list[str]:
@@ -84,7 +91,7 @@ class Identification:
         """The preset as the text of a file."""
         comments = [f"Fitted to {self.kept.count(False)} figures, from {self.base}; {self.kept.count(True)} others were kept back."]
         comments += [f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}" for each in self.errors(True)]
-        return as_toml(document_of(self.preset), comments)
+        return as_toml(document_of(self.preset), comments + self.notes)
 
 
 def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flashsim.core.errors import DamagedFileError, FlashsimWarning
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB
 from flashsim.studies.calibration.drive_figures import DriveFigure, DriveLoad, read
@@ -50,27 +51,134 @@ def job(operation: str, rw: str, iops: float, **options: str) -> dict[str, Any]:
     return {"read": none, "write": none, "job options": {"rw": rw, **options}, operation: shown}
 
 
+def values_of(path: Path) -> dict[tuple[DriveLoad, str], float]:
+    return {(each.load, each.name): each.value for each in read(path)}
+
+
+def log(path: Path, *rows: tuple[int, int], direction: int = 0) -> None:
+    path.write_text("".join(f"{time}, {value}, {direction}, 0, 0\n" for time, value in rows))
+
+
 def test_jobs_of_fio_become_figures_and_their_logs_count_more(tmp_path: Path) -> None:
     path = tmp_path / "fio.json"
-    writes = job("write", "randwrite", 20e3, write_bw_log="w", numjobs="2")
+    writes = job("write", "randwrite", 20e3, write_bw_log="w", numjobs="2", log_avg_msec="100")
     path.write_text(fio(job("read", "randread", 50e3), job("write", "randrw", 1.0), writes))
     load, later = DriveLoad(READ, depth=8), DriveLoad(WRITE, depth=16, state="steady")
     expected = {(load, "iops"): 50e3, (later, "iops"): 20e3}
     expected |= {(each, name): value for each in (load, later) for name, value in (("p50", 80e3), ("p99", 200e3))}
-    assert {(each.load, each.name): each.value for each in read(path)} == expected
-    (tmp_path / "w_bw.3.log").write_text("".join(f"{100 * row}, {80_000 if row < 5 else 40_000}, 1, 0, 0\n" for row in range(10)))
-    assert {(each.load, each.name): each.value for each in read(path)} == expected | {(later, "iops"): 10e3}
+    with pytest.warns(FlashsimWarning, match="fio.json: job 2 is left out: it is none of reads alone or of writes alone"):
+        assert values_of(path) == expected
+    for thread in (3, 4):  # of the third job's two copies
+        log(tmp_path / f"w_bw.{thread}.log", *((100 * row, 40_000 if row < 6 else 20_000) for row in range(1, 11)), direction=1)
+    with pytest.warns(FlashsimWarning):
+        assert values_of(path) == expected | {(later, "iops"): 10e3}
+    log(tmp_path / "w_bw.4.log", *((100 * row, 40_000) for row in range(1, 11)))
+    with (
+        pytest.raises(DamagedFileError, match="w_bw.4.log is not of writes alone, but job 3 of fio.json is"),
+        pytest.warns(FlashsimWarning),
+    ):
+        read(path)
+    (tmp_path / "w_bw.4.log").unlink()
+    with pytest.raises(DamagedFileError, match="w_bw.4.log is no log of fio"), pytest.warns(FlashsimWarning):
+        read(path)
+
+
+def test_a_log_of_requests_counts_them_and_one_of_means_tells_no_percentiles(tmp_path: Path) -> None:
+    """Each line of the first has the bytes a second of one request, whose mean is no rate; the second has means of latencies."""
+    path = tmp_path / "fio.json"
+    options = {"write_bw_log": "a", "write_lat_log": "a"}
+    path.write_text(fio(job("read", "randread", 50e3, **options)))
+    log(tmp_path / "a_bw.1.log", *((time, 400_000 if time % 10 else 4000) for time in range(1001)))
+    log(tmp_path / "a_clat.1.log", *((time, 1000 * time) for time in range(1000)))
+    load = DriveLoad(READ, depth=8)
+    assert values_of(path) == {(load, "iops"): 1000, (load, "p50"): 749_500, (load, "p99"): 994_010, (load, "p99.9"): 998_501}
+    path.write_text(fio(job("read", "randread", 50e3, **options, log_avg_msec="1")))
+    found = values_of(path)
+    assert (found[load, "p50"], found[load, "p99"]) == (80e3, 200e3) and found[load, "iops"] == pytest.approx(
+        (450 * 100_000 + 51 * 1000) / 501
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rate": "10m"}, "its rate=10m shows more than the drive"),
+        ({"thinktime": "100"}, "its thinktime=100 shows more"),
+        ({"fsync": "1"}, "its fsync=1 shows more"),
+        ({"bssplit": "4k/50:8k/50"}, "its bssplit=4k/50:8k/50 shows more"),
+        ({"rw": "read:8k"}, "it is none of reads alone"),
+        ({"iodepth": "32"}, "less than half of its requests had iodepth outstanding"),
+    ],
+)
+def test_a_job_that_shows_more_than_the_drive_is_left_out_with_a_word(options: dict[str, str], why: str, tmp_path: Path) -> None:
+    path = tmp_path / "fio.json"
+    odd = job("read", "randread", 50e3) | {"iodepth_level": {"1": 20.0, "8": 60.0, "16": 20.0}}
+    odd["job options"] |= options
+    path.write_text(fio(job("read", "randread", 9e3, iodepth="1"), odd))
+    with pytest.warns(FlashsimWarning, match=f"fio.json: job 2 is left out: {why}"):
+        assert {load.depth for load, _ in values_of(path)} == {1}
+
+
+def test_jobs_that_ran_together_count_together_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "fio.json"
+    both = [job("read", "randread", iops) | {"groupid": 0, "jobname": name} for name, iops in (("a", 9e3), ("b", 7e3))]
+    path.write_text(fio(*both))
+    assert values_of(path)[DriveLoad(READ, depth=16), "iops"] == 16e3
+    both[1]["read"]["clat_ns"]["percentile"]["99.000000"] *= 2
+    path.write_text(fio(*both))
+    assert {name for _, name in values_of(path)} == {"iops", "p50"}  # the 99 % of both lies somewhere between theirs
+    path.write_text(
+        fio(both[0], job("write", "randwrite", 5e3) | {"groupid": 0}, job("read", "randread", 3e3, iodepth="1") | {"groupid": 1})
+    )
+    with pytest.warns(FlashsimWarning, match="job 1, 2 is left out: jobs of other loads ran at the same time"):
+        assert values_of(path)[DriveLoad(READ, depth=1), "iops"] == 3e3
+
+
+def test_total_latencies_stand_in_for_those_of_completion(tmp_path: Path) -> None:
+    path, total = tmp_path / "fio.json", job("read", "randread", 50e3)
+    total["read"]["lat_ns"] = total["read"].pop("clat_ns")
+    path.write_text(fio(total))
+    assert values_of(path)[DriveLoad(READ, depth=8), "p99"] == 200e3
+
+
+#: Figures of files as fio 3.33 writes them, with its logs: depth, requests a second, 99 % (us) and what is noted, of reads and of writes.
+CASES = {
+    "copies-grouped": [(READ, 4, 40_000, 200, "")],
+    "second-group": [(READ, 3, 12_000, 200, ""), (WRITE, 1, 3000, 200, "")],
+    "averaged-latencies": [(READ, 1, 10_000, 4000, "")],
+    "copies-apart": [(READ, 4, 40_000, 200, "")],
+    "sync-engine-depth": [(READ, 1, 10_000, 200, "")],
+    "buffered": [(READ, 1, 1_000_000, 1.2, "through the page cache: fio had no direct=1")],
+    "note-before": [(READ, 1, 10_000, 200, "")],
+    "status-interval": [(READ, 1, 10_000, 200, "")],
+    "rw-with-count": [(READ, 1, 10_000, 200, "")],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_figures_of_fios_files_are_those_of_the_drive(name: str, test_data: Path) -> None:
+    found = read(test_data / "cases" / "fio" / f"{name}.json")
+    rows = [(each.load.operation, each.load.depth, each.value, each.note) for each in found if each.name == "iops"]
+    latencies = [each.value / 1000 for each in found if each.name == "p99"]
+    assert [(*row[:3], latency, row[3]) for row, latency in zip(rows, latencies, strict=True)] == CASES[name]
 
 
 @pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
 def test_figures_of_fio_itself(tmp_path: Path) -> None:
-    words = "--name=r --rw=randread --bs=8k --iodepth=2 --size=1m --ioengine=psync --write_lat_log=r --output-format=json --output=out.json"
+    """Two copies in a group, then a writer: a synchronous engine has one request outstanding, and logs are named by thread."""
+    words = "--ioengine=psync --bs=8k --iodepth=2 --size=1m --filename=f --write_lat_log=r --write_bw_log=r --output-format=json"
+    words += " --output=out.json --group_reporting --name=r --rw=randread --numjobs=2 --name=w --stonewall --rw=randwrite --numjobs=1"
     subprocess.run(["fio", *words.split()], cwd=tmp_path, check=True, capture_output=True)
-    shown = json.loads((tmp_path / "out.json").read_text())["jobs"][0]["read"]
-    figures = {each.name: each for each in read(tmp_path / "out.json")}
-    assert figures["iops"].value == shown["iops"] and figures["iops"].load == DriveLoad(READ, 8 * KIB, depth=2)
-    logged = np.loadtxt(tmp_path / "r_clat.1.log", delimiter=",", usecols=1)
-    assert len(logged) == 128 and figures["p99"].value == np.percentile(logged[64:], 99)
+    reads, writes = (
+        each[kind] for each, kind in zip(json.loads((tmp_path / "out.json").read_text())["jobs"], ("read", "write"), strict=True)
+    )
+    figures = {(each.load.operation, each.name): each for each in read(tmp_path / "out.json")}
+    assert (figures[READ, "iops"].value, figures[WRITE, "iops"].value) == (reads["iops"], writes["iops"])  # logs of some ms tell no rate
+    assert figures[READ, "iops"].load == DriveLoad(READ, 8 * KIB, depth=2)
+    assert figures[WRITE, "iops"].load == DriveLoad(WRITE, 8 * KIB, depth=1, state="steady")
+    logged = [np.loadtxt(tmp_path / f"r_clat.{thread}.log", delimiter=",", usecols=1)[64:] for thread in (1, 2, 3)]
+    assert figures[READ, "p99"].value == np.percentile(np.concatenate(logged[:2]), 99)
+    assert figures[WRITE, "p99"].value == np.percentile(logged[2], 99) and "page cache" in figures[WRITE, "p99"].note
 
 
 def test_a_third_of_each_kind_is_kept_back() -> None:
