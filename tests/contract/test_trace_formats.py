@@ -6,6 +6,7 @@ import struct
 import warnings
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from tests.contract.members import each_of
 from traces.file.conversion import convert
 from traces.file.schema import make_batch
 from traces.format import FORMATS, recognise
-from traces.format.base import candidates, load_format, load_writable
+from traces.format.base import basis, candidates, doubts, load_format, load_writable
 from traces.summary.information import describe
 
 each_member = each_of(FORMATS)
@@ -271,3 +272,87 @@ def test_a_column_whose_name_is_no_text_is_damage(name: str, tmp_path: Path) -> 
     damaged = example_of(name).replace(b"offset", b"\xff" * 6)
     assert is_refused(tmp_path / "damaged", damaged, lambda path: table(path, name))
     is_refused(tmp_path / "damaged", damaged, load_format(name).recognise)
+
+
+def test_tables_of_blanks_quotes_repeats_and_dates_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text("time_ms   lba  sectors op\n 1.5  8   16  W\n2\t0 1 R\n")
+    found = table(path).to_pydict()
+    assert recognise(path) == "csv" and (found["arrival"], found["offset"]) == ([1_500_000, 2_000_000], [4096, 0])
+    path.write_text('offset,size,op,file,op_count\n0,512,R,"a,b",2\n512,512,"W",c,1\n')
+    found = table(path).to_pydict()
+    assert (found["label"], found["operation"], found["id"]) == (["a,b", "a,b", "c"], [READ, READ, WRITE], [0, 1, 2])
+    path.write_text(
+        "timestamp,offset,size\n1970-01-01T01:00:00.000000007+01:00,0,512\n1970-01-01 00:00:01Z,0,512\n1970-01-01 00:00:02,0,512\n"
+    )
+    assert table(path).column("arrival").to_pylist() == [7, 10**9, 2 * 10**9]
+    assert table(path, "csv:time=timestamp:iso").column("arrival").to_pylist() == [7, 10**9, 2 * 10**9]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mqsim", "0 70000 8 8 1\n1000 0 8 8 1\n2000 1 8 8 1\n3000 70000 8 8 1\n"),
+        ("fio-iolog", "fio version 3 iolog\n0 /a read 0 512\n1 device0 read 0 512\n2 device1 read 0 512\n3 /a read 0 512\n"),
+    ],
+)
+def test_devices_with_names_and_with_numbers_stay_apart(name: str, text: str, tmp_path: Path) -> None:
+    """A name may come before the number that it was given in its place."""
+    (tmp_path / "a").write_text(text)
+    found = table(tmp_path / "a", name).to_pydict()
+    assert len(set(found["device"])) == 3 and found["device"][0] == found["device"][3]
+    assert len(set(zip(found["device"], found["label"], strict=True))) == 3 and found["label"][0] in ("70000", "/a")
+
+
+def test_what_a_file_is_told_by_and_its_units_are_said(examples: dict[str, Path]) -> None:
+    assert basis(examples["spc"], "spc").endswith("device, offset in 512 B, length in 1 B, operation, time in 1 s")
+    assert "time_us is time in 1 us" in basis(examples["csv"], "csv") and "lba is offset in 512 B" in basis(examples["csv"], "csv")
+    assert "times in 1 ms" in basis(examples["fio-iolog-v2"], "fio-iolog-v2") and "times in 1 us" in basis(
+        examples["fio-iolog"], "fio-iolog"
+    )
+    for name, path in examples.items():
+        assert basis(path, name), name
+
+
+@pytest.mark.parametrize("pack", ["lz4", "pzstd"])
+def test_frames_of_other_packers_are_read(pack: str, examples: dict[str, Path], tmp_path: Path) -> None:
+    data = examples["msr"].read_bytes()
+    skipped = b"\x5a\x2a\x4d\x18" + struct.pack("<I", 4) + b"size"
+    frames = [skipped + pa.compress(part, "zstd", asbytes=True) for part in (data[:40], data[40:])]
+    (tmp_path / "packed").write_bytes(b"".join(frames) if pack == "pzstd" else pa.compress(data, "lz4", asbytes=True))
+    assert recognise(tmp_path / "packed") == "msr" and table(tmp_path / "packed").equals(table(examples["msr"]))
+
+
+def test_what_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", "1,2\n")
+    with pytest.raises(DamagedFileError, match="no format that can be told: zip packed it; unpack it first"):
+        recognise(tmp_path / "a.zip")
+    (tmp_path / "a").touch()
+    with pytest.raises(DamagedFileError, match="no format that can be told: it is empty"):
+        recognise(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("disksim-ascii", "0.5 0 {} {} 1\n"), ("mqsim", "5 0 {} {} 1\n"), ("tencent", "5,{},{},1,7\n")]
+)
+def test_sectors_that_may_be_bytes_are_refused(name: str, other: str, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("".join(other.format(512 * row, 1024) for row in range(20)))
+    with pytest.raises(DamagedFileError, match=f"it could be {name} or|it could be disksim-ascii or mqsim"):
+        recognise(path)
+    assert table(path, name).column("length").to_pylist() == [1024 * 512] * 20
+    path.write_text("".join(other.format(8 * row, 1024) for row in range(20)))
+    assert name in candidates(path) and "in bytes" not in doubts(path, candidates(path), load_format)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS.names() if name not in ("calls", "perf-trace")])
+def test_a_request_of_no_byte_is_refused_and_named(name: str, tmp_path: Path) -> None:
+    """Whatever a format says of it: as a line where there are lines, or as a request."""
+    if not hasattr(load_format(name), "write") or name in ("blktrace", "blkparse", "oracle-general"):
+        pytest.skip("it cannot be written, or holds no such request")
+    times = {column: [0, 10**9] for column in ("arrival", "started", "completed")}
+    columns = {"offset": [0, 512], "length": [512, 0], "dependency": [-1, 0], **times}
+    load_writable(name).write(iter([make_batch(columns)]), tmp_path / "a")
+    with pytest.raises(DamagedFileError, match=r"a, (line \d+|request 1): .*moves no byte"):
+        table(tmp_path / "a", name)

@@ -195,3 +195,34 @@ def test_what_is_kept_is_complete_or_not_there(to: str, tmp_path: Path) -> None:
     with pytest.raises(FlashsimError, match="cannot write"):
         keep(source.batches(), tmp_path / "no" / "folder", to)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "kept"]
+
+
+def test_a_table_says_how_often_its_lines_count(tmp_path: Path) -> None:
+    """As CacheLib's traces do; also of many references, which come in parts."""
+    path = written(tmp_path / "a.csv", f"key,op,size,op_count\nx,GET,1,{BATCH + 2}\ny,SET_LEASE,1,1\n")
+    batches = list(page_trace(path).batches())
+    assert [len(batch.pages) for batch in batches] == [BATCH, 3] and len(set(pages_of(path))) == 2
+    assert batches[1].writes is not None and batches[1].writes.tolist() == [False, False, True]
+    with pytest.raises(DamagedFileError, match=r"line 3: op_count must be in \[1, 2147483648\]"):
+        pages_of(written(tmp_path / "a.csv", "key,op_count\nx,1\ny,0\n"))
+
+
+def test_tables_of_blanks_without_a_header_are_named_by_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", "0  7 R\n1\t7 W\n2 9  R\n")
+    (batch,) = page_trace(Excerpt(path, "csv:page=2,write=3")).batches()
+    assert batch.pages.tolist() == [7, 7, 9] and batch.writes is not None and batch.writes.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("ends", "fits"),
+    [(["0 0", "0 1", "0 2"], True), (["5 7", "5 8", "5 9"], True), (["0 0", "1 1", "0 2"], False), (["0 0", "0 2", "0 3"], False)],
+)
+def test_four_numbers_are_arc_where_the_last_counts_the_requests(ends: list[str], fits: bool, tmp_path: Path) -> None:
+    """The field before it is the same in all lines."""
+    path = written(tmp_path / "a", "".join(f"{9 * row} 2 {end}\n" for row, end in enumerate(ends)))
+    if fits:
+        assert page_trace(path).page_format == "arc"
+    else:
+        with pytest.raises(DamagedFileError, match="it could be arc or csv .*; name it with --format"):
+            page_trace(path)
+    assert len(pages_of(path, "arc")) == 6

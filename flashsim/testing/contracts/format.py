@@ -1,5 +1,6 @@
 """The contract of trace formats: files are recognised and read as what they say, damage is refused by name, what is written comes back."""
 
+import bz2
 import gzip
 import lzma
 import re
@@ -29,6 +30,7 @@ from traces.format.base import FORMATS, Format, candidates, formats, load_format
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "xz": lzma.compress,
+    "bz2": bz2.compress,
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
 #: Requests that stand in for the example of a format which is written and brings none.
