@@ -120,13 +120,15 @@ def test_columns_are_told_by_name_or_by_options(tmp_path: Path) -> None:
         ("offset,size\n1,\n", "", "line 2: size is empty"),
         ("offset,size,op\n1,0,R\n", "", "line 2: size is 0: it moves no byte"),
         ("offset,size\n1,2\n1,x\n", "", "line 3: column size: 'x' is no whole number"),
+        ('offset,size,file\n1,2,a\n1,2,"b\n1,2,c\n1,2,d"\n', "", "line 5"),
+        ("offset,size,file\n1,2,\x80\n", "", "line 2"),
         ("timestamp,offset,size\n2023-01-01 00:00:00,1,2\n2023-13-01 00:00:00,1,2\n", "", "line 3: timestamp is no date and time"),
         ("offset,size_kib\n1,0.0001\n", "", "line 2: size_kib must be whole bytes"),
         ("offset,size\n1,2\n1,2,3\n", "", "line 3"),
     ],
 )
 def test_tables_that_say_too_little_are_refused_by_column_or_line(text: str, options: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "t").write_text(text)
+    (tmp_path / "t").write_text(text, encoding="latin-1")
     with pytest.raises(FlashsimError, match=message):
         table(tmp_path / "t", f"csv:{options}" if options else "csv")
 

@@ -154,28 +154,34 @@ def parse(
 def _fault(line: str, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool) -> str:
     """What is wrong with a line: the first field that is not of its column's type, or their number."""
     words = fields(line, delimiter) if quotes else line.split(delimiter)
-    for word, (name, kind) in zip(words, columns.items(), strict=False) if len(words) == len(columns) else ():
+    for word, (name, kind) in zip(words, columns.items(), strict=True) if len(words) == len(columns) else ():
         try:
-            table(word.encode() + b"\n", {name: kind}, delimiter, nulls, quotes)
+            if not pa.types.is_string(kind):
+                table(word.encode() + b"\n", {name: kind}, delimiter, nulls)
         except pa.ArrowInvalid:
-            what = "whole number of 64 bits" if pa.types.is_integer(kind) else "number" if pa.types.is_decimal(kind) else "text"
-            return f"column {name}: {word[:60]!r} is no {what}"
+            return f"column {name}: {word[:60]!r} is no {'whole number of 64 bits' if pa.types.is_integer(kind) else 'number'}"
     return f"{line[:60].strip()!r} is not {delimiter.join(columns)}"
 
 
 def fields(line: str, delimiter: str) -> list[str]:
     """The fields of a line, of which some may stand in quotes."""
-    return next(csv.reader([line], delimiter=delimiter), [""])
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [""])
+    except csv.Error:
+        return line.split(delimiter)
 
 
 def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool = False) -> pa.Table:
-    """Lines as Arrow's columns."""
-    return pyarrow.csv.read_csv(
+    """Lines as Arrow's columns; a field in quotes ends in its line."""
+    rows = pyarrow.csv.read_csv(
         pa.BufferReader(data),
         pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1, use_threads=False),
         pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char='"' if quotes else False, ignore_empty_lines=False),
         pyarrow.csv.ConvertOptions(column_types=columns, null_values=list(nulls), strings_can_be_null=False),
     )
+    if quotes and rows.num_rows < data.count(b"\n"):
+        raise pa.ArrowInvalid("a field in quotes does not end in its line")
+    return rows
 
 
 def read_csv(

@@ -30,8 +30,8 @@ _FIO_KINDS = {"read": ("read", False), "write": ("write", False), "randread": ("
 #: Percentiles that are taken from fio: what a closed loop's mean latency says its rate says, too.
 _FIO_PERCENTILES = ("p50", "p99", "p99.9")
 #: Options of fio with which a job shows more than what the drive can do.
-_HELD_BACK = ("rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit")
-_HELD_BACK += ("percentage_random", "zonemode")
+_HELD_BACK = ["rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit"]
+_HELD_BACK += ["percentage_random", "zonemode"]
 #: fio's engines that wait for each request, whatever its iodepth; and what copies' percentiles may differ by, to be one figure.
 _SYNCHRONOUS = ("psync", "sync", "pvsync", "pvsync2", "vsync", "mmap")
 _LIKE = 1.1
@@ -232,17 +232,26 @@ class _Job:
         name, _, more = str(self.options.get("rw", self.options.get("readwrite", "read"))).partition(":")
         return None if more and not name.startswith("rand") else _FIO_KINDS.get(name)
 
+    @property
+    def operation(self) -> str:
+        return self.kind[0] if self.kind else "read"
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """What fio says of its reads or writes."""
+        shown: Mapping[str, Any] = self.result[self.operation]
+        return shown
+
     def why_not(self) -> str:
         """Why it does not show the drive alone; nothing if it does."""
         if self.result.get("error"):
             return "it ended with an error"
-        if self.kind is None or any(self.result.get(name, {}).get("total_ios") for name in {"read", "write"} - {self.kind[0]}):
+        if self.kind is None or any(self.result.get(name, {}).get("total_ios") for name in {"read", "write"} - {self.operation}):
             return "it is none of reads alone or of writes alone, in order or at random"
         held_back = next((name for name in _HELD_BACK if str(self.options.get(name, "0")) not in ("0", "none")), None)
         if held_back:
             return f"its {held_back}={self.options[held_back]} shows more than the drive"
-        shown = self.result[self.kind[0]]
-        if shown["total_ios"] and abs(shown["io_bytes"] - self.size * shown["total_ios"]) > 0.01 * shown["io_bytes"]:
+        if self.shown["total_ios"] and abs(self.shown["io_bytes"] - self.size * self.shown["total_ios"]) > 0.01 * self.shown["io_bytes"]:
             return "its requests are not of one size"
         return "" if self.rate or self.depth else "less than half of its requests had iodepth outstanding"
 
@@ -250,7 +259,7 @@ class _Job:
     def rate(self) -> float:
         """Requests a second that arrive, of each thread; 0: as the depth says."""
         rates = str(self.options.get("rate_iops", "0")).split(",")
-        return _number(rates[min(len(rates) - 1, _OPERATIONS[self.kind[0] if self.kind else "read"])] or 0, f"job {self.number}: rate_iops")
+        return _number(rates[min(len(rates) - 1, _OPERATIONS[self.operation])] or 0, f"job {self.number}: rate_iops")
 
     @property
     def depth(self) -> int:
@@ -263,8 +272,7 @@ class _Job:
 
     @property
     def size(self) -> int:
-        shown = self.result[self.kind[0] if self.kind else "read"]
-        return round(shown["io_bytes"] / shown["total_ios"] / SECTOR) * SECTOR
+        return round(self.shown["io_bytes"] / self.shown["total_ios"] / SECTOR) * SECTOR
 
 
 def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
@@ -282,13 +290,14 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
             threads += count
         for jobs in groups.values():
             why = next(filter(None, (job.why_not() for job in jobs)), "")
-            if not why and len({(job.kind, job.size, job.depth, job.rate) for job in jobs if job.result[job.kind[0]]["total_ios"]}) > 1:
+            active = [] if why else [job for job in jobs if job.shown["total_ios"]]
+            if len({(job.kind, job.size, job.depth, job.rate) for job in active}) > 1:
                 why = "jobs of other loads ran at the same time"
             if why:
                 which = f"job {', '.join(str(job.number) for job in jobs)}"
                 warnings.warn(f"figures: {path.name}: {which} is left out: {why}", FlashsimWarning, stacklevel=3)
-            elif jobs := [job for job in jobs if job.result[job.kind[0]]["total_ios"]]:
-                figures += _of_group(jobs, path, state)
+            elif active:
+                figures += _of_group(active, path, state)
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as problem:
         raise DamagedFileError(f"figures: {path}: a job of fio lacks {problem}") from None
     if not figures:
@@ -297,12 +306,10 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
 
 
 def _of_group(jobs: Sequence[_Job], path: Path, state: str) -> Iterator[DriveFigure]:
-    first, copies = jobs[0], sum(len(job.threads) for job in jobs)
-    assert first.kind
-    operation, random = first.kind
-    shown = [job.result[operation] for job in jobs]
-    values = {"operation": _OPERATIONS[operation], "size": first.size, "random": random, "rate": first.rate * copies}
-    values |= {"depth": max(1, first.depth) * copies, "state": state if operation == "write" else "sequential"}
+    first, copies, shown = jobs[0], sum(len(job.threads) for job in jobs), [job.shown for job in jobs]
+    values: dict[str, Any] = {"operation": _OPERATIONS[first.operation], "size": first.size, "random": first.kind and first.kind[1]}
+    values |= {"rate": first.rate * copies, "depth": max(1, first.depth) * copies}
+    values |= {"state": state if first.operation == "write" else "sequential"}
     load = _checked(values, f"{path.name}, job {first.number}")
     note = "" if str(first.options.get("direct", "0")) == "1" else "through the page cache: fio had no direct=1"
     average = _number(first.options.get("log_avg_msec", 0), f"job {first.number}: log_avg_msec")
@@ -355,7 +362,7 @@ def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
             rows = np.loadtxt(lines, delimiter=",", usecols=(0, 1, 2), ndmin=2) if lines else np.zeros((0, 3))
         except (ValueError, OSError) as problem:
             raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
-        if len(rows) and job.kind and (rows[:, 2] != _OPERATIONS[job.kind[0]]).any():
-            raise DamagedFileError(f"figures: {log} is not of {job.kind[0]}s alone, but job {job.number} of {path.name} is")
+        if (rows[:, 2] != _OPERATIONS[job.operation]).any():
+            raise DamagedFileError(f"figures: {log} is not of {job.operation}s alone, but job {job.number} of {path.name} is")
         logs.append(rows)
     return logs if min(map(len, logs)) >= 4 else None
