@@ -170,7 +170,7 @@ def test_actions_of_two_letters_and_texts_between_events_are_no_requests(tmp_pat
 
 def test_completions_alone_are_requests_that_arrive_then(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(line("C", "R", "8 + 8 ", 5) + line("C", "FN", "0 ", 7) + line("C", "WS", "8 + 8 ", 9))
-    with pytest.warns(FlashsimWarning, match="has completions alone of a device: a request arrives when it completes"):
+    with pytest.warns(FlashsimWarning, match="a: completions alone of a device: a request arrives when it completes"):
         found = table(tmp_path / "a").to_pydict()
     assert (found["operation"], found["arrival"]) == ([READ, FLUSH, WRITE], [5, 7, 9])
     assert found["started"] == found["completed"] == [None] * 3
@@ -182,6 +182,17 @@ def test_each_device_has_the_requests_that_its_own_events_tell(tmp_path: Path) -
     (tmp_path / "a").write_text(upper + line("Q", "W", time=2) + line("D", "W", time=3) + line("C", "W", time=8))
     found = table(tmp_path / "a").to_pydict()
     assert (found["label"], found["started"], found["completed"]) == (["253,0", "8,0"], [None, 3], [9, 8])
+
+
+def test_a_device_that_comes_late_without_issues_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices are judged by the first events, where these tell enough."""
+    monkeypatch.setattr("traces.format._block_events._JUDGED", 8)
+    monkeypatch.setattr("traces.format._text._CHUNK", 600)
+    text = "".join(line("D", "W", f"{8 * time} + 8 ", time) for time in range(40))
+    (tmp_path / "a").write_text(text + line("Q", "W", time=50, device="253,0") + line("D", "R", time=51, device="8,16"))
+    with pytest.warns(FlashsimWarning, match="device 253,0 comes after the first 8 events and has no D: its events are left out"):
+        found = table(tmp_path / "a")
+    assert found.num_rows == 41 and set(found.column("label").to_pylist()) == {"8,0", "8,16"}
 
 
 @pytest.mark.parametrize(

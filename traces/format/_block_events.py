@@ -9,7 +9,7 @@ An event that is to flush before it writes makes a flush as well.  Zone resets a
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ _MAJOR_MINOR = re.compile(LABELS)
 #: A window: requests over which times may go back when written, and events that are paired when read.
 #: Beyond it, events that may be held for the order in time.
 _WINDOW = 1 << 16
+#: Events by which devices are judged, if all of them have D there.
+_JUDGED = 1 << 18
 _MOST_HELD = 1 << 22
 
 
@@ -81,10 +83,10 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
 
     A Q or C more than a window of events away from its D is not found.
     """
-    makers = _makers(events(), path)
+    issues = _Issues(events())
     first, numbers = 0, _text.DeviceNumbers()
     waiting = issued = new_events(0)
-    for batch in chain(_in_order(_with_issues(batch, makers) for batch in events()), [new_events(0)]):
+    for batch in chain(_in_order(map(issues.of, events())), [new_events(0)]):
         both = joined([waiting, issued, batch])
         _pair(both, *_tables(len(both)))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
@@ -95,44 +97,63 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
         waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))
     if len(issued):
         yield _batch(issued, path, first, numbers)
+    for what in issues.losses():
+        warnings.warn(f"trace: {path}: {what}", FlashsimWarning, stacklevel=2)
 
 
-def _makers(batches: Iterator[Events], path: Path) -> Mapping[int, int]:
-    """The action that makes the requests of each device."""
-    actions, left_out = defaultdict[int, set[int]](set), 0
-    for batch in batches:
-        left_out += int((batch["operation"] == NO_REQUEST).sum())
+class _Issues:
+    """Which action makes the requests of each device, by its events; if all have D, by the first of them."""
+
+    def __init__(self, batches: Iterator[Events]) -> None:
+        self._actions, self._left_out = defaultdict[int, set[int]](set), 0
+        count = 0
+        for batch in batches:
+            self._note(batch)
+            count += len(batch)
+            if count >= _JUDGED and all(ISSUED in actions for actions in self._actions.values()):
+                break
+        order = (ISSUED, QUEUED, COMPLETED)
+        self._makers = {device: next(each for each in order if each in actions) for device, actions in self._actions.items()}
+
+    def _note(self, batch: Events) -> None:
         for action in (ISSUED, QUEUED, COMPLETED):
-            for device in np.unique(batch["device"][(batch["action"] == action) & (batch["operation"] != NO_REQUEST)]).tolist():
-                actions[device].add(action)
-    makers = {device: next(action for action in (ISSUED, QUEUED, COMPLETED) if action in those) for device, those in actions.items()}
-    if left_out:
-        what = "neither read, write, discard nor flush (commands of zones, or no data): they are left out"
-        warnings.warn(f"trace: {path}: {left_out:,} events are {what}", FlashsimWarning, stacklevel=2)
-    if COMPLETED in makers.values():
-        what = "a request arrives when it completes, and its latency is not known"
-        warnings.warn(f"trace: {path} has completions alone of a device: {what}", FlashsimWarning, stacklevel=2)
-    return makers
+            devices = batch["device"][(batch["action"] == action) & (batch["operation"] != NO_REQUEST)]
+            for device in np.unique(devices[np.flatnonzero(np.diff(devices, prepend=-1))]).tolist():
+                self._actions[device].add(action)
 
-
-def _with_issues(events: Events, makers: Mapping[int, int]) -> Events:
-    """Events of which those that make requests are issues, with a flush before each that is to flush before."""
-    events = events.take(np.flatnonzero(events["operation"] != NO_REQUEST))
-    devices, where = np.unique(events["device"], return_inverse=True)
-    issue = events["action"] == np.array([makers.get(device, ISSUED) for device in devices.tolist()], np.int64)[where]
-    events["started"] = np.where(issue & (events["action"] == ISSUED), events["time"], -1)
-    events["action"][issue] = ISSUED
-    flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0)
-    events["flags"] &= np.where(events["operation"] == FLUSH, 0, ~FLUSH_BEFORE)
-    if not flushes.any():
+    def of(self, events: Events) -> Events:
+        """Events of which those that make requests are issues, with a flush before each that is to flush before."""
+        self._left_out += int((events["operation"] == NO_REQUEST).sum())
+        events = events.take(np.flatnonzero(events["operation"] != NO_REQUEST))
+        devices, where = np.unique(events["device"], return_inverse=True)
+        if any(device not in self._makers for device in devices.tolist()):
+            self._note(events)
+        issue = events["action"] == np.array([self._makers.get(device, ISSUED) for device in devices.tolist()], np.int64)[where]
+        events["started"] = np.where(issue & (events["action"] == ISSUED), events["time"], -1)
+        events["action"][issue] = ISSUED
+        flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0)
+        events["flags"] &= np.where(events["operation"] == FLUSH, 0, ~FLUSH_BEFORE)
+        if not flushes.any():
+            return events
+        rows = np.arange(len(events)).repeat(1 + flushes)
+        added = np.flatnonzero(np.diff(rows, append=-1) == 0)
+        events = events.take(rows)
+        for name, value in {"operation": FLUSH, "flags": 0, "offset": 0, "length": 0, "completed": _UNKNOWN}.items():
+            events[name][added] = value
+        events["arrival"][added] = events["time"][added]
         return events
-    rows = np.arange(len(events)).repeat(1 + flushes)
-    added = np.flatnonzero(np.diff(rows, append=-1) == 0)
-    events = events.take(rows)
-    for name, value in {"operation": FLUSH, "flags": 0, "offset": 0, "length": 0, "completed": _UNKNOWN}.items():
-        events[name][added] = value
-    events["arrival"][added] = events["time"][added]
-    return events
+
+    def losses(self) -> Iterator[str]:
+        """What the requests do not tell of the events."""
+        if self._left_out:
+            what = "neither read, write, discard nor flush (commands of zones, or no data): they are left out"
+            yield f"{self._left_out:,} events are {what}"
+        if COMPLETED in self._makers.values():
+            yield "completions alone of a device: a request arrives when it completes, and its latency is not known"
+        for device, actions in self._actions.items():
+            if device not in self._makers and ISSUED not in actions:
+                name = f"{device // _MINORS},{device % _MINORS}"
+                yield f"device {name} comes after the first {_JUDGED:,} events and has no D: its events are left out"
 
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:

@@ -136,14 +136,12 @@ class Reader:
         return (times - self._begin) * column.unit
 
     def _names_and_numbers(self, device: Integers) -> tuple[Any, Integers]:
-        """Labels and numbers of devices: numbers beyond those of a trace become labels, and count as they appear."""
+        """Labels and numbers of devices: numbers beyond those of a trace become labels."""
         numbers, each = np.unique(device, return_inverse=True)
-        order = np.argsort(np.unique(each, return_index=True)[1])
-        own = {number: number if number < _DEVICES else None for number in numbers[order].tolist()}
-        places = {number: self._numbers.of(number, number_of_it) for number, number_of_it in own.items()}
-        labels = ["" if places[number] == number else str(number) for number in numbers.tolist()]
-        found = np.array([places[number] for number in numbers.tolist()], np.int64)[each]
-        return (pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), pa.array(labels)) if any(labels) else ""), found
+        places = [self._numbers.of(number, number if number < _DEVICES else None) for number in numbers.tolist()]
+        labels = ["" if place == number else str(number) for place, number in zip(places, numbers.tolist(), strict=True)]
+        label = pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), pa.array(labels)) if any(labels) else ""
+        return label, np.array(places, np.int64)[each]
 
     def _labels_and_places(self, lines: _text.Lines, column: Column) -> tuple[pa.Array, Integers]:
         """The labels of lines, and the place of each in order of appearance."""
@@ -186,10 +184,9 @@ def _instants(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools
         times[known] = _nanoseconds(zoned.filter(pa.array(known)))
     except pa.ArrowInvalid:
         for row in np.flatnonzero(known):
+            times[row] = -1
             with suppress(pa.ArrowInvalid):
                 times[row : row + 1] = _nanoseconds(zoned[row : row + 1])
-                continue
-            times[row] = -1
     lines.refuse((times < 0) | (times >= units.NEVER), f"{column.name} is no date and time of ISO 8601 from 1970 to 2115")
     return times, known
 

@@ -30,6 +30,8 @@ _HEAD_LINES = 16
 #: Times with decimals, of which more than are kept.
 DECIMAL = pa.decimal128(38, 15)
 
+#: Types of columns, by name.
+Types = Mapping[str, pa.DataType]
 Bools = _records.Bools
 Bytes = _records.Bytes
 
@@ -125,15 +127,7 @@ class Lines:
         return {"offset": begin, "length": size}
 
 
-def parse(
-    path: Path,
-    first: int,
-    data: bytes,
-    columns: Mapping[str, pa.DataType],
-    delimiter: str,
-    nulls: Sequence[str] = (),
-    quotes: bool = False,
-) -> Lines:
+def parse(path: Path, first: int, data: bytes, columns: Types, delimiter: str, nulls: Sequence[str] = (), quotes: bool = False) -> Lines:
     """Lines as columns; fields of `nulls` are null, and with `quotes` fields may stand in them."""
     try:
         return Lines(path, first, table(data, columns, delimiter, nulls, quotes))
@@ -151,7 +145,7 @@ def parse(
         raise DamagedFileError(f"trace: {path}, line {first + good}: {why}") from None
 
 
-def _fault(line: str, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool) -> str:
+def _fault(line: str, columns: Types, delimiter: str, nulls: Sequence[str], quotes: bool) -> str:
     """What is wrong with a line: the first field that is not of its column's type, or their number."""
     words = fields(line, delimiter) if quotes else line.split(delimiter)
     for word, (name, kind) in zip(words, columns.items(), strict=True) if len(words) == len(columns) else ():
@@ -171,7 +165,7 @@ def fields(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str], quotes: bool = False) -> pa.Table:
+def table(data: bytes, columns: Types, delimiter: str, nulls: Sequence[str], quotes: bool = False) -> pa.Table:
     """Lines as Arrow's columns; a field in quotes ends in its line."""
     rows = pyarrow.csv.read_csv(
         pa.BufferReader(data),
@@ -184,9 +178,7 @@ def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls
     return rows
 
 
-def read_csv(
-    path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None, nulls: Sequence[str] = ()
-) -> Iterator[Lines]:
+def read_csv(path: Path, columns: Types, edit: Callable[[bytes], bytes] | None = None, nulls: Sequence[str] = ()) -> Iterator[Lines]:
     """Lines with commas; a first line that begins with a letter and no digit holds names, and is skipped."""
     names = re.compile(rb"[A-Za-z_]+\s*,[^0-9\n]*\n")
     for first, _, data in chunks(path):
@@ -204,7 +196,7 @@ def single_blanks(data: bytes) -> bytes:
     return plain
 
 
-def read_words(path: Path, columns: Mapping[str, pa.DataType]) -> Iterator[Lines]:
+def read_words(path: Path, columns: Types) -> Iterator[Lines]:
     """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         yield parse(path, first, single_blanks(data), columns, " ")

@@ -69,7 +69,7 @@ def recognise(path: Path) -> bool:
         return False
     layout = Layout.of(lines[0])
     fits = {"offset", "length"} <= {_guess(name)[0] for name in layout.names}
-    return fits and len(layout.fields(lines[1])) == len(layout.names)
+    return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
 
 def configured(options: str) -> Format:
@@ -124,14 +124,13 @@ class Layout:
         line = line.removeprefix("\ufeff").strip()
         delimiter = max(_DELIMITERS, key=lambda one: len(_text.fields(line, one)))
         delimiter = delimiter if delimiter in line or not re.search(r"\s", line) else " "
-        words = _text.fields(re.sub(r"\s+", " ", line) if delimiter == " " else line, delimiter)
-        names = [word.strip().strip("\"'").strip() for word in words]
+        names = [word.strip().strip("\"'").strip() for word in _fields(line, delimiter)]
         has_header = not any(_NUMBER.fullmatch(name) for name in names)
         return cls(delimiter, names if has_header else [str(place) for place in range(1, len(names) + 1)], has_header)
 
-    def fields(self, line: str) -> list[str]:
-        """The fields of a line."""
-        return _text.fields(re.sub(r"\s+", " ", line.strip()) if self.delimiter == " " else line, self.delimiter)
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return _text.fields(re.sub(r"\s+", " ", line.strip()) if delimiter == " " else line, delimiter)
 
 
 def bodies(path: Path) -> Iterator[tuple[Layout, int, bytes]]:
@@ -199,13 +198,13 @@ class _NamedColumns(Format):
                 parts = repeats(lines, columns["repeat"].name) if "repeat" in columns else [None]
                 yield from (reader.batch(lines if rows is None else lines.take(rows)) for rows in parts)
         if left_out:
-            what = f"lines with neither offset, length nor operation are left out: {left_out:,}"
-            warnings.warn(f"trace: {path}: {what}", FlashsimWarning, stacklevel=2)
+            what = "lines with neither offset, length nor operation are left out"
+            warnings.warn(f"trace: {path}: {what}: {left_out:,}", FlashsimWarning, stacklevel=2)
 
     def _roles(self, path: Path, layout: Layout, body: bytes) -> dict[str, Column]:
         """The column of each role: as it was given, or as the only one whose name says so."""
         names, line = layout.names, body.partition(b"\n")[0].decode(errors="replace")
-        first = dict(zip(names, layout.fields(line), strict=False))
+        first = dict(zip(names, _fields(line, layout.delimiter), strict=False))
         for role, column in self._roles_by_option.items():
             if column.name not in names:
                 raise InvalidParameterError("columns", f"{role}={column.name[:60]}", f"{path} has {', '.join(names)[:200]}")

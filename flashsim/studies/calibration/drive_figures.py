@@ -32,8 +32,7 @@ _FIO_PERCENTILES = ("p50", "p99", "p99.9")
 #: Options of fio with which a job shows more than what the drive can do.
 _HELD_BACK = ["rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit"]
 _HELD_BACK += ["percentage_random", "zonemode"]
-#: fio's engines that wait for each request, whatever its iodepth; and what copies' percentiles may differ by, to be one figure.
-_SYNCHRONOUS = ("psync", "sync", "pvsync", "pvsync2", "vsync", "mmap")
+#: What copies' percentiles may differ by, to be one figure.
 _LIKE = 1.1
 #: Half of a log that says how long requests take together, ms; its times are whole ms.
 _SHORTEST = 50
@@ -265,10 +264,8 @@ class _Job:
     def depth(self) -> int:
         """Requests of a thread that were outstanding at most of its submissions; 0 if that was no one number."""
         depth, levels = int(self.options.get("iodepth", 1)), self.result.get("iodepth_level")
-        if not levels:
-            return 1 if self.options.get("ioengine") in _SYNCHRONOUS else depth
         level = ">=64" if depth >= 64 else str(1 << depth.bit_length() - 1)
-        return depth if levels.get(level, 0) >= 50 else int(levels.get("1", 0) >= 50)
+        return depth if not levels or levels.get(level, 0) >= 50 else int(levels.get("1", 0) >= 50)
 
     @property
     def size(self) -> int:
