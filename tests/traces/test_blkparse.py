@@ -158,13 +158,14 @@ def test_letters_that_are_not_known_are_refused_by_line(letters: str, tmp_path: 
 
 def test_actions_of_two_letters_and_texts_between_events_are_no_requests(tmp_path: Path) -> None:
     counts = " Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB\n"
-    between = f"CPU0 (sda):\n{counts}fio (697)\n\nSkips: 0 forward\n"
+    recorder = "=== sda ===\n  CPU  0:                  111 events,        6 KiB data\n  Total:   111 events (dropped 0),  6 KiB data\n"
+    between = f"CPU0 (sda):\n{counts}fio (697)\n\nSkips: 0 forward\n{recorder}"
     events = line("Q", "R"), line("UT", "N", "", 1), line("D", "R", time=2), line("FM", "W", time=3)
     (tmp_path / "a").write_text(between + between.join(events) + between)
     found = table(tmp_path / "a")
     assert recognise(tmp_path / "a") == "blkparse" and (found.num_rows, found.column("arrival").to_pylist()) == (1, [0])
     (tmp_path / "a").write_text(line("Q", "R") + between + "what is this?\n" + line("Q", "R"))
-    with pytest.raises(DamagedFileError, match="a, line 7: it is no event"):
+    with pytest.raises(DamagedFileError, match="a, line 10: it is no event"):
         table(tmp_path / "a")
 
 

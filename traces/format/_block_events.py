@@ -146,8 +146,7 @@ class _Issues:
     def losses(self) -> Iterator[str]:
         """What the requests do not tell of the events."""
         if self._left_out:
-            what = "neither read, write, discard nor flush (commands of zones, or no data): they are left out"
-            yield f"{self._left_out:,} events are {what}"
+            yield f"{self._left_out:,} events are neither read, write, discard nor flush (commands of zones, or no data): they are left out"
         if COMPLETED in self._makers.values():
             yield "completions alone of a device: a request arrives when it completes, and its latency is not known"
         for device, actions in self._actions.items():

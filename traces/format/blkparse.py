@@ -44,7 +44,7 @@ _BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ROUND, _ZERO, _A, _Z,
 _B, _C, _E, _METADATA, _N, _O, _R, _S, _U = b"BCEMNORSU"
 #: Lines that are no events: of a summary, of files and programs.
 _SUMMARY = re.compile(
-    rb"[ \t]*([A-Z][A-Za-z ]*:\s+\d.*|(CPU\d+|Total) \(.*\):|Events \(.*\): .*|Throughput \(.*|Input file .* added|"
+    rb"[ \t]*([A-Z][A-Za-z ]*\d*:\s+\d.*|=== .* ===|(CPU\d+|Total) \(.*\):|Events \(.*\): .*|Throughput \(.*|Input file .* added|"
     rb"Trace started at .*|.*[^ ] \(\d+(, .*)?\))[ \t]*"
 )
 #: The parts of a line that are always the same.

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, SchemaError, UnknownNameError
 from flashsim.core.processes import free_memory
-from flashsim.core.request import OPERATIONS
+from flashsim.core.request import FLUSH, OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.units import format_size
 from flashsim.operations.face._tables import A_TRACE, arrow_table
@@ -77,6 +77,8 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
     columns: dict[str, Any] = {"operation": _operations(frame["operation"])}
     for name in frame.columns.difference(["operation", "label", "id"]):
         columns[str(name)] = _numbers(frame[name], str(name))
+    if ((np.asarray(columns["length"]) == 0) & (np.asarray(columns["operation"]) != FLUSH)).any():
+        raise SchemaError("trace: length: 0 of a request that is no flush; it moves no byte")
     if "id" in frame and "dependency" in frame:
         number = pd.Index(frame["id"])
         if number.has_duplicates:

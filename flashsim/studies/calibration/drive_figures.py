@@ -236,10 +236,8 @@ class _Job:
         return self.kind[0] if self.kind else "read"
 
     @property
-    def shown(self) -> Mapping[str, Any]:
-        """What fio says of its reads or writes."""
-        shown: Mapping[str, Any] = self.result[self.operation]
-        return shown
+    def shown(self) -> Any:
+        return self.result[self.operation]
 
     def why_not(self) -> str:
         """Why it does not show the drive alone; nothing if it does."""

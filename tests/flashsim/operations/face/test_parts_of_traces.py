@@ -60,3 +60,14 @@ def test_refusals_name_arguments(frame: pd.DataFrame, tmp_path: Path) -> None:
         fs.trace(frame, device_number=40000)
     with pytest.raises(InvalidParameterError, match="start: '5'"):
         fs.trace(frame, start="5")
+
+
+@pytest.mark.parametrize("flush", ["flush", 3])
+def test_requests_of_no_byte_are_refused_unless_they_flush(flush: str | int) -> None:
+    """By every function that takes a frame."""
+    columns = {"offset": [0, 0], "length": [4096, 0]}
+    reads = pd.DataFrame({"operation": ["read", "read"] if flush == "flush" else [0, 0], **columns})
+    for take in (fs.trace, lambda frame: fs.replay(frame, "intel-x25e-64gb")):
+        with pytest.raises(SchemaError, match="trace: length: 0 of a request that is no flush"):
+            take(reads)
+    assert len(fs.trace(reads.assign(operation=["read", flush] if flush == "flush" else [0, flush])).summary()) == 2
