@@ -78,7 +78,7 @@ class Column:
     def __str__(self) -> str:
         numbers = self.holds in ("time", "completed", "latency", "offset", "length")
         scale = units.format_size if self.holds in ("offset", "length") else units.format_duration
-        return f"{self.holds} in {'dates of ISO 8601' if self.iso else scale(self.unit)}" if numbers else self.holds
+        return f"{self.holds} in {'dates of ISO 8601' if self.iso else scale(self.unit).removeprefix('1 ')}" if numbers else self.holds
 
 
 class Reader:
@@ -236,7 +236,7 @@ class ColumnsOfText(WritableFormat):
 
     def basis(self, path: Path) -> str:
         """See `traces.format.base.Format.basis`."""
-        return f"its first lines are {self._separator.join(column.name for column in self._columns)}: {', '.join(map(str, self._columns))}"
+        return f"its first lines, {self._separator.join(column.name for column in self._columns)}: {', '.join(map(str, self._columns))}"
 
     def doubt(self, path: Path) -> str:
         """Where offsets and lengths are of sectors, numbers that are all whole sectors of bytes may be bytes."""

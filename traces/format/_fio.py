@@ -44,7 +44,7 @@ class IOLog(WritableFormat):
         self.TITLE, self.LEAVES_OUT, self.EXAMPLE = table["title"], table["leaves_out"], table_example(table)
         self._name, self._is_stamped = name, table["version"] == 3
         self.RESOLUTION = units.MICROSECONDS if self._is_stamped else units.MILLISECONDS
-        self.BASIS = f"its first line; times in {units.format_duration(self.RESOLUTION)}, places in bytes"
+        self.BASIS = f"its first line; times in {'us' if self._is_stamped else 'ms'}, places in bytes"
         self.FILLS = {"arrival": "0"} if self._is_stamped else {}
         self._title = b"fio version %d iolog" % table["version"]
 

@@ -25,7 +25,7 @@ from traces.format._records import Bytes
 from traces.format.base import Example
 
 TITLE = "blkparse text"
-BASIS = "its first lines have blkparse's columns; times in seconds, places in sectors of 512 B"
+BASIS = "blkparse's columns in its first lines; times in seconds, places in sectors of 512 B"
 CARRIES = _block_events.CARRIES
 LEAVES_OUT = _block_events.LEAVES_OUT
 LABELS = _block_events.LABELS

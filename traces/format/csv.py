@@ -181,7 +181,8 @@ class _NamedColumns(Format):
     def basis(self, path: Path) -> str:
         """See `traces.format.base.Format.basis`."""
         for layout, _, body in bodies(path):
-            return ", ".join(f"{column.name} is {column}" for column in self._roles(path, layout, body).values())
+            columns = sorted(self._roles(path, layout, body).values(), key=lambda column: layout.names.index(column.name))
+            return f"its columns, {', '.join(f'{column.name} ({column})' for column in columns)}"
         return ""
 
     def read(self, path: Path) -> Batches:

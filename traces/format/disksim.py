@@ -17,7 +17,7 @@ from traces.format import _text
 from traces.format.base import Example
 
 TITLE = "DiskSim validation trace (closed loop, measured response times)"
-BASIS = "its first lines say what the drive's cache did; times in us, places in sectors of 512 B"
+BASIS = "what the drive's cache did, in its first lines; times in us, places in sectors of 512 B"
 CARRIES = frozenset({"operation", "offset", "length", "tag", "dependency", "think", "arrival", "started", "completed"})
 LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, the think time after the last request"
 RESOLUTION = 1

@@ -23,7 +23,7 @@ from traces.format._records import AT_ONCE, ORACLE
 from traces.format.base import Example
 
 TITLE = "libCacheSim oracleGeneral (binary)"
-BASIS = "its first records are plausible; times in seconds, objects taken for sectors of 512 B"
+BASIS = "plausible first records; times in seconds, objects taken for sectors of 512 B"
 CARRIES = frozenset({"offset", "length", "arrival"})
 LEAVES_OUT = "when an object is asked for next (it is found anew when the trace is written)"
 RESOLUTION = units.SECONDS

@@ -16,7 +16,7 @@ from traces.format.calls import Host
 class _PerfTrace(Host):
     NAME = "perf-trace"
     TITLE = "text of perf trace, through a page cache and a file system"
-    BASIS = "its first lines are calls as perf trace prints them; times in ms"
+    BASIS = "calls as perf trace prints them in its first lines; times in ms"
     LEAVES_OUT = "calls that reach no device, names of files that are made, renamed or removed, contents, mapped memory"
 
     def recognise(self, path: Path) -> bool:
