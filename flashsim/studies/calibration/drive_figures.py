@@ -346,12 +346,12 @@ def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
 
 def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
     """Rows of the logs of all threads, where they lie beside the JSON: time (ms), latency (ns) or KiB a second, and direction."""
-    logs = list[Any]()
-    names = [(job, job.options.get(f"write_{kind.removeprefix('c')}_log"), thread) for job in jobs for thread in job.threads]
-    places = [path.parent / f"{Path(name).name}_{kind}.{thread}.log" for _, name, thread in names if name]
-    if not places or not any(place.is_file() for place in places):
+    logs, option = list[Any](), f"write_{kind.removeprefix('c')}_log"
+    named = [job for job in jobs if job.options.get(option)]
+    places = [(job, path.parent / f"{Path(job.options[option]).name}_{kind}.{thread}.log") for job in named for thread in job.threads]
+    if len(named) < len(jobs) or not any(place.is_file() for _, place in places):
         return None
-    for (job, *_), log in zip(names, places, strict=False):
+    for job, log in places:
         try:
             lines = [line for line in log.read_text().splitlines() if line]
             rows = np.loadtxt(lines, delimiter=",", usecols=(0, 1, 2), ndmin=2) if lines else np.zeros((0, 3))

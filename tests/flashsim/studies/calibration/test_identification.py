@@ -159,3 +159,11 @@ def test_figures_of_a_drawn_drive_that_were_kept_back_come_out(seed: int, monkey
     kept = rows[rows["kept"]]
     for kind, limit in LIMITS.items():
         assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept.to_string()
+
+
+def test_what_figures_are_beside_the_drives_own_is_counted() -> None:
+    load, note = DriveLoad(READ), "through the page cache: fio had no direct=1"
+    figures = [DriveFigure(load, "iops", 1.0, note), DriveFigure(load, "p50", 1.0), DriveFigure(load, "p99", 1.0, note)]
+    result = identification.Identification(presets.load("micron-p300"), "micron-p300", figures, [False, True, False], [1.0] * 3, [])
+    assert [row["note"] for row in result.rows()] == [note, "", note]
+    assert result.notes == [f"2 of 3 figures are {note}"] and f"# 2 of 3 figures are {note}" in result.text()
