@@ -25,6 +25,7 @@ def _too_little_memory() -> str | None:
 
 def main() -> None:
     """Run the command ``flashsim``."""
+    import_module("flashsim.core.standard_streams").guard()
     interrupts = import_module("flashsim.studies.runs.interrupts")
     try:
         interrupts.heed()

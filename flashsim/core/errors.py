@@ -9,6 +9,8 @@ from typing import Any
 
 #: The longest value that a message shows whole.
 _LONGEST = 200
+#: Exit code of a command that could not print all, as shells have it of a program whose reader has gone.
+UNPRINTED = 141
 
 
 def shortened(text: str, most: int = _LONGEST) -> str:
@@ -88,6 +90,18 @@ class CapacityError(FlashsimError):
 
 class RefusedError(FlashsimError):
     """An action that needs an explicit permission, such as overwriting a file."""
+
+
+class StandardOutputError(FlashsimError):
+    """Standard output takes no more: its reader has gone, or it is full or closed.
+
+    `status` is the command's exit code, `written` the options whose files were written before.
+    """
+
+    def __init__(self, reason: str, status: int = 0, written: Iterable[str] = ()) -> None:
+        files = " and ".join(written)
+        super().__init__(f"standard output: {reason}{f'; what {files} named is written' if files else ''}")
+        self.reason, self.status = reason, status or UNPRINTED
 
 
 class ReadOnlyDeviceError(FlashsimError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedError, UnknownNameError
+from flashsim.core.input_files import read_text
 
 #: The variable that lets presets name Python files; processes that a command starts inherit it.
 ALLOW_CODE = "FLASHSIM_ALLOW_CODE"
@@ -35,7 +36,7 @@ class PresetFolder:
         else:
             raise UnknownNameError(self.kind, name, self.names())
         try:
-            return path, tomllib.loads(path.read_text(encoding="utf-8"))
+            return path, tomllib.loads(read_text(path))
         except OSError as problem:
             raise MissingFileError(f"{self.kind}: cannot read {path}: {problem.strerror}") from problem
         except (ValueError, RecursionError) as problem:  # no TOML, no UTF-8, numbers of thousands of digits; nested too deep
@@ -44,7 +45,8 @@ class PresetFolder:
 
 
 def printable(text: str) -> str:
-    """A text from a file, as it may reach a terminal: without control characters."""
+    """A text from elsewhere, as it may reach a terminal: in one line, without control characters, and with ? for what is no character."""
+    text = text.encode("utf-8", "replace").decode()
     return "".join(character if character.isprintable() else " " for character in text)
 
 

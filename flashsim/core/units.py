@@ -52,8 +52,13 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
         raise InvalidParameterError(parameter, repr(text), f"a number with a unit is needed, such as {examples}")
     whole, _, fraction = match[1].partition(".")
     value = NEVER if len(whole.lstrip("0")) > _MOST_DIGITS else int(whole[-_MOST_DIGITS:]) * scale
+    is_whole = not fraction.strip("0")
     if fraction := fraction[:_MOST_DIGITS]:
         value += round(int(fraction) * scale / 10 ** len(fraction))
+        is_whole = is_whole or int(fraction) * scale % 10 ** len(fraction) == 0
+    if not is_whole and value < KIB and (value == 0 or units is _SIZE_UNITS):  # of more than that a fraction is not noticed
+        what = "a size is a whole number of bytes" if units is _SIZE_UNITS else f"it must be 0, or at least 1 {next(iter(units))}"
+        raise InvalidParameterError(parameter, repr(text), what)
     if value >= NEVER:
         raise InvalidParameterError(parameter, repr(text), "it is too large for any device")
     return value

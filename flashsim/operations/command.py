@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from flashsim.core.errors import FlashsimWarning, InvalidParameterError
+from flashsim.core.errors import FlashsimWarning, InvalidParameterError, StandardOutputError
 from flashsim.core.preset_files import printable
 from flashsim.operations.fields import Field
 from flashsim.operations.operation import fields, parameters, parse_arguments, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
+from flashsim.studies.runs import interrupts
 from flashsim.studies.runs.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -78,9 +79,16 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
             targets = [(file, _target(outputs, file, values[each]), values[each]) for each, file in files.items() if values[each]]
             outcome = perform(operation, parse_arguments(operation, arguments, lambda each, field: field.name_in_messages(each)))
             outcome = outcome if isinstance(outcome, Outcome) else Listing.of(outcome)
-            say(*outcome.printout())
             for file, target, path in targets:
                 file.write(outcome, target, path)
+            parts = list(outcome.printout())
+        interrupts.release()
+        try:
+            say(*parts)
+        except StandardOutputError as problem:
+            written = [declarations[each].name_in_messages(each) for each, field in declarations.items() if field.writes and values[each]]
+            written += [file.option for file, _, _ in targets]
+            raise StandardOutputError(problem.reason, outcome.status, written) from None
         if outcome.status:
             raise typer.Exit(outcome.status)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib import import_module
 from inspect import cleandoc
+from io import StringIO
 from pathlib import Path
 from traceback import walk_tb
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
-from flashsim.core.errors import FlashsimError, shortened
+from flashsim.core.errors import FlashsimError, StandardOutputError, shortened
 from flashsim.core.preset_files import ALLOW_CODE, printable
 from flashsim.operations.command import command, command_help, with_examples
 from flashsim.studies.presentation.progress import screen
@@ -198,10 +199,9 @@ class OneLineErrors(Commands):
         status, is_interrupted = None, False
         try:
             status = super().main(*args, **more)
-            if sys.stdout:  # None if the shell closed it
-                sys.stdout.flush()
+            sys.stdout.flush()
         except SystemExit as problem:  # not ours
-            if _of_typer(problem):  # its answer to a broken pipe, or a completion
+            if _of_typer(problem) and not isinstance(problem.__context__, OSError):  # a completion
                 raise
             _say(f"a Python file that the command runs ended it (SystemExit: {problem.code})")
             status = REFUSED
@@ -219,9 +219,8 @@ class OneLineErrors(Commands):
 
 
 def _report(problem: BaseException) -> int:
-    if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    if isinstance(problem, StandardOutputError):
+        sys.stdout = StringIO()  # what is left goes nowhere
     if isinstance(problem, MemoryError):
         _say("out of memory; use a smaller scale or fewer jobs")
     elif isinstance(problem, _ClickException):
@@ -230,7 +229,7 @@ def _report(problem: BaseException) -> int:
         _say(f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror)
     else:
         _say(str(problem))
-    return REFUSED
+    return problem.status if isinstance(problem, StandardOutputError) else REFUSED
 
 
 def _of_typer(problem: SystemExit) -> bool:

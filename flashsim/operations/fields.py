@@ -7,10 +7,11 @@ from math import inf
 from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
+from sys import float_info
 from typing import Annotated, Any, TypedDict
 
 from flashsim.core.errors import InvalidParameterError, shortened
-from flashsim.core.units import parse_duration, parse_size
+from flashsim.core.units import KIB, MIB, NEVER, format_size, parse_duration, parse_size
 
 #: The largest count of requests, pages or clients.
 MOST = 2**31 - 1
@@ -18,8 +19,8 @@ MOST = 2**31 - 1
 Parse = Callable[[Any, str], Any]
 
 
-def size(value: Any, parameter: str) -> int:
-    """Bytes of a size with a unit.
+def size(value: Any, parameter: str, least: int = 1, most: int = NEVER) -> int:
+    """Bytes of a size with a unit, between two bounds.
 
     Examples
     --------
@@ -28,7 +29,11 @@ def size(value: Any, parameter: str) -> int:
     """
     if not isinstance(value, str):
         raise InvalidParameterError(parameter, repr(value), "a size with a unit is needed, such as '64MiB' or '100MB'")
-    return parse_size(value, parameter)
+    if (number := parse_size(value, parameter)) < least:
+        raise InvalidParameterError(parameter, format_size(number), f"it must be at least {format_size(least)}")
+    if number > most:
+        raise InvalidParameterError(parameter, format_size(number), f"it must be from {format_size(least)} up to {format_size(most)}")
+    return number
 
 
 def duration(value: Any, parameter: str) -> int:
@@ -84,11 +89,11 @@ def number(bound: str = "it must be a number") -> Parse:
     return parse
 
 
-def positive(bound: str) -> Parse:
+def positive(bound: str, most: float = float_info.max) -> Parse:
     """A number above 0; the bound is what a refusal says."""
 
     def parse(value: Any, parameter: str) -> float:
-        if not 0 < number(bound)(value, parameter) < inf:
+        if not 0 < number(bound)(value, parameter) <= most:
             raise InvalidParameterError(parameter, value, bound)
         return float(value)
 
@@ -206,6 +211,7 @@ Size = partial(Field, metavar="SIZE", parse=size)
 Duration = partial(Field, metavar="TIME", parse=duration)
 Count = partial(Field, metavar="N", parse=least(1), kind=int)
 Number = partial(Field, parse=number(), kind=float)
+Scale = partial(Field, metavar="F", parse=positive("a number above 0 and at most 1 is needed", 1), kind=float)
 Flag = partial(Field, parse=flag, kind=bool)
 Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, provenance=False)
 
@@ -213,7 +219,9 @@ Target = partial(Field, parse=lambda value, parameter: Path(text(value, paramete
 FORMAT = "--format --from"
 
 # What several operations take. The values of sizes and times are `Any` to type checkers: texts for those who call, numbers inside.
-PageSize = Annotated[Any, Size("512B to 64KiB.")]
+PageSize = Annotated[Any, Size("512B to 64KiB.", parse=partial(size, least=512, most=64 * KIB))]
+PartOfDevice = Annotated[Any, Size("How much of the device is used, such as 4GiB.", parse=partial(size, least=512))]
+PoolPages = Annotated[Any, Size("Of pages, 512B to 64MiB.", parse=partial(size, least=512, most=64 * MIB))]
 PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes are told by it.", default="4KiB")]
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
-from flashsim.operations.operation import origin
+from flashsim.operations.fields import text
+from flashsim.operations.operation import in_words_of_python, origin
 from flashsim.studies.runs.outputs import Outputs, write_json
 
 if TYPE_CHECKING:  # help texts need neither
@@ -36,17 +37,15 @@ class Picture:
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
 
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write the picture into a file whose name ends in .svg, .png or .pdf."""
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write the picture into a file whose name ends in .svg, .png or .pdf; one that exists is replaced only with `force`."""
         from flashsim.studies.presentation.plots import FORMATS, save
 
-        target = Path(path)
+        target = Path(text(path, "path"))
         if target.suffix not in FORMATS:
             raise InvalidParameterError("path", repr(str(path)), f"a picture's name must end in {', '.join(FORMATS)}")
-        try:
-            save(self.figure, target, target.suffix)
-        except OSError as problem:
-            raise FlashsimError(f"path: cannot write {path}: {problem.strerror or problem}") from problem
+        with in_words_of_python(), Outputs(force) as outputs:
+            save(self.figure, outputs.file("path", target), target.suffix)
         return target
 
     def _repr_svg_(self) -> str:
@@ -104,16 +103,16 @@ class Outcome:
         """Write ``report.html``, tables and pictures into an empty folder."""
         raise FlashsimError(f"{type(self).__name__}: it has no report")
 
-    def plot(self, path: str | PathLike[str] | None = None) -> Picture:
-        """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf)."""
+    def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
+        """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
         picture = Picture(self._draw())
         if path is not None:
-            picture.save(path)
+            picture.save(path, force=force)
         return picture
 
     def report(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write ``report.html``, every table (CSV) and every picture (SVG) into a folder; return the page's path."""
-        with Outputs(force) as outputs:
+        with in_words_of_python(), Outputs(force) as outputs:
             self._write_report(outputs.folder("folder", Path(folder)))
         return Path(folder) / "report.html"
 

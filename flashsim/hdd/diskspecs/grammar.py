@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
+from flashsim.core.input_files import read_bytes
 from flashsim.hdd.diskspecs.block import Block, SourcePlace, Value, ValueList, Word
 
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
@@ -198,7 +199,7 @@ def _words(path: Path) -> Iterator[Word]:
     try:
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file")
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as problem:
         raise MissingFileError(f"{path}: {problem.strerror}") from problem
     if b"\0" in content:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.input_files import read_text
 from flashsim.core.units import MINUTES
 from flashsim.hdd.description import HEAD_ORDERS, SPARING
 from flashsim.hdd.diskspecs.block import Block, Collection, SourcePlace, milliseconds
@@ -84,7 +85,7 @@ def _seek_times(path: Path) -> tuple[list[list[float]], bool]:
     third column (how much the time varies), some a fourth: the times of writes.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_text(path, errors="replace").splitlines()
     except OSError as problem:
         raise MissingFileError(f"{path}: {problem.strerror}") from problem
     rows: list[list[float]] = []

@@ -1,14 +1,13 @@
 """``flashsim device serve``: a simulated drive, with content, for programs that speak NBD."""
 
 import os
-import sys
 import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, StandardOutputError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
@@ -81,17 +80,16 @@ def serve_device(
         journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
-            say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}")
-            if state:
-                say(f"state before: {state}")
-            sys.stdout.flush()
+            state_line = [f"state before: {state}"] if state else []
+            with suppress(StandardOutputError):  # clients come all the same
+                say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}", *state_line)
 
         session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
         journal.close()
     statistics = device.statistics()
     document = {"session": vars(session), **journal.as_dict(statistics), "state": state, "provenance": origin()}
     tables = (part for table in journal.tables(statistics) for part in ("", table))
-    listing = Listing([_summary(session, journal), *tables], [vars(session)], document)
+    listing = Listing([*_summary(session, journal), *tables], [vars(session)], document)
     listing.status = session.status or 0
     return listing
 
@@ -100,7 +98,7 @@ def _pace(scale: float) -> str:
     return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
 
 
-def _summary(session: ServingReport, journal: Journal) -> str:
+def _summary(session: ServingReport, journal: Journal) -> list[str]:
     lines = [f"served for {session.seconds:.1f} s: {session.clients:,} connections, {journal.requests:,} requests"]
     counts = (
         (session.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
@@ -110,4 +108,4 @@ def _summary(session: ServingReport, journal: Journal) -> str:
         (journal.late, f"replies were late: they left more than {LATE:.0%} of their time after it"),
     )
     lines += [f"{count:,} {what}" for count, what in counts if count]
-    return "\n".join([*lines, *([session.read_only_because] if session.read_only_because else [])])
+    return [*lines, *([session.read_only_because] if session.read_only_because else [])]

@@ -15,7 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
 from flashsim.operations import fields
 from flashsim.operations.face._drive_run import TimelineFile
-from flashsim.operations.fields import Count, Field, Flag, Name, Names, Size, commas
+from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
 from flashsim.studies.bench import session
@@ -88,7 +88,7 @@ def bench(
     set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
     sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,
     levels: Annotated[Any, Field("Its outstanding levels (1,2,4 to 64).", "N,...", commas(_level))] = None,
-    size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
+    size: fields.PartOfDevice = None,
     count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
     quick: Annotated[bool, Flag("Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
     state: Annotated[

@@ -11,17 +11,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.operations import fields
-from flashsim.operations.fields import Count, Duration, Flag, Name, Size, Target
-from flashsim.operations.operation import operation
+from flashsim.operations.fields import Count, Duration, Flag, Name, Target
+from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Outcome
 from flashsim.studies.bench.targets import open_target
 from flashsim.studies.calibration import cpu_prices, session
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.outputs import final_name
+from flashsim.studies.runs.outputs import Outputs, final_name
 
 
 class CalibrationOutcome(Outcome):
@@ -39,7 +39,7 @@ class CalibrationOutcome(Outcome):
         yield f"{self.lead}\n"
         for held_out in (False, True):
             yield from (self.result.table(held_out), "")
-        yield from (self.title, "", Explanation(self.result.note))
+        yield from (*self.title.split("\n"), "", Explanation(self.result.note))
 
     def _write_report(self, folder: Path) -> None:
         self.result.write_report(folder, self.lead, self.provenance)
@@ -60,9 +60,8 @@ class CalibrationOutcome(Outcome):
         target = Path(fields.text(path, "path"))
         if target.suffix != ".toml":
             raise InvalidParameterError("path", str(target), "a preset's file ends in .toml")
-        if target.exists() and not force:
-            raise RefusedError(f"path: {target} exists; force=True replaces it")
-        target.write_text(self.text(), encoding="utf-8")
+        with in_words_of_python(), Outputs(force) as outputs:
+            outputs.file("path", target).write_text(self.text(), encoding="utf-8")
         return target
 
     def text(self) -> str:
@@ -102,7 +101,7 @@ def calibrate(
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
-    size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
+    size: fields.PartOfDevice = None,
     time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
     allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
     yes_destroy: fields.YesDestroy = None,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from algorithms.joins.base import page_format as page_format_of
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
 from flashsim.device import presets
@@ -22,7 +22,7 @@ from flashsim.operations import fields
 from flashsim.operations.face._tables import Table, Types, key
 from flashsim.operations.face._tables import sources as open_sources
 from flashsim.operations.face.calibrate import CalibrationOutcome
-from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import REPORT, Outcome
 from flashsim.studies.bench.targets import open_target
@@ -97,7 +97,9 @@ def compare(
     ],
     device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
     algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,
-    scale: Annotated[float, Number("Of do2009's customer and orders.", "F", after_group=True)] = 0.1,
+    scale: Annotated[
+        float, Scale("Of do2009's customer and orders.", parse=fields.positive("it must be in (0, 1000]", 1000), after_group=True)
+    ] = 0.1,
     memory: Annotated[Any, Size("The buffer pool, such as 512KiB.")] = "512KiB",
     types: Types = None,
     page_size: fields.PageSize = "8KiB",
@@ -129,8 +131,6 @@ def compare(
     >>> result = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
     ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
     """
-    if not 0 < scale <= 1000:
-        raise InvalidParameterError("--scale", scale, "it must be in (0, 1000]")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
     setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))

@@ -130,7 +130,7 @@ def show(preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET
     for kind, facts in facts_by_kind.items():
         for name, each in facts.items():
             line = f"{name} = {each['shown']}" if kind == "parameters" else f"{kind} {name}: {each['shown']}"
-            parts.append("\n    ".join([line, each["meaning"], *([f"source: {each['source']}"] if "source" in each else [])]))
+            parts += [line, f"    {each['meaning']}", *([f"    source: {each['source']}"] if "source" in each else [])]
     if loaded.kind == "ssd" and not facts_by_kind["energy"] and loaded.inside is None:
         parts.append("no energy figures")
     rows = [{"kind": kind, "name": name, **each} for kind, facts in facts_by_kind.items() for name, each in facts.items()]

@@ -55,7 +55,7 @@ class IdentificationOutcome(CalibrationOutcome):
             columns |= {name: (name, lambda share: f"{share:.1%}") for name in ("median", "worst")}
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
         if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
-            yield from ("\n".join(estimates), "")
+            yield from (*estimates, "")
         yield from (Explanation(f"{note}.") for note in self.result.notes)
         if self.result.unknown:
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")

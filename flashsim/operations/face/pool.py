@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.processes import cores
 from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
-from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Number, Size, least
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation, switches
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
 from flashsim.studies.designs import report, session
@@ -122,13 +122,13 @@ def pool(
     *,
     memory: Annotated[Any, Size("The memory pool.")],
     design: Annotated[Any, Names(_DESIGNS, "DESIGN", completes=("designs",))] = "all",
-    ssd: Annotated[Any, Size("The SSD's frames.")] = "0B",
+    ssd: Annotated[Any, Size("The SSD's frames.", parse=partial(fields.size, least=0))] = "0B",
     time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
     disk: Annotated[Any, _devices("The disks:")] = "rates",
     ssd_device: Annotated[Any, _devices("The SSD:")] = "rates",
     precondition: fields.Precondition = None,
     log: Annotated[Any, _devices("The log's; without one commits take no time. Of rates, read and write are needed:")] = None,
-    log_bytes: Annotated[Any, Size("Log of each reference that writes.")] = "200B",
+    log_bytes: Annotated[Any, Size("Log of each reference that writes.", parse=partial(fields.size, least=0))] = "200B",
     policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
     dirty_limit: Annotated[
         str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit")
@@ -153,16 +153,9 @@ def pool(
     fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.")] = False,
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
     think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
-    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
+    page_size: fields.PoolPages = "8KiB",
     without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
-    scale: Annotated[
-        float,
-        Number(
-            "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
-            "F",
-            parse=fields.number("it must be above 0 and at most 1"),
-        ),
-    ] = 1.0,
+    scale: Annotated[float, Scale("Multiplies the workload, memory, the SSD and times; above 0, up to 1.")] = 1.0,
     last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", session.parse_percent)] = "20%",
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,

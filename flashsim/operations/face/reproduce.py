@@ -18,7 +18,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.literature.base import PAPERS, load
 from flashsim.operations import fields, reproduction
-from flashsim.operations.fields import Field, Flag, Name, Number
+from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
 from flashsim.operations.reproduction import PaperResult
@@ -135,10 +135,7 @@ def reproduce(
         Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT,...]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
     ] = None,
     *,
-    scale: Annotated[
-        float,
-        Number("Multiplies tuples and memory, above 0 and up to 1.", "F", parse=fields.number("a number above 0 and up to 1 is needed")),
-    ] = 1.0,
+    scale: Annotated[float, Scale("Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
     jobs: fields.Jobs = None,
     cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", provenance=False)] = None,
     out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,

@@ -16,7 +16,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
 from flashsim.operations import fields
-from flashsim.operations.fields import Count, Duration, Field, Name, Names, Number, Size
+from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
 from flashsim.operations.operation import operation, switches
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
 from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
@@ -122,8 +122,8 @@ def restart(
     flush_writes: Annotated[int, Count("Writes of the SSD that MMR's flush of an entry takes, one after the other.")] = 1,
     pause: Annotated[Any, Duration("Between two chunks of the frame table that LVR and LRR write.")] = "500ms",
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
-    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
-    scale: Annotated[float, Number(_SCALE, "F", parse=fields.number("it must be above 0 and at most 1"))] = 1.0,
+    page_size: fields.PoolPages = "8KiB",
+    scale: Annotated[float, Scale(_SCALE)] = 1.0,
     seed: fields.Seed = 0,
 ) -> RestartOutcome:
     """Shut a pool with a log down, or crash it, recover, and tell how long it takes until clients do as much as before.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from flashsim.core.errors import SchemaError, UnknownNameError
+from flashsim.core.input_files import read_text
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page._postgresql import PAGE_SIZE
 from flashsim.storage.source._postgresql_cluster import cluster_of
@@ -55,7 +56,7 @@ def _definition(path: Path, statement: str | None, file_name: str | None, table:
         if not file_name and not where.is_file():
             raise SchemaError(f"{path}: nothing tells its columns; name a file with the table's CREATE TABLE, as in pg:{path}:orders.sql")
         with reading(where):
-            text = where.read_text(encoding="utf-8")
+            text = read_text(where)
     else:
         text, where = statement, path
     try:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.input_files import read_text
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import KIB, MB, format_duration, format_size, parse_duration, parse_size
 
@@ -126,7 +127,7 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
         A value that is none.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except OSError as problem:
         raise MissingFileError(f"figures: cannot read {path}: {problem.strerror}") from problem
     except UnicodeDecodeError:

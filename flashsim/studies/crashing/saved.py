@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, in_one_line
+from flashsim.core.input_files import read_text
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.execution.pooled.logging_design import History
 from flashsim.storage.log.durable import Durable
@@ -62,7 +63,7 @@ def load(path: Path) -> Survival:
         The file cannot be read, is no saved crash, or has been changed.
     """
     try:
-        file = json.loads(path.read_text(encoding="utf-8"))
+        file = json.loads(read_text(path))
     except OSError as problem:
         raise MissingFileError(f"saved: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, RecursionError) as problem:

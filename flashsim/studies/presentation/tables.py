@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from flashsim.core.preset_files import printable
 from flashsim.core.units import format_duration
 
 if TYPE_CHECKING:
@@ -178,10 +179,10 @@ def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
     sort-merge  12.25
     """
     rows, numbers = texts(frame), numeric(frame)
-    columns = [_Column(str(frame.columns[index]), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
+    columns = [_Column(printable(str(frame.columns[index])), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
     stacks = [columns] if width is None else stacked(columns, width)
     body = "\n\n".join(_lines(stack, width) for stack in stacks)
-    title, note = (wrapped(frame.attrs.get(name, ""), width) for name in ("title", "note"))
+    title, note = (wrapped(printable(frame.attrs.get(name, "")), width) for name in ("title", "note"))
     return "\n".join(part for part in (title, body, note) if part)
 
 
@@ -292,5 +293,5 @@ def show(entry: Entry, digits: int = 2) -> str:
     if entry is None or entry != entry:
         return "-"
     if isinstance(entry, str):
-        return entry
+        return printable(entry)
     return f"{entry:,}" if isinstance(entry, int) else f"{entry:,.{digits}f}"

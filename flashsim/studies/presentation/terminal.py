@@ -5,8 +5,8 @@ import sys
 from dataclasses import dataclass
 
 import pandas as pd
-import typer
 
+from flashsim.core.preset_files import printable
 from flashsim.studies.presentation.tables import as_text, wrapped
 
 #: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.
@@ -37,28 +37,27 @@ Part = str | pd.DataFrame | Explanation
 
 
 def say(*parts: Part) -> None:
-    """Print tables, explanations, and texts line by line; what follows a line's end when it is wrapped stands four further in."""
+    """Print tables, explanations, and lines; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:
-        typer.echo(fitted(part, width()))
+        print(fitted(part, width()))
+    sys.stdout.flush()
 
 
 def fitted(part: Part, columns: int | None) -> str:
-    r"""A table or a text in lines of at most so many characters, as far as words and numbers allow.
+    """A table or a text in lines of at most so many characters, as far as words and numbers allow.
+
+    A text is one line, and what is in it no control character; an empty line follows if it ends one.
 
     Examples
     --------
-    >>> print(fitted("a drive that is filled\n    before", 15))
+    >>> print(fitted("a drive that is filled", 15))
     a drive that is
         filled
-        before
     """
     if isinstance(part, pd.DataFrame):
         return as_text(part, columns)
     if isinstance(part, Explanation):
-        return wrapped(part.text, min(columns or _READABLE, _READABLE), part.indent)
-    return "\n".join(_line(line, columns) for line in part.split("\n"))
-
-
-def _line(line: str, columns: int | None) -> str:
+        return wrapped(printable(part.text), min(columns or _READABLE, _READABLE), part.indent)
+    line = printable(part.removesuffix("\n"))
     own = line[: len(line) - len(line.lstrip())]
-    return wrapped(line, columns, own + "    ")
+    return wrapped(line, columns, own + "    ") + part[len(line) :]

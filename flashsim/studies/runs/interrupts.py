@@ -13,6 +13,8 @@ from typing import Any
 _REPEAT = 0.2
 
 _interrupted = False
+#: Signals that `finish` has given no effect.
+_finished = set[int]()
 
 
 def heed() -> None:
@@ -62,7 +64,15 @@ def finish() -> None:
     if _interrupted:
         raise KeyboardInterrupt
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+        if signal.signal(number, signal.SIG_IGN) is _interrupt:
+            _finished.add(number)
+
+
+def release() -> None:
+    """All files are in place: an interrupt ends the process at once, which may wait for whoever reads its output."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if number in _finished:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

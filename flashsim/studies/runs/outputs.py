@@ -126,9 +126,11 @@ class Outputs:
                 raise FlashsimError(f"{options or 'output'}: {os.strerror(number)}") from problem
             if kind is None:
                 pipes = [each for each in self._pending if _is_special(each[2])]  # may wait for their readers, and be interrupted
-                _move(pipes)
+                broken = _broken(pipes)
                 interrupts.finish()
                 _move([each for each in self._pending if each not in pipes])
+                if broken:
+                    raise broken
         finally:
             for _, partial, _ in self._pending:
                 remove(partial)
@@ -160,6 +162,15 @@ def _move(pending: Iterable[tuple[str, Path, Path]]) -> None:
                     shutil.copyfileobj(source, target)
             else:
                 os.replace(partial, final)
+
+
+def _broken(pipes: Iterable[tuple[str, Path, Path]]) -> FlashsimError | None:
+    """Write into pipes and devices; why one cannot be written, which takes no other file along."""
+    try:
+        _move(pipes)
+    except FlashsimError as problem:
+        return problem
+    return None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -21,9 +22,19 @@ def test_a_size_is_its_number_times_its_unit(number: int, unit: str, lower: bool
 
 
 @given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(sorted(SIZES)))
-def test_a_fraction_is_rounded_to_the_nearest_byte(whole: int, thousandths: int, unit: str) -> None:
-    exact = (whole + Fraction(thousandths, 1000)) * SIZES[unit]
-    assert abs(parse_size(f"{whole}.{thousandths:03}{unit}") - exact) <= Fraction(1, 2)
+def test_a_fraction_is_rounded_to_the_nearest_byte_where_there_are_many(whole: int, thousandths: int, unit: str) -> None:
+    exact, text = (whole + Fraction(thousandths, 1000)) * SIZES[unit], f"{whole}.{thousandths:03}{unit}"
+    if exact.denominator > 1 and exact < 1023:
+        with pytest.raises(InvalidParameterError, match="but a size is a whole number of bytes"):
+            parse_size(text)
+    else:
+        assert abs(parse_size(text) - exact) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("parse, text", [(parse_size, "0.4B"), (parse_size, "0.6B"), (parse_size, "1.5B"), (parse_duration, "0.4ns")])
+def test_what_is_not_nothing_never_becomes_nothing(parse: Callable[[str, str], int], text: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"^think: '{text}', but "):
+        parse(text, "think")
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["B", "KiB", "MiB", "GiB", "MB", "GB"]))

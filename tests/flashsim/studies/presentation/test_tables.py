@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, as_text, captioned, wrapped
-from flashsim.studies.presentation.terminal import fitted
+from flashsim.studies.presentation.terminal import Explanation, fitted
 
 ENTRIES = st.one_of(
     st.none(),
@@ -77,6 +77,15 @@ def test_a_number_stays_beside_its_unit(text: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [None, 12])
-def test_lines_of_a_text_keep_their_indentation(columns: int | None) -> None:
-    shown = fitted("a = 1\n    its meaning is long", columns).splitlines()
-    assert shown[0] == "a = 1" and all(line.startswith("    ") for line in shown[1:])
+def test_a_line_keeps_its_indentation(columns: int | None) -> None:
+    assert all(line.startswith("    ") for line in fitted("    its meaning is long", columns).splitlines())
+
+
+def test_what_names_and_values_hold_controls_no_terminal() -> None:
+    """Control sequences of a terminal, line ends, directions of writing and what is no character at all."""
+    hostile = "a\x1b]0;mine\x07\nb\x9b2J\r\u202e\u2028"
+    table = Table([hostile, "n"], [[hostile, 1], ["c", 2]], title=hostile, note=hostile)
+    for part, lines in ((f"{hostile}\udce9", 1), (Explanation(hostile), 1), (table, 6), (pd.DataFrame({hostile: [hostile]}), 3)):
+        shown = fitted(part, None).split("\n")
+        assert len(shown) == lines and all(map(str.isprintable, shown)), shown
+    assert fitted("a\n", None) == "a\n" and fitted("", None) == ""
