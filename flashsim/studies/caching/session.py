@@ -58,8 +58,6 @@ class CacheStudy:
                 raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
         if not 0 < self.sample <= 1:
             raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
-        if self.page_size < 1:
-            raise InvalidParameterError("page size", format_size(self.page_size), "it must be at least 1 B")
         pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
         policy_names(self.policies)
 

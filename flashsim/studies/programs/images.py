@@ -9,7 +9,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from flashsim.core.errors import CapacityError
+from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.units import GIB, format_size
 
 #: Environment variable of a check: a file with what the program had printed by the cut.
@@ -18,6 +18,8 @@ PRINTED = "FLASHSIM_PRINTED"
 LINK = "//"
 #: Bytes of a folder of which images are made at most.
 _MOST = GIB
+#: Files and folders, likewise.
+_MOST_FILES = 100_000
 #: Time of the last change, ns, of files that nobody has changed since they were written here.
 _UNCHANGED = 10**18
 
@@ -27,16 +29,27 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
     Raises
     ------
-    CapacityError
-        They are too large.
+    CapacityError, RefusedError
+        They are too large or too many, or belong to several file systems.
     """
-    everything = sorted(folder.rglob("*"))
+    everything = sorted(_below(folder))
     paths = [path for path in everything if not path.is_symlink()]
     files = [path for path in paths if path.is_file()]
     links = {f"{path}{LINK}": os.fsencode(os.readlink(path)) for path in everything if path.is_symlink()}
     if (size := sum(path.stat().st_size for path in files)) > _MOST:
         raise CapacityError(f"folder: {folder} holds {format_size(size)}, but power is cut in folders of {format_size(_MOST)} at most")
     return {f"{path}/": b"" for path in paths if path.is_dir()} | {str(path): path.read_bytes() for path in files} | links
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All that is below a folder."""
+    device = folder.stat().st_dev
+    for count, path in enumerate(Path(place, name) for place, folders, files in os.walk(folder) for name in folders + files):
+        if count == _MOST_FILES:
+            raise CapacityError(f"folder: {folder} holds more files than the {_MOST_FILES:,} at most whose images are made")
+        if path.lstat().st_dev != device:
+            raise RefusedError(f"folder: {folder} holds another file system, {path}; name a folder of the program's own")
+        yield path
 
 
 def modes(folder: Path) -> dict[str, int]:

@@ -39,6 +39,7 @@ class Outputs:
         self.force = force
         self._pending: list[tuple[str, Path, Path]] = []  # option, partial, final
         self._descriptors: list[int] = []
+        self._made: list[Path] = []  # folders above those to be written, the deepest first
         self._inputs: dict[Path, str] = {}
 
     def file(self, option: str, path: Path) -> Path:
@@ -77,12 +78,12 @@ class Outputs:
         if final.exists() and not final.is_dir():
             raise FlashsimError(f"{option}: {path} is a file, but a folder is needed")
         with _naming(option, path):
+            remove_leftovers(final / final.name)
             if final.is_dir() and any(final.iterdir()) and not self.force:
                 raise RefusedError(f"{option}: {path} is not empty; add --force to replace files in it")
+            self._made += [each for each in final.parents if not each.exists()]
             final.parent.mkdir(parents=True, exist_ok=True)
-            partial = self._begin(option, final, final.parent, folder=True)
-            if final.is_dir() and not os.access(final, os.W_OK | os.X_OK):
-                raise PermissionError(13, os.strerror(13))
+            partial = self._begin(option, final, final if final.is_dir() else final.parent, folder=True)  # it may be a file system
         return partial
 
     def _begin(self, option: str, final: Path, place: Path, *, folder: bool) -> Path:
@@ -126,16 +127,19 @@ class Outputs:
                 raise FlashsimError(f"{options or 'output'}: {os.strerror(number)}") from problem
             if kind is None:
                 pipes = [each for each in self._pending if _is_special(each[2])]  # may wait for their readers, and be interrupted
-                broken = _broken(pipes)
+                problems = _move(pipes)
                 interrupts.finish()
-                _move([each for each in self._pending if each not in pipes])
-                if broken:
-                    raise broken
+                problems += _move([each for each in self._pending if each not in pipes])
+                if problems:
+                    raise problems[0]
         finally:
             for _, partial, _ in self._pending:
                 remove(partial)
             for descriptor in self._descriptors:
                 os.close(descriptor)
+            for folder in self._made if kind else ():
+                with suppress(OSError):  # somebody else has put something there
+                    folder.rmdir()
 
 
 def _number(problem: OSError) -> int:
@@ -149,28 +153,28 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _move(pending: Iterable[tuple[str, Path, Path]]) -> None:
-    """Move files and folders to their places."""
+def _move(pending: Iterable[tuple[str, Path, Path]]) -> list[FlashsimError]:
+    """Move files and folders to their places; why some cannot be moved, which take no other along."""
+    problems = list[FlashsimError]()
     for option, partial, final in pending:
-        with _naming(option, final):
-            if partial.is_dir():
-                final.mkdir(exist_ok=True)
-                for file in sorted(partial.iterdir()):
-                    os.replace(file, final / file.name)
-            elif _is_special(final):
-                with partial.open("rb") as source, final.open("wb") as target:
-                    shutil.copyfileobj(source, target)
-            else:
-                os.replace(partial, final)
+        try:
+            with _naming(option, final):
+                _put(partial, final)
+        except FlashsimError as problem:
+            problems.append(problem)
+    return problems
 
 
-def _broken(pipes: Iterable[tuple[str, Path, Path]]) -> FlashsimError | None:
-    """Write into pipes and devices; why one cannot be written, which takes no other file along."""
-    try:
-        _move(pipes)
-    except FlashsimError as problem:
-        return problem
-    return None
+def _put(partial: Path, final: Path) -> None:
+    if partial.is_dir():
+        final.mkdir(exist_ok=True)
+        for file in sorted(partial.iterdir()):
+            os.replace(file, final / file.name)
+    elif _is_special(final):
+        with partial.open("rb") as source, final.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    else:
+        os.replace(partial, final)
 
 
 @contextmanager

@@ -89,6 +89,16 @@ BAD = {
     "validate joins --on x --device ocz-core-60gb --allow-write --join bnl --partition n-hash": "partition: n-hash, but bnl",
     changed(page_size="8192"): "--page-size: '8192'",
     changed(page_size="3000B"): "power of two",
+    changed(page_size="0.6B"): "--page-size: '0.6B', but a size is a whole number of bytes",
+    "pool run zipf:pages=9 --memory 1MB --page-size 0B": "--page-size: 0 B, but it must be at least 512 B",
+    "pool restart zipf:pages=9 --memory 1MB --ssd 1MB --page-size 0.4B": "--page-size: '0.4B', but a size is a whole number of bytes",
+    "pool restart zipf:pages=9 --memory 1MB --ssd 1MB --page-size 0B": "--page-size: 0 B, but it must be at least 512 B",
+    "pool restart zipf:pages=9 --memory 1MB --ssd 1MB --scale 2": "--scale: 2.0, but a number above 0 and at most 1 is needed",
+    "pool run zipf:pages=9 --memory 1MB --scale 1000": "--scale: 1000.0, but a number above 0 and at most 1 is needed",
+    "device show pipe.toml": "cannot read pipe.toml: it is no regular file",
+    "device identify --from pipe.csv --out new.toml": "cannot read pipe.csv: it is no regular file",
+    "device identify --from /dev/zero --out new.toml": "cannot read /dev/zero: it is no regular file",
+    "pool crash --saved pipe.csv": "cannot read pipe.csv: it is no regular file",
     changed(page_size="128KiB"): "64 KiB",
     changed(page_format="pox"): "page format: 'pox' is unknown; did you mean pax?",
     changed(page_format="mine.py"): "mine.py",
@@ -223,7 +233,7 @@ BAD = {
     "cache simulate bare.csv --jobs 0": "jobs: 0, but",
     "cache simulate bare.csv --limit 0": "limit: 0, but",
     "cache simulate bare.csv --limit few": "limit: 'few', but",
-    "cache simulate bare.csv --page-size 0B": "page size: 0 B, but",
+    "cache simulate bare.csv --page-size 0B": "--page-size: 0 B, but",
     "cache simulate kept.csv --out kept.csv --force": "is also what TRACE names",
     "cache simulate bare.csv --seed 1e30": "--seed",
     "cache simulate bare.csv --seed 99999999999999999999": "seed: 99999999999999999999, but",
@@ -260,7 +270,7 @@ BAD = {
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --time 0h": "time: 0 ns, but it must be at least",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --time 2": "time: '2', but a number with a unit",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --time 1us --scale 0.01": "at least 100 ns at scale 0.01",
-    "pool run tpc-c:warehouses=1 --memory 20MB --design none --scale 0": "scale: 0, but it must be above 0 and at most 1",
+    "pool run tpc-c:warehouses=1 --memory 20MB --design none --scale 0": "--scale: 0.0, but a number above 0 and at most 1",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --scale 1.5": "scale: 1.5, but",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --scale nan": "scale: nan, but",
     "pool run kept.txt --memory 20MB --design none --scale 0.5": "scale: 0.5, but what was recorded is as large as it is",
@@ -275,7 +285,7 @@ BAD = {
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --partitions 0": "partitions: 0, but it must be at least 1",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --group 0": "group: 0, but it must be at least 1",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --think -1s": "think: -1 s, but",
-    "pool run tpc-c:warehouses=1 --memory 20MB --design none --page-size 100B": "page_size: ",
+    "pool run tpc-c:warehouses=1 --memory 20MB --design none --page-size 100B": "--page-size: 100 B, but it must be at least 512 B",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --policy opt": "policy: opt, but what is asked for next is not known",
     "pool run nothing.csv --memory 20MB --design none": "nothing.csv",
     "pool run broken.parquet --memory 20MB --design none": "broken.parquet",
@@ -339,6 +349,8 @@ def files(here: Path) -> Path:
     (here / "texts.csv").write_text("a\n1\n")
     (here / "wrong.py").write_text("def plan(graph, frames):\n    return [0]\n")
     (here / "loop").symlink_to("loop")
+    for name in ("pipe.toml", "pipe.csv"):
+        os.mkfifo(here / name)
     (here / "digits.toml").write_text("kind = 1" + "0" * 5000)
     (here / "nested.toml").write_text(f"kind = {'[' * 100_000}{']' * 100_000}")
     flash = (PRESETS / "nvme-tlc-1tb.toml").read_text()

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from flashsim.studies.programs import images
+
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
 CAREFUL = """
@@ -278,3 +280,13 @@ def test_what_is_not_followed_is_refused_with_the_first_file_that_differs(flashs
 def test_bad_input_is_refused_in_a_line(flashsim: Any, line: list[str], told: str) -> None:
     result = flashsim(["crash", *line])
     assert result.exit_code == 2 and told in result.stderr and len(result.stderr.splitlines()) == 1, result.output
+
+
+def test_folders_that_are_no_program_s_are_refused(flashsim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = flashsim("crash --folder / --check true -- true")
+    assert result.exit_code == 2 and "holds another file system, /" in result.stderr and result.stderr.count("\n") == 1
+    monkeypatch.setattr(images, "_MOST_FILES", 2)
+    for name in "abc":
+        Path(name).touch()
+    result = flashsim("crash --check true -- true")
+    assert result.exit_code == 2 and "holds more files than the 2 at most whose images are made" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,32 @@ def test_a_full_disk_names_the_outputs_and_leaves_nothing(tmp_path: Path) -> Non
         outputs.file("--out", tmp_path / "rows")
         raise OSError(errno.ENOSPC, "full")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_refused_leaves_no_folders(tmp_path: Path) -> None:
+    with pytest.raises(FlashsimError, match="a is a folder, but a file is needed"), Outputs(force=False) as outputs:
+        outputs.folder("--out-dir", tmp_path / "a" / "b" / "c")
+        outputs.file("--json", tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_a_file_system_of_its_own_is_filled(tmp_path: Path) -> None:
+    """Nothing is moved there from another file system, which the system refuses in the end."""
+    (tmp_path / "mounted").mkdir()
+    with Outputs(force=False) as outputs:
+        partial = outputs.folder("--out-dir", tmp_path / "mounted")
+        assert partial.parent == tmp_path / "mounted"
+        (partial / "page.html").write_text("x")
+    assert [path.name for path in (tmp_path / "mounted").iterdir()] == ["page.html"]
+
+
+def test_an_output_that_cannot_be_put_in_place_takes_no_other_along(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with pytest.raises(FlashsimError, match="^--out: cannot write .*: Broken pipe"), Outputs(force=False) as outputs:
+        folder = outputs.folder("--out-dir", tmp_path / "new")
+        pipe = outputs.file("--out", Path(f"/dev/fd/{writer}"))
+        for path in (folder / "page.html", pipe, outputs.file("--json", tmp_path / "a.json")):
+            path.write_text("x")
+        os.close(reader)
+    os.close(writer)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.json", "new", "page.html"]
