@@ -10,7 +10,7 @@ from pathlib import Path
 from sys import float_info
 from typing import Annotated, Any, TypedDict
 
-from flashsim.core.errors import InvalidParameterError, shortened
+from flashsim.core.errors import InvalidParameterError, RefusedError, shortened
 from flashsim.core.units import KIB, MIB, NEVER, format_size, parse_duration, parse_size
 
 #: The largest count of requests, pages or clients.
@@ -156,6 +156,13 @@ def _duration_text(value: Any, parameter: str) -> Any:
     return value
 
 
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """Refuse the options that are given, for a reason."""
+    for option, value in options.items():
+        if value:
+            raise RefusedError(f"{option}: {why}")
+
+
 @dataclass(frozen=True)
 class Field:
     """A parameter, as ``Annotated`` carries it."""
@@ -195,6 +202,10 @@ class Field:
     default: Any = None
     #: Comes after the parameters of the operation's group.
     after_group: bool = False
+    #: The parameter without which it has no effect.
+    needs: str = ""
+    #: Has an effect on a real file or block device alone (``"real"``), or on a block device alone (``"block"``).
+    reach: str = ""
 
     def options(self, name: str) -> list[str]:
         """The names of the option of a parameter."""
@@ -226,8 +237,8 @@ PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes a
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False)]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write destroys, by name.", "/dev/NAME", provenance=False)]
+AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, reach="real")]
+YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
 Cpu = Annotated[
     str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")
@@ -237,8 +248,8 @@ PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("pa
 _STATES = "Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks."
 Precondition = Annotated[str | None, Name(_STATES, "STATE")]
 Timeline = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]", after_group=True)]
-TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.")]
-TimelineTo = Annotated[Any, Duration("End the timeline at this time.")]
+TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.", needs="timeline")]
+TimelineTo = Annotated[Any, Duration("End the timeline at this time.", needs="timeline")]
 
 _COLUMNS_OF_CSV = "Columns of a CSV file, such as time=Stamp:ms,offset=LBA:sectors,length=Size:bytes."
 _PLAYED = {"metavar": "X", "parse": number("a number is needed, such as 2 for twice as fast")}

@@ -13,12 +13,13 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, signature
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from flashsim.core.activity import activity, show_by
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.operations.fields import Field
+from flashsim.operations.fields import Field, several
 from flashsim.studies.presentation.progress import progress_bar
 
 if TYPE_CHECKING:  # a help text waits for no NumPy
@@ -93,10 +94,30 @@ def _fields_of(hint: Any) -> list[Field]:
 def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], name_of: Callable[[str, Field], str]) -> dict[str, Any]:
     """Parsed arguments of an operation; `name_of` gives the name of each in messages."""
     values = dict(arguments)
-    for name, field in fields(function).items():
-        if field.parse and not (values[name] is None and parameters(function)[name].default is None):
+    declared = fields(function)
+    for name, field in declared.items():
+        default = parameters(function)[name].default
+        if field.parse and not (values[name] is None and default is None):
             values[name] = field.parse(values[name], name_of(name, field))
+        if field.needs and arguments[name] != default and arguments[field.needs] is None:
+            raise RefusedError(f"{name_of(name, field)}: it needs {name_of(field.needs, declared[field.needs])}")
+        if field.reach and arguments[name]:
+            _check_reach(arguments, field.reach, name_of(name, field))
     return values
+
+
+def _check_reach(arguments: Mapping[str, Any], reach: str, name: str) -> None:
+    """Refuse an argument that has an effect on real devices alone, where none is named."""
+    from flashsim.device.access import is_path  # with all of a preset's parts, for which no help need wait
+
+    devices = arguments.get("device")
+    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
+    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
+    if any(is_path(each) and (reach == "real" or not Path(each).is_file()) for each in paths):
+        return
+    if paths or "device" in arguments:
+        is_none = f"{' and '.join(paths)} is" if paths else "there is"
+        raise RefusedError(f"{name}: {is_none} no {'block device' if reach == 'block' else 'real file or device'}")
 
 
 def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:

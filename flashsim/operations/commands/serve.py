@@ -32,7 +32,7 @@ def serve_device(
     *,
     socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
     port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=fields.least(0))] = None,
-    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS")] = None,
+    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS", needs="port")] = None,
     run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
     time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
     read_only: Annotated[bool, Flag("Refuse writes.")] = False,
@@ -55,8 +55,6 @@ def serve_device(
     """
     if (socket is not None) + (port is not None) > 1:
         raise RefusedError("--port: there is a --socket already; take one of them")
-    if listen and port is None:
-        raise RefusedError("--listen: it needs a --port")
     if socket is None and port is None and not run:
         raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
     if port is not None and port > 65535:

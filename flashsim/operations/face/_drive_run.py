@@ -49,9 +49,6 @@ class TimelineFile:
     @classmethod
     def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
         """The timeline of these arguments, or None."""
-        for name, value in (("timeline-from", begin), ("timeline-to", end)):
-            if value is not None and path is None:
-                raise InvalidParameterError(name, format_duration(value), "there must be a --timeline")
         if path is None:
             return None
         begin, end = begin or 0, NEVER if end is None else end

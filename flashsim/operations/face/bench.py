@@ -128,6 +128,9 @@ def bench(
     >>> provenance.summary()["pattern"].unique().tolist()
     ['SR', 'RR', 'RW', 'SW']
     """
+    if set == "aio":
+        fields.refuse({"--ignore": ignore, "--pause": pause != "auto"}, "the set aio has no such runs; only uflip has")
+    fields.refuse({"--precondition": precondition and state != 0.1}, "--state says in which state the drive begins; take one of them")
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
     method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
     options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
@@ -90,9 +90,9 @@ def cache(
             after_group=True,
         ),
     ] = None,
-    depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.")] = 1,
+    depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
     cpu: fields.Cpu = CPU,
-    requests: Annotated[Any, fields.Target("Record every request to the device into a Parquet file, of one pool.", "FILE")] = None,
+    requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,
     allow_write: fields.AllowWrite = False,
     force: fields.Force = False,
     **how: Unpack[SimulationChoices],
@@ -116,8 +116,6 @@ def cache(
     >>> bool((result.summary().pages_written == result.summary().write_backs).all()), result.summary()[["io_s", "flush_s"]].shape
     (True, (2, 2))
     """
-    if requests is not None and device is None:
-        raise InvalidParameterError("--requests", final_name(requests), "without --device there are none")
     source, study = _study(trace, policy, size, **how)
     target = None
     if device is not None:

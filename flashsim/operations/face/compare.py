@@ -15,7 +15,7 @@ from algorithms.joins.base import page_format as page_format_of
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.units import MIB
+from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
 from flashsim.operations import fields
@@ -131,6 +131,10 @@ def compare(
     >>> result = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
     ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
     """
+    if r is not None and s is not None:
+        fields.refuse({"--scale": scale != 0.1}, "it is of do2009's relations, but --r and --s name others")
+    if isinstance(device, CalibrationOutcome) or device != CALIBRATED:
+        fields.refuse({"--time": time != 30 * SECONDS, "--seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
     setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))

@@ -128,7 +128,7 @@ def pool(
     ssd_device: Annotated[Any, _devices("The SSD:")] = "rates",
     precondition: fields.Precondition = None,
     log: Annotated[Any, _devices("The log's; without one commits take no time. Of rates, read and write are needed:")] = None,
-    log_bytes: Annotated[Any, Size("Log of each reference that writes.", parse=partial(fields.size, least=0))] = "200B",
+    log_bytes: Annotated[Any, Size("Log of each reference that writes.", parse=partial(fields.size, least=0), needs="log")] = "200B",
     policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
     dirty_limit: Annotated[
         str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit")
@@ -150,7 +150,7 @@ def pool(
     ] = "memory",
     read_ahead: Annotated[int, Count("Pages that a scan reads at once.", switch="read_ahead")] = 32,
     checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.", switch="checkpoint")] = None,
-    fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.")] = False,
+    fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.", needs="checkpoint")] = False,
     clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
     think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
     page_size: fields.PoolPages = "8KiB",

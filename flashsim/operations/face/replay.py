@@ -80,7 +80,9 @@ def replay(
     widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: fields.AllowWrite = False,
-    yes_destroy: Annotated[Any, Names("A block device that --allow-write destroys, by name.", "/dev/NAME", provenance=False)] = None,
+    yes_destroy: Annotated[
+        Any, Names("A block device that --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")
+    ] = None,
     force: fields.Force = False,
     requests: Annotated[bool, Field("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
     pauses: Annotated[bool, Field("Watch a flash drive's pauses by garbage collection.", constant=_has_report, provenance=False)] = False,
@@ -111,16 +113,15 @@ def replay(
     [3, 3]
     """
     real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
-    real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
     simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
     together = isinstance(device, Mapping)
     real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
     if not real:
-        _refuse(real_only, f"{preset_of(device[0])} is a preset")
+        fields.refuse(real_only, f"{preset_of(device[0])} is a preset")
     elif len(real) == len(device):
-        _refuse(simulated_only, f"{real[0]} is no preset")
+        fields.refuse(simulated_only, f"{real[0]} is no preset")
     if together:
-        _refuse({"--against": against}, "one simulated drive does not stand for several devices")
+        fields.refuse({"--against": against}, "one simulated drive does not stand for several devices")
     if timeline and len(device) > 1:
         raise RefusedError("--timeline: it shows one device")
     if empty and precondition:
@@ -149,18 +150,12 @@ def replay(
     return ReplayOutcome(runs, title, origin(), name, pace_in_words(pace_of, depth), what, together)
 
 
-def _refuse(values: Mapping[str, Any], why: str) -> None:
-    for option, value in values.items():
-        if value:
-            raise RefusedError(f"{option}: {why}")
-
-
 def _prepare(
     device: Any, source: Source, limit: int | None, what: Survey, wrap: bool, empty: bool, precondition: str | None
 ) -> tuple[Device, str]:
     """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
-        _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
+        fields.refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
         return device.copy().device, ""
     preset = presets.load(device)
     if preset.flash is not None and preset.flash.zone_size:

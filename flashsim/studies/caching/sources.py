@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from algorithms.joins.base import plan
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, size, text
 from flashsim.core.request import Integers
 from flashsim.core.transactions import BATCH, ReferenceBatches, References
@@ -74,6 +74,8 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     name, colon, _ = text.partition(":")
     if Path(text).exists() or not (colon or name in GENERATORS.names()):
         return page_trace(excerpt(Path(text), format_name, columns), page_size)
+    if format_name or columns:
+        raise RefusedError(f"{'--format' if format_name else '--columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
     if name == "join":
         return join_trace(text, defaults)
