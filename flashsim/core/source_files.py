@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import stat
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -19,7 +20,7 @@ from typing import NoReturn
 
 import platformdirs
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import FlashsimWarning, RefusedError
 
 #: The top-level packages of flashsim whose modules may rest on one another.
 ROOMS = ("flashsim", "models", "algorithms", "traces")
@@ -38,8 +39,18 @@ _LINKS = 40
 
 
 def cache_of(kind: str) -> Path:
-    """The folder of one kind of what is kept between runs."""
-    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / kind
+    """The folder of one kind of what is kept between runs.
+
+    Raises
+    ------
+    RefusedError
+        The environment's ``FLASHSIM_CACHE`` is no whole path.
+    """
+    named = os.environ.get("FLASHSIM_CACHE")
+    folder = Path(os.path.expanduser(named) if named else platformdirs.user_cache_dir("flashsim"))
+    if not folder.is_absolute():  # each folder that a command runs in would have a cache
+        raise RefusedError(f"FLASHSIM_CACHE: {named!r}, but a whole path is needed, such as ~/flashsim-cache")
+    return folder / kind
 
 
 def kernels_folder() -> Path:
@@ -165,6 +176,25 @@ def _check(path: Path, reached: bool) -> None:
         _refuse(path, f"belongs to user {status.st_uid}, not to {os.geteuid()}")
     if reached and status.st_mode & _BY_OTHERS:
         _refuse(path, f"can be written to by others (mode {stat.S_IMODE(status.st_mode):o}); chmod -R go-w it if all in it is yours")
+
+
+@cache
+def _is_private(folder: Path) -> bool:
+    """Nobody else may have put something into a folder; otherwise its user is told, once."""
+    try:
+        for each in _way(folder):
+            _check_way(each)
+        _check(folder, True)
+    except RefusedError as problem:
+        warnings.warn(str(problem).replace("compiled kernels: ", "what is kept of earlier runs is not used: "), FlashsimWarning, 2)
+        return False
+    return True
+
+
+def is_trustworthy(path: Path) -> bool:
+    """A kept file belongs to this user or the superuser, and nobody else may write to it or have put it there."""
+    status = path.stat()
+    return is_own(status) and not status.st_mode & stat.S_IWOTH and _is_private(path.parent)
 
 
 def is_own(status: os.stat_result) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
+from flashsim.core.preset_files import printable
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
 from flashsim.studies.runs.outputs import Outputs, write_json
@@ -117,7 +118,8 @@ class Outcome:
         return Path(folder) / "report.html"
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.summary().to_string(**_SHOWN)}"
+        lines = f"{self.title}\n{self.summary().to_string(**_SHOWN)}".split("\n")
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.title)}</p>\n{self.summary().to_html(**_SHOWN)}"

@@ -3,8 +3,10 @@
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.source_files import kernels_folder
 
 #: The largest generated table, as a scale, and the largest file: joins of these take plain Python up to 5 s, compiling takes 10.
@@ -20,8 +22,9 @@ def leave_uncompiled(arguments: Sequence[str]) -> None:
     It must be called before Numba is imported.
     """
     command = arguments[0] if arguments else ""
-    if command == "lab" or (command == "join" and _is_small_join(arguments) and not any(kernels_folder().glob(_ENGINES))):
-        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    with suppress(RefusedError):  # by the environment, which the command says itself
+        if command == "lab" or (command == "join" and _is_small_join(arguments) and not any(kernels_folder().glob(_ENGINES))):
+            os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 
 def _is_small_join(arguments: Sequence[str]) -> bool:

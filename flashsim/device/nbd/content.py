@@ -104,17 +104,20 @@ class FileContent:
     Parameters
     ----------
     path
-        Made as long as the drive, unless it is there; a shorter one is made longer.
+        Made as long as the drive, unless it is there.
     size
         Bytes of the drive.
     read_only
         Nothing of the file is changed; it must exist, and may be shorter than the drive.
+    force
+        A file of another length, which was not made here, is taken too, and made as long as the drive.
     """
 
-    def __init__(self, path: Path, size: int, read_only: bool = False) -> None:
+    def __init__(self, path: Path, size: int, read_only: bool = False, force: bool = False) -> None:
         self.path = path
         if path.exists() and not path.is_file():
             raise RefusedError(f"content: {path} is no regular file")
+        is_new = not path.exists()
         try:
             self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
@@ -126,6 +129,9 @@ class FileContent:
                 length = os.fstat(self._file).st_size
                 if length > size:
                     raise CapacityError(f"content: {path} has {format_size(length)}, but the drive holds {format_size(size)}")
+                if length < size and not (read_only or is_new or force):
+                    made = f"it was not made for this drive, which holds {format_size(size)}"
+                    raise RefusedError(f"content: {path} has {format_size(length)}: {made}; add --force to make it so long")
                 if not read_only:
                     os.ftruncate(self._file, size)
             except BlockingIOError as problem:

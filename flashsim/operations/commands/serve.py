@@ -45,7 +45,8 @@ def serve_device(
     """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
 
     It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
-    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. --force also replaces a socket that a server left behind.
+    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. A shorter file of --content was not made for this drive, and is refused
+    without --force, which makes it as long; --force also replaces a socket that a server left behind.
 
     Examples::
 
@@ -70,7 +71,7 @@ def serve_device(
             own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
             place = open_files.enter_context(at_path(own, force))
         # content in a file, or else in at most half of the machine's memory
-        in_file = FileContent(Path(content), device.capacity // SECTOR * SECTOR, read_only) if content else None
+        in_file = FileContent(Path(content), device.capacity // SECTOR * SECTOR, read_only, force) if content else None
         store = open_files.enter_context(closing(in_file or MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)))
         with activity("filling") as progress:
             state = bring_into(device, store, empty, precondition, progress)

@@ -20,6 +20,7 @@ from flashsim.core.errors import CapacityError, InvalidParameterError, SchemaErr
 from flashsim.core.processes import free_memory
 from flashsim.core.request import FLUSH, OPERATIONS
 from flashsim.core.rng import generator
+from flashsim.core.source_files import is_trustworthy, make_private
 from flashsim.core.units import format_size
 from flashsim.operations.face._tables import A_TRACE, arrow_table
 from flashsim.operations.fields import TracePart, text
@@ -141,7 +142,7 @@ def lasting(source: Excerpt, is_file: bool) -> Excerpt:
     if is_file and source.whole and source.speed == 1 and not is_recording(source):
         return source
     folder = kept.place("tables", "")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with tempfile.TemporaryDirectory(dir=folder) as own:
         partial = Path(own, "trace.parquet")
         with ParquetWriter(partial) as writer:
@@ -149,6 +150,6 @@ def lasting(source: Excerpt, is_file: bool) -> Excerpt:
                 writer.write(batch)
         with partial.open("rb") as file:
             target = folder / f"{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}.parquet"
-        if not target.exists() or not kept.is_trustworthy(target.stat()):
+        if not target.exists() or not is_trustworthy(target):
             os.replace(partial, target)
     return Excerpt(target, "parquet")

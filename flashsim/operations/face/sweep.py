@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.provenance import provenance
+from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
 from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
@@ -189,6 +190,6 @@ def _cache_table(value: Any, name: str) -> Path:
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     content = buffer.getvalue()
     path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
-    if not path.exists() or not kept.is_trustworthy(path.stat()):
+    if not path.exists() or not is_trustworthy(path):
         kept.write(path, content)
     return path

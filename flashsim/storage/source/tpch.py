@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import FlashsimError, MissingExtraError
-from flashsim.core.source_files import cache_of, make_private
+from flashsim.core.source_files import cache_of, is_trustworthy, make_private
 from flashsim.storage.source.base import TableRecords, check_memory, reading, table_and_scale
 
 SUFFIXES = ()
@@ -29,7 +29,7 @@ def open_records(text: str) -> TableRecords:
     rows, width = _SIZES[table]
     check_memory(f"tpch:{text}", int(scale * rows), width)
     path = _folder() / f"{table}-{scale.normalize():f}.parquet"
-    if not path.exists():
+    if not path.exists() or not is_trustworthy(path):
         _generate(table, scale, path)
     with reading(path):
         rows = pq.ParquetFile(path, page_checksum_verification=True).read()

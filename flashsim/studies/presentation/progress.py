@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
+from flashsim.core.preset_files import printable
 
 if TYPE_CHECKING:  # which loads NumPy
     from flashsim.core import protocols
@@ -36,7 +37,7 @@ class _Activity:
 
     def tell(self, done: float, total: float, message: str = "") -> None:
         """See `flashsim.core.protocols.Progress`."""
-        self.count, self.total, self.message = done, total, message
+        self.count, self.total, self.message = done, total, printable(message)
 
     @property
     def share(self) -> str:
@@ -63,7 +64,7 @@ class Screen:
     @contextmanager
     def show(self, what: str) -> Iterator[protocols.Progress]:
         """Show an activity while it lasts; yield the function that takes its progress."""
-        activity = _Activity(what, time.monotonic())
+        activity = _Activity(printable(what), time.monotonic())
         with self._lock:
             if not self._activities:
                 self._quiet_since = activity.began
@@ -154,7 +155,7 @@ def _bars() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    texts = [TextColumn(f"{{task.{part}}}", table_column=None) for part in ("description", "fields[share]", "fields[message]")]
+    texts = [TextColumn(f"{{task.{part}}}", markup=False) for part in ("description", "fields[share]", "fields[message]")]
     stream = os.fdopen(os.dup(sys.stderr.fileno()), "w")
     console = Console(file=stream, force_terminal=True)
     bar = [BarColumn(bar_width=20)] if console.width >= _ROOM_FOR_A_BAR else []

@@ -58,7 +58,8 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
     )
     environment.filters |= {"inline": Markup, "cards": cards, "filled": filled, "numeric": numeric, "texts": texts}
     common = {"title": title, "contents": contents, "provenance": json.dumps(origin, indent=2), "limits": _LIMITS[1:]}
-    return environment.get_template(template).render(common | values)
+    text = environment.get_template(template).render(common | values)
+    return text.encode("utf-8", "replace").decode()  # names of files may hold what is no character
 
 
 def cards(table: pd.DataFrame) -> str:

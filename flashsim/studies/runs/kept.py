@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import platform
-import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -15,7 +13,7 @@ from typing import Any
 import numpy
 
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import UPPER_FLOORS, cache_of, is_own, make_private, own_sources, source_tree
+from flashsim.core.source_files import UPPER_FLOORS, cache_of, is_trustworthy, make_private, own_sources, source_tree
 from flashsim.studies.runs.outputs import whole
 
 
@@ -71,15 +69,10 @@ def write(path: Path, content: bytes) -> None:
 def recall(name: str) -> Any:
     """The result that is kept under an `identity` (JSON-ready), or None: also where somebody else may have written it."""
     try:
-        with place("results", f"{name}.json").open(encoding="utf-8") as file:
-            return json.load(file) if is_trustworthy(os.fstat(file.fileno())) else None
+        path = place("results", f"{name}.json")
+        return json.loads(path.read_text(encoding="utf-8")) if is_trustworthy(path) else None
     except (OSError, ValueError):
         return None
-
-
-def is_trustworthy(status: os.stat_result) -> bool:
-    """A kept file belongs to this user or the superuser, and not everybody may write to it."""
-    return is_own(status) and not status.st_mode & stat.S_IWOTH
 
 
 def keep(result: Any, name: str) -> None:

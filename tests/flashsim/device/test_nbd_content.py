@@ -70,8 +70,10 @@ def test_a_file_stays_and_may_be_shorter_than_the_drive(tmp_path: Path) -> None:
     path.write_bytes(b"kept" * 1024)
     with closing(FileContent(path, SIZE, read_only=True)) as content:
         assert content.read(0, 4) == b"kept" and content.read(4094, 4) == b"pt\0\0" and content.read(SIZE - 8, 8) == bytes(8)
+    with pytest.raises(RefusedError, match="has 4 KiB: it was not made for this drive, which holds .*; add --force to make it so long"):
+        FileContent(path, SIZE)
     assert path.stat().st_size == 4096
-    with closing(FileContent(path, SIZE)) as content:
+    with closing(FileContent(path, SIZE, force=True)) as content:
         content.write(3 * CHUNK, b"more")
         assert [extent[0] for extent in content.extents()] == [0, 3 * CHUNK]
     with closing(FileContent(path, SIZE)) as content:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import FlashsimWarning, RefusedError
 from flashsim.core.preset_files import ALLOW_CODE
-from flashsim.core.source_files import check_trusted
+from flashsim.core.source_files import cache_of, check_trusted, is_trustworthy
 from flashsim.studies.runs import kept
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.test_bad_input import changed
@@ -133,3 +135,61 @@ def test_kept_results_that_others_may_have_written_are_not_believed(tmp_path: Pa
     if os.geteuid() == 0:
         os.chown(path, 12345, -1)
         assert kept.recall("one") is None
+
+
+@pytest.mark.parametrize("folder", ["", "results"])
+@pytest.mark.parametrize("whose", ["written by others", "owned by others"])
+def test_kept_results_of_a_folder_of_others_are_not_believed(
+    folder: str, whose: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They could put one result of this user's in another's place."""
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    kept.keep({"seconds": 1}, "one")
+    if whose == "written by others":
+        (tmp_path / folder).chmod(0o777)
+    elif os.geteuid() == 0:
+        os.chown(tmp_path / folder, 12345, -1)
+    else:
+        pytest.skip("only root gives files away")
+    with pytest.warns(FlashsimWarning, match=f"what is kept of earlier runs is not used: {tmp_path / folder} .*others|belongs"):
+        assert kept.recall("one") is None
+    assert not is_trustworthy(kept.place("results", "one.json"))
+
+
+@pytest.mark.parametrize("value, folder", [("~/x", "home/x"), ("rel", None), ("./rel", None), ("~nobody-at-all/x", None)])
+def test_the_cache_is_where_its_variable_says_or_nowhere(
+    value: str, folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", value)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    if folder:
+        assert cache_of("kernels") == tmp_path / folder / "kernels"
+    else:
+        with pytest.raises(RefusedError, match=f"^FLASHSIM_CACHE: '{value}', but a whole path is needed"):
+            cache_of("kernels")
+
+
+def test_a_command_says_that_its_cache_is_nowhere(tmp_path: Path) -> None:
+    words = changed().split()
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": "rel"}
+    told = subprocess.run([sys.executable, "-m", "flashsim", *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (told.returncode, told.stdout) == (2, "") and not list(tmp_path.iterdir())
+    assert told.stderr == "flashsim: FLASHSIM_CACHE: 'rel', but a whole path is needed, such as ~/flashsim-cache\n"
+
+
+def test_names_of_files_and_columns_control_no_terminal(here: Path, flashsim: Run) -> None:
+    name = "a\x1b]0;mine\x07\nb\x9b2J"
+    pq.write_table(pa.table({name: [1], "k": [name]}), here / f"{name}.parquet")
+    result = flashsim(["smart", "run", "SELECT * FROM t", "--table", f"t={name}.parquet", "--device", "samsung-smart-400gb"])
+    assert result.exit_code == 0 and result.stdout.replace("\n", "").isprintable() and "a ]0;mine  b 2J  k\n" in result.stdout
+    result = flashsim(["smart", "run", f'SELECT "{name}x" FROM t', "--table", f"t={name}.parquet", "--device", "samsung-smart-400gb"])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and result.stderr[:-1].isprintable()
+
+
+@pytest.mark.deep
+def test_a_report_on_a_file_whose_name_is_no_text(here: Path, flashsim: Run) -> None:
+    name = os.fsdecode(b"caf\xe9.iolog")
+    Path(name).write_text("fio version 2 iolog\nf add\nf open\nf read 0 4096\nf close\n")
+    result = flashsim(["trace", "info", name, "--out-dir", "report"])
+    assert result.exit_code == 0, result.output
+    assert "caf?.iolog" in (here / "report" / "report.html").read_text()
