@@ -13,6 +13,12 @@ _LONGEST = 200
 UNPRINTED = 141
 
 
+def printable(text: str) -> str:
+    """A text from elsewhere, as it may reach a terminal: in one line, without control characters, and with ? for what is no character."""
+    text = text.encode("utf-8", "replace").decode()
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def shortened(text: str, most: int = _LONGEST) -> str:
     """A text that a message can hold: of a longer one its beginning and end, and how long it is.
 
@@ -55,7 +61,7 @@ class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 
     def __init__(self, parameter: str, value: object, bound: str) -> None:
-        super().__init__(f"{parameter}: {shortened(str(value))}, but {bound}")
+        super().__init__(f"{parameter}: {shortened(printable(str(value)))}, but {bound}")
         self.parameter = parameter
         self.value = value
         self.bound = bound
@@ -65,7 +71,7 @@ class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        name, choices = shortened(name), sorted(known)
+        name, choices = shortened(printable(str(name))), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"

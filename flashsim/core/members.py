@@ -104,6 +104,8 @@ class Family(Generic[Member]):
         for part, value in self.usual.items():
             if not hasattr(module, part):
                 setattr(module, part, MethodType(value, module) if isinstance(value, FunctionType) else value)
+        if type(module) is ModuleType:
+            module.__class__ = _MemberModule
         return cast(Member, module)
 
     def _from_name(self, name: str) -> Any:
@@ -144,6 +146,20 @@ class Family(Generic[Member]):
             raise
         except (Exception, SystemExit) as problem:
             raise FlashsimError(f"{self.kind}: {name} cannot be imported: {in_one_line(problem)}") from problem
+
+
+class _MemberModule(ModuleType):
+    """A member, which copies and pickled results name."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        is_file = isinstance(self.__loader__, _LeavesNoTrace)
+        return _member_again, (self.__name__, self.__file__ if is_file else None)
+
+
+def _member_again(name: str, file: str | None) -> ModuleType:
+    if name in sys.modules:
+        return sys.modules[name]
+    return _execute(Path(file), name) if file else importlib.import_module(name)
 
 
 def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:

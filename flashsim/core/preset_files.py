@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedError, UnknownNameError, printable
 from flashsim.core.input_files import read_text
 
 #: The variable that lets presets name Python files; processes that a command starts inherit it.
@@ -42,12 +42,6 @@ class PresetFolder:
         except (ValueError, RecursionError) as problem:  # no TOML, no UTF-8, numbers of thousands of digits; nested too deep
             reason = str(problem).partition("; use sys.")[0]  # Python's advice to programmers
             raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {reason}") from problem
-
-
-def printable(text: str) -> str:
-    """A text from elsewhere, as it may reach a terminal: in one line, without control characters, and with ? for what is no character."""
-    text = text.encode("utf-8", "replace").decode()
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def check_members(kind: str, values: Mapping[str, Any]) -> None:

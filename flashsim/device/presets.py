@@ -22,9 +22,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError, UnknownNameError, shortened
+from flashsim.core.errors import (
+    DamagedFileError,
+    FlashsimError,
+    InvalidParameterError,
+    RefusedError,
+    UnknownNameError,
+    printable,
+    shortened,
+)
 from flashsim.core.parameters import build
-from flashsim.core.preset_files import PresetFolder, check_members, printable
+from flashsim.core.preset_files import PresetFolder, check_members
 from flashsim.core.request import SECTOR
 from flashsim.device.figures import CitedFigures, Nominal, nominal_of
 from flashsim.device.smart import inside as insides

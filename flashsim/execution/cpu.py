@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.preset_files import PresetFolder, printable
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, printable
+from flashsim.core.preset_files import PresetFolder
 from flashsim.core.request import Integers
 from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device

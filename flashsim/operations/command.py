@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from flashsim.core.errors import FlashsimWarning, InvalidParameterError, StandardOutputError
-from flashsim.core.preset_files import printable
+from flashsim.core.errors import FlashsimWarning, InvalidParameterError, StandardOutputError, printable
 from flashsim.operations.fields import Field
 from flashsim.operations.operation import fields, parameters, parse_arguments, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile

@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
-from flashsim.core.errors import FlashsimError, StandardOutputError, shortened
-from flashsim.core.preset_files import ALLOW_CODE, printable
+from flashsim.core.errors import FlashsimError, StandardOutputError, printable, shortened
+from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.operations.command import command, command_help, with_examples
 from flashsim.studies.presentation.progress import screen
 from flashsim.studies.runs import interrupts

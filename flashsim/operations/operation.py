@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import BoundArguments, Parameter, Signature, signature
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from flashsim.core.activity import activity, show_by
-from flashsim.core.errors import FlashsimError, RefusedError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.provenance import provenance
-from flashsim.operations.fields import Field, several
+from flashsim.operations.fields import Field, Parse, several
 from flashsim.studies.presentation.progress import progress_bar
 
 if TYPE_CHECKING:  # a help text waits for no NumPy
@@ -50,13 +50,41 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = plain_signature.bind(*args, **kwargs)
-        bound.apply_defaults()
         with in_words_of_python(function):
+            bound = bind(plain_signature, args, kwargs)
+            bound.apply_defaults()
             return perform(function, parse_arguments(function, bound.arguments, lambda name, field: name))
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
     wrapper.__doc__ = _numpydoc(function)
+    return wrapper
+
+
+def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
+    """Arguments by parameter; one that is misspelt is named, and one that is missing."""
+    accepted = of_function.parameters
+    try:
+        return of_function.bind(*args, **kwargs)
+    except TypeError as problem:
+        for name in kwargs:
+            if name not in accepted:
+                raise UnknownNameError("argument", name, accepted) from None
+        given = {*list(accepted)[: len(args)], *kwargs}
+        for name, each in accepted.items():
+            if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
+                raise InvalidParameterError(name, "not given", "it is needed") from None
+        raise FlashsimError(f"arguments: {problem}") from None
+
+
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose misspelt and missing arguments are refused as those of operations are."""
+    own = signature(function)
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        bind(own, args, kwargs)
+        return function(*args, **kwargs)
+
     return wrapper
 
 
@@ -98,12 +126,21 @@ def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], 
     for name, field in declared.items():
         default = parameters(function)[name].default
         if field.parse and not (values[name] is None and default is None):
-            values[name] = field.parse(values[name], name_of(name, field))
+            values[name] = _parsed(field.parse, values[name], name_of(name, field))
         if field.needs and arguments[name] != default and arguments[field.needs] is None:
             raise RefusedError(f"{name_of(name, field)}: it needs {name_of(field.needs, declared[field.needs])}")
         if field.reach and arguments[name]:
             _check_reach(arguments, field.reach, name_of(name, field))
     return values
+
+
+def _parsed(parse: Parse, value: Any, name: str) -> Any:
+    try:
+        return parse(value, name)
+    except FlashsimError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError) as problem:  # of a kind that nobody thought of
+        raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
 
 
 def _check_reach(arguments: Mapping[str, Any], reach: str, name: str) -> None:

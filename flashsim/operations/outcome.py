@@ -9,8 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
-from flashsim.core.preset_files import printable
+from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
 from flashsim.studies.runs.outputs import Outputs, write_json

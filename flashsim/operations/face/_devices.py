@@ -23,7 +23,7 @@ def device_of(device: Any, parameter: str = "device") -> str | Drive:
         if isinstance(device, Mapping):
             return drive(**device)
         if not isinstance(device, Drive):
-            raise InvalidParameterError("device", repr(device), "a preset's name, an fs.drive or a path is needed")
+            raise InvalidParameterError(parameter, repr(device), "a preset's name, an fs.drive or a path is needed")
         return device
     name = text(device, parameter)
     if not is_path(name):

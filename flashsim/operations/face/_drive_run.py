@@ -21,6 +21,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, NEVER, SECONDS, format_duration
 from flashsim.device.device import Device
+from flashsim.device.presets import Preset
 from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
@@ -71,7 +72,8 @@ class DriveRun:
 
     device: str
     report: DeviceReport
-    drive: Device | None = None
+    #: The simulated drive's.
+    preset: Preset | None = None
     #: Growth of a simulated drive's counters.
     statistics: dict[str, Any] = field(default_factory=dict)
     #: State before the run, in words, if the drive was brought into one.
@@ -86,6 +88,10 @@ class DriveRun:
     lateness: Lateness | None = None
     #: Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     comparison: ReplayComparison | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The run without a file of its own, which another process lacks, and which is removed with this object."""
+        return vars(self) | ({} if self.trace is None else {"requests": self.requests, "trace": None})
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -102,7 +108,7 @@ class DriveRun:
     @property
     def amplification(self) -> dict[str, float]:
         """Flash bytes over host bytes, in all and by cause; empty of a disk, and before the first write."""
-        flash = self.drive.preset.flash if self.drive else None
+        flash = self.preset.flash if self.preset else None
         return (observation.write_amplification(self.statistics, flash.unit_size) if flash else None) or {}
 
     @property
@@ -114,7 +120,7 @@ class DriveRun:
     def as_dict(self) -> dict[str, Any]:
         """The run JSON-ready."""
         document = self.report.as_dict(self.statistics)
-        if self.drive is not None:
+        if self.preset is not None:
             return document | {"moved": self.moved, "state": self.state or None}
         return document | ({"runs": self.comparison.as_dict()} if self.comparison else {})
 
@@ -172,7 +178,7 @@ class DriveReplay:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
             drawing = stack.enter_context(self.timeline.draw(device, self.origin)) if self.timeline else None
             watch = observation.Observation(device, drawing, record=self.pauses)
-            run = DriveRun(device.name, DeviceReport(device.preset, watch), device, state=state)
+            run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state)
             run.trace = self._place(run)
             observers = simulated.observers(run.report.add, watch.add, *self._writers(stack, run.trace))
             run.moved = simulated.replay(self.trace, device, settings, self.what, observers, self.limit, progress, watch)

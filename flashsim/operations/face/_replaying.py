@@ -62,7 +62,7 @@ class ReplayOutcome(Outcome):
             if self.what.devices > 1:
                 yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
             if run.moved:
-                end = f" {format_size(run.drive.capacity)}" if run.drive else " end"
+                end = f" {format_size(run.preset.capacity)}" if run.preset else " end"
                 yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
             for table in run.tables():
                 yield from ("", table)

@@ -15,8 +15,8 @@ from algorithms.replacement.base import REPLACEMENT
 from algorithms.restart.base import RESTARTS
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
-from flashsim.operations.fields import Names
-from flashsim.operations.operation import operation
+from flashsim.operations.fields import Names, text
+from flashsim.operations.operation import named, operation
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Part
@@ -29,6 +29,7 @@ _FAMILIES: dict[str, Family[Any]] = {
 }  # fmt: skip
 
 
+@named
 def algorithms(family: str = "joins") -> pd.DataFrame:
     """Members of a family of algorithms, a row each: name, what it is in a line, and the formula that it is held against (empty: none).
 
@@ -54,8 +55,8 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     >>> fs.algorithms("restart")["algorithm"].tolist()
     ['lbr', 'lrr', 'lvr', 'mmr', 'none']
     """
-    if family not in _FAMILIES:
-        raise UnknownNameError("family", str(family), _FAMILIES)
+    if text(family, "family") not in _FAMILIES:
+        raise UnknownNameError("family", family, _FAMILIES)
     rows = []
     for name in _FAMILIES[family].names():
         member = _FAMILIES[family].load(name)

@@ -69,6 +69,10 @@ def _level(value: Any, parameter: str) -> int:
     return fields.count(value, parameter)
 
 
+def _state(value: Any, parameter: str) -> float | str:
+    return value if isinstance(value, str) else fields.number("a share is needed, or the name of a state")(value, parameter)
+
+
 @operation
 def bench(
     device: Annotated[
@@ -92,7 +96,8 @@ def bench(
     count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
     quick: Annotated[bool, Flag("Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
     state: Annotated[
-        float | str, Field("Of a simulated drive, written at random first.", "SHARE", kind=float, python="A text is a precondition.")
+        float | str,
+        Field("Of a simulated drive, at random first.", "SHARE", _state, kind=float, python="A text is a precondition."),
     ] = 0.1,
     precondition: fields.Precondition = None,
     ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=fields.least(0))] = None,

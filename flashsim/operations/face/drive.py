@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial, wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 
@@ -23,7 +25,7 @@ from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.fields import count, duration, size, text
-from flashsim.operations.operation import in_words_of_python
+from flashsim.operations.operation import in_words_of_python, named
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import survey
@@ -49,6 +51,21 @@ class Amount(TypedDict, total=False):
 _MOST_STREAM = 2**15 - 1
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _alone(method: Callable[Concatenate[Drive, P], R]) -> Callable[Concatenate[Drive, P], R]:
+    """A method that waits until no other thread is in one of the same drive."""
+
+    @wraps(method)
+    def wrapper(self: Drive, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return wrapper
+
+
 class Drive:
     """A simulated drive with a past: what is written to it stays, and its clock goes on.
 
@@ -62,6 +79,26 @@ class Drive:
         self.seed = seed
         self.preparation = preparation
         self._has_past = False
+        self._lock = RLock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Drive:
+        other = Drive.__new__(Drive)
+        with self._lock:
+            vars(other).update({name: deepcopy(value, memo) for name, value in vars(self).items() if name != "_lock"}, _lock=RLock())
+        return other
+
+    def __copy__(self) -> Drive:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes the drive again; one that has been used is not kept.
+
+        Raises
+        ------
+        RefusedError
+            It has been used since it was made.
+        """
+        return partial(drive, **self.recipe()), ()
 
     @property
     def name(self) -> str:
@@ -137,6 +174,7 @@ class Drive:
         """
         return self._run(READ, 0, **amount)
 
+    @_alone
     @in_words_of_python()
     def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
         """Send a trace to the drive.
@@ -172,7 +210,9 @@ class Drive:
         title = title_of(f"{name} replayed ({settings.pace})", [run], self.preparation)
         return ReplayOutcome([run], title, origin, name, pace_in_words(settings.pace, depth), what)
 
+    @_alone
     @in_words_of_python()
+    @named
     def _run(
         self,
         operation: int,
@@ -211,6 +251,7 @@ class Drive:
         words = f"{format_size(total)} {verb} {'at random' if name == 'random' else 'in order'}"
         return ReplayOutcome([run], title_of(words, [run], self.preparation), origin, words, pace_in_words("asap", depth), what)
 
+    @_alone
     def idle(self, time: str) -> None:
         """Let time pass without a request: an SLC cache is folded meanwhile.
 
@@ -225,6 +266,7 @@ class Drive:
         self._has_past = True
         self.device.advance(self.device.now + duration(time, "time"), every=True)
 
+    @_alone
     def zones(self) -> pd.DataFrame:
         """The zones of a zoned drive, one a row: state, first byte, and write pointer.
 
@@ -242,12 +284,14 @@ class Drive:
         offsets = [zone * zones.size for zone in range(len(zones))]
         return pd.DataFrame({"state": states, "offset": offsets, "pointer": zones.pointers}).rename_axis("zone")
 
+    @_alone
     def append(self, zone: int, length: str) -> int:
         """Write at a zone's write pointer, until that has ended; return its offset."""
         offset = self.device.append(count(zone, "zone", 0), size(length, "length"))
         self._complete()
         return offset
 
+    @_alone
     def reset(self, zone: int) -> None:
         """Make a zone empty, until that has ended."""
         self.device.reset(self._zone(zone))
@@ -265,6 +309,7 @@ class Drive:
         """Let nothing more be written to a zone."""
         self._change(zone, "finish")
 
+    @_alone
     def namespaces(self, sizes: Mapping[str, str]) -> dict[str, Namespace]:
         """Divide the drive into namespaces of so many bytes each, which take requests (`flashsim.device.namespaces.divide`).
 
@@ -281,6 +326,7 @@ class Drive:
     def _zone(self, zone: int) -> int:
         return count(zone, "zone", 0, len(self.device.zones) - 1)
 
+    @_alone
     def _change(self, zone: int, action: str) -> None:
         """Do what touches no flash."""
         zones = self.device.zones
@@ -301,6 +347,7 @@ class Drive:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"
 
 
+@named
 def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str | None = None, seed: int = 0) -> Drive:
     """A simulated drive in a known state.
 
@@ -328,7 +375,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     >>> new.name, new.preparation
     ('intel-x25e-64gb', 'empty')
     """
-    name, name_of_state = text(preset, "preset"), text(precondition or state, "state")
+    name, name_of_state = text(preset, "preset"), text(state if precondition is None else precondition, "state")
     if is_path(name) and not name.endswith(".parv"):
         raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
     device = Device.open(name)

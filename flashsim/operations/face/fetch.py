@@ -113,7 +113,7 @@ def fetch(
     frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
     planner: Annotated[Any, Names(_PLANNERS, "NAME", completes=("planners",))] = None,
     results: Annotated[
-        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN")
+        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", text)
     ] = None,
     exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
     **parameters: Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flashsim.operations.fields import count
 from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
 from flashsim.studies.presentation.flash_drawing import draw_pages
@@ -55,4 +56,4 @@ def lab(pages: int = LAB_PAGES, **choices: Any) -> Lab:
     >>> drive.write(5)
     program block 0 page 0: logical page 5 (host)
     """
-    return Lab(pages, **choices)
+    return Lab(count(pages, "pages"), **choices)

@@ -9,7 +9,7 @@ from algorithms.joins.base import plan
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.operations.face.join import JoinOutcome
-from flashsim.operations.operation import in_words_of_python
+from flashsim.operations.operation import in_words_of_python, named
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.studies.presentation.drive_steps import blocks_in_steps, timeline_in_steps
 from flashsim.studies.presentation.join_steps import memory_in_steps
@@ -19,6 +19,7 @@ _VIEWS = {"blocks": blocks_in_steps, "time": timeline_in_steps}
 
 
 @in_words_of_python()
+@named
 def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") -> Steps:
     """A small drive that is written, event by event, or a join's memory, request by request.
 

@@ -158,7 +158,7 @@ class DriveState:
     def block_map(self) -> BlockMap:
         """State of the erase blocks: the content of each, and its erases."""
         shape = (self.parameters.dies, -1)
-        valid, written, erases, standing = (self.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
+        valid, written, erases, standing = (np.array(self.blocks[name]).reshape(shape) for name in ("valid", "written", "erases", "state"))
         return BlockMap(valid, written, erases, standing == flash_array.RETIRED_BLOCK, self.parameters.slots_per_block)
 
     def expect_use(self, *, of_all: bool = False) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
-from flashsim.core.preset_files import printable
+from flashsim.core.errors import printable
 
 if TYPE_CHECKING:  # which loads NumPy
     from flashsim.core import protocols

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from flashsim.core.preset_files import printable
+from flashsim.core.errors import printable
 from flashsim.core.units import format_duration
 
 if TYPE_CHECKING:

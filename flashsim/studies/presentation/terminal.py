@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flashsim.core.preset_files import printable
+from flashsim.core.errors import printable
 from flashsim.studies.presentation.tables import as_text, wrapped
 
 #: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.

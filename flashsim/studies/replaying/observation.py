@@ -178,6 +178,10 @@ class Observation:
             if (timeline or record) and device.record_spans():
                 self.pauses = GcPauses(parameters.dies)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was observed, without the drive."""
+        return vars(self) | {"_device": None, "_timeline": None}
+
     @property
     def next(self) -> int:
         """The latest time of the next look, ns."""

@@ -99,6 +99,22 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.trace(frame(**ONE_READ), window=1), "window: 1, but a time with a unit"),  # type: ignore[arg-type]
         (lambda: fs.trace(frame(**ONE_READ), format=1), "format: 1, but a name"),  # type: ignore[arg-type]
         (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
+        (lambda: join(devcie=3), "argument: 'devcie' is unknown; did you mean device"),
+        (lambda: fs.join(R, S, on="k", device="ocz-core-60gb"), "memory: not given, but it is needed"),
+        (lambda: fs.trace(R, R, R), "arguments: too many positional"),  # type: ignore[call-arg,arg-type]
+        (lambda: fs.drive("intel-x25e-64gb", stat="new"), "argument: 'stat' is unknown; did you mean state"),  # type: ignore[call-arg]
+        (lambda: fs.drive("toshiba-5400-320gb").write(randon="1MiB"), "argument: 'randon' is unknown; did you mean random"),  # type: ignore
+        (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), "state: .0 1 2., but a name"),  # type: ignore[arg-type]
+        (lambda: join(device={}), "preset: not given, but it is needed"),
+        (lambda: join(cpu=np.arange(3)), "cpu: an object of type ndarray, but no such value is taken"),
+        (lambda: join(io=np.arange(3)), "io: an object of type ndarray, but no such value is taken"),
+        (lambda: join(memory="9" * 9000), r"memory: '9+\.\.\.9+' \(9,002 characters\), but"),
+        (lambda: join(memory="1\x1b[31m\nMiB"), r"memory: '1\\x1b\[31m\\nMiB', but"),
+        (lambda: join(buffers_for="a\x1b[31m\nb"), "'a .31m b' is unknown"),
+        (lambda: fs.lab(None), "pages: None, but a whole number"),  # type: ignore[arg-type]
+        (lambda: fs.bench("ocz-core-60gb", state=b"x"), "state: b'x', but a share is needed"),  # type: ignore[arg-type]
+        (lambda: fs.algorithms(set()), r"family: set\(\), but a name"),  # type: ignore[arg-type]
+        (lambda: fs.algorithms(famly="joins"), "argument: 'famly' is unknown; did you mean family"),  # type: ignore[call-arg]
     ],
 )
 def test_refused_in_one_line(call: Callable[[], object], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
