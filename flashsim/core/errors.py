@@ -43,7 +43,10 @@ def in_one_line(problem: BaseException) -> str:
 
 
 class FlashsimError(Exception):
-    """Anything that flashsim refuses to do; the message is one line for people."""
+    """Anything that flashsim refuses to do; the message is one line for people, whatever names and values it holds."""
+
+    def __init__(self, message: object = "", *more: object) -> None:
+        super().__init__(printable(str(message)), *more)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (type(self), self.args), vars(self)
@@ -61,7 +64,7 @@ class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 
     def __init__(self, parameter: str, value: object, bound: str) -> None:
-        super().__init__(f"{parameter}: {shortened(printable(str(value)))}, but {bound}")
+        super().__init__(f"{parameter}: {shortened(str(value))}, but {bound}")
         self.parameter = parameter
         self.value = value
         self.bound = bound
@@ -71,7 +74,7 @@ class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        name, choices = shortened(printable(str(name))), sorted(known)
+        name, choices = shortened(str(name)), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from numbers import Real
+from operator import index
 from os import PathLike, fspath
 from pathlib import Path
 from sys import float_info
@@ -51,13 +52,15 @@ def duration(value: Any, parameter: str) -> int:
 
 def count(value: Any, parameter: str, least: int = 1, most: float = MOST) -> int:
     """A whole number between two bounds."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
-    if value.__index__() < least:
+    try:
+        whole = index(None if isinstance(value, bool) else value)
+    except TypeError:
+        raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed") from None
+    if whole < least:
         raise InvalidParameterError(parameter, value, f"it must be at least {least}")
-    if value.__index__() > most:
+    if whole > most:
         raise InvalidParameterError(parameter, value, f"it must be at most {most:,}")
-    return int(value.__index__())
+    return whole
 
 
 def least(number: int) -> Parse:

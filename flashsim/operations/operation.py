@@ -139,7 +139,7 @@ def _parsed(parse: Parse, value: Any, name: str) -> Any:
         return parse(value, name)
     except FlashsimError:
         raise
-    except (TypeError, ValueError, AttributeError, LookupError) as problem:  # of a kind that nobody thought of
+    except Exception as problem:  # of a kind that nobody thought of
         raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
 
 

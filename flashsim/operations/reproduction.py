@@ -65,10 +65,6 @@ def reproduce(
 
     Experiments of a whole paper are run only if they are asked for.
     """
-    if not 0 < settings.scale <= 1:
-        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
-    if settings.seed < 0:
-        raise InvalidParameterError("seed", settings.seed, "it must be at least 0")
     if settings.devices not in DEVICES:
         raise UnknownNameError("devices", settings.devices, DEVICES)
     papers = chosen(target)

@@ -3,11 +3,12 @@
 import os
 import tempfile
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError, StandardOutputError
+from flashsim.core.errors import RefusedError, StandardOutputError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
@@ -31,7 +32,7 @@ def serve_device(
     preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
     *,
     socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
-    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=fields.least(0))] = None,
+    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=partial(fields.count, least=0, most=65535))] = None,
     listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS", needs="port")] = None,
     run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
     time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
@@ -58,8 +59,6 @@ def serve_device(
         raise RefusedError("--port: there is a --socket already; take one of them")
     if socket is None and port is None and not run:
         raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
-    if port is not None and port > 65535:
-        raise InvalidParameterError("--port", port, "it must be at most 65535")
     with ExitStack() as open_files:
         drive = presets.load(preset)
         check_scale(time_scale)

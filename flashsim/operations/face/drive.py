@@ -24,7 +24,7 @@ from flashsim.device.namespaces import Namespace, divide
 from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
-from flashsim.operations.fields import count, duration, size, text
+from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
@@ -199,7 +199,8 @@ class Drive:
         >>> fs.drive("intel-x25e-64gb").replay(trace).requests()["operation"].tolist()
         ['write', 'read']
         """
-        limit = None if limit is None else count(limit, "limit")
+        limit, wrap = None if limit is None else count(limit, "limit"), flag(wrap, "wrap")
+        pace = None if pace is None else text(pace, "pace")
         with trace_file(trace) as source:
             what, name = survey(source, limit), source.name
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
@@ -242,8 +243,7 @@ class Drive:
         pattern = Pattern(operation, each, span // each * each, random=name == "random")
         verb = "written" if operation == WRITE else "read"
         about = {"device": self.name, "state": self.state, verb: total, "pattern": name, "request": each, "depth": depth, "within": span}
-        about |= {"stream": stream} if stream else {}
-        stream = count(stream, "stream", 0, _MOST_STREAM)
+        about |= {"stream": stream} if (stream := count(stream, "stream", 0, _MOST_STREAM)) else {}
         with pattern_trace(pattern, total // each, count(seed, "seed", 0), name, stream) as path:
             self._has_past = True
             origin, what = provenance(about, seed), survey(path)
@@ -320,6 +320,8 @@ class Drive:
         >>> spaces["data"].offset
         1000000000
         """
+        if not isinstance(sizes, Mapping):
+            raise InvalidParameterError("sizes", repr(sizes), "sizes by name are needed, such as {'log': '1GB'}")
         self._has_past = True
         return divide(self.device, {name: size(bytes_of_it, name) for name, bytes_of_it in sizes.items()})
 
@@ -378,12 +380,12 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     name, name_of_state = text(preset, "preset"), text(state if precondition is None else precondition, "state")
     if is_path(name) and not name.endswith(".parv"):
         raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
-    device = Device.open(name)
+    device, seed = Device.open(name), count(seed, "seed", 0)
     if device.preset.flash is None and name_of_state in (*_STATES, *_STATES.values(), "random", "steady"):
         return Drive(device, name, name_of_state, seed, "a disk, which has no state")
     try:
         with activity(f"preparing {Path(name).name}") as progress:
-            preparation = bring_into(device, _STATES.get(name_of_state, name_of_state), count(seed, "seed", 0), progress)
+            preparation = bring_into(device, _STATES.get(name_of_state, name_of_state), seed, progress)
     except FlashsimError as problem:  # in the words of this argument
         problem.args = (str(problem).replace("--precondition", "state"), *problem.args[1:])
         raise

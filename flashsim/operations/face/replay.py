@@ -82,8 +82,8 @@ def replay(
     allow_write: fields.AllowWrite = False,
     yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")] = None,
     force: fields.Force = False,
-    requests: Annotated[bool, Field("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
-    pauses: Annotated[bool, Field("Watch a flash drive's pauses by garbage collection.", constant=_has_report, provenance=False)] = False,
+    requests: Annotated[bool, Flag("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
+    pauses: Annotated[bool, Flag("Watch a flash drive's pauses by garbage collection.", constant=_has_report, provenance=False)] = False,
     **part: Unpack[fields.TracePart],
 ) -> ReplayOutcome:
     """Replay a trace on a simulated or real device and report what it showed.

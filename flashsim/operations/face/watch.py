@@ -9,6 +9,7 @@ from algorithms.joins.base import plan
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.operations.face.join import JoinOutcome
+from flashsim.operations.fields import choice, count, text
 from flashsim.operations.operation import in_words_of_python, named
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.studies.presentation.drive_steps import blocks_in_steps, timeline_in_steps
@@ -63,9 +64,9 @@ def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") 
             return memory_in_steps(title, algorithm, result.files, setting.memory, result.allocation, parameters.fudge)
     if not isinstance(subject, LabDrive):
         raise InvalidParameterError("subject", type(subject).__name__, "it must be a drive of fs.lab or a result of fs.join")
-    if view not in _VIEWS:
-        raise InvalidParameterError("view", repr(view), f"it must be {' or '.join(_VIEWS)}")
+    view = choice(*_VIEWS)(text(view, "view"), "view")
+    pages = [count(page, "writes", 0) for page in (writes if isinstance(writes, Iterable) else [writes])]
     if subject.pending:
         raise RefusedError(f"subject: {len(subject.pending)} flash operations of its last plan are pending (step)")
     with activity("watching the drive"):
-        return _VIEWS[view](subject.state, writes)
+        return _VIEWS[view](subject.state, pages)

@@ -82,8 +82,6 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
     `draw` begins a timeline of what is measured on a simulated drive.
     """
     grid = _grid(options)
-    if options.size is not None and options.size < SECTOR:
-        raise InvalidParameterError("--size", format_size(options.size), f"it must be at least {SECTOR} B")
     if is_path(device):
         if options.precondition:
             raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")

@@ -43,7 +43,7 @@ def start(words: list[str], kind: str, folder: Path, stream: int = 1, **environm
         return subprocess.run(command, **streams, **rest)  # type: ignore[call-overload,no-any-return]
 
 
-@pytest.mark.parametrize("kind", REASONS)
+@pytest.mark.parametrize("kind", ["left", *(pytest.param(kind, marks=pytest.mark.deep) for kind in ("full", "closed"))])
 def test_files_are_written_before_anything_is_printed(kind: str, tmp_path: Path) -> None:
     ended = start(["lab", "list", "--json", "labs.json"], kind, tmp_path)
     assert ended.stderr == f"flashsim: standard output: {REASONS[kind]}; what --json named is written\n"

@@ -104,7 +104,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.trace(R, R, R), "arguments: too many positional"),  # type: ignore[call-arg,arg-type]
         (lambda: fs.drive("intel-x25e-64gb", stat="new"), "argument: 'stat' is unknown; did you mean state"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").write(randon="1MiB"), "argument: 'randon' is unknown; did you mean random"),  # type: ignore
-        (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), "state: .0 1 2., but a name"),  # type: ignore[arg-type]
+        (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), r"state: array\(\[0, 1, 2\]\), but a name"),  # type: ignore[arg-type]
         (lambda: join(device={}), "preset: not given, but it is needed"),
         (lambda: join(cpu=np.arange(3)), "cpu: an object of type ndarray, but no such value is taken"),
         (lambda: join(io=np.arange(3)), "io: an object of type ndarray, but no such value is taken"),

@@ -46,6 +46,7 @@ def test_copies_of_results_say_the_same(kind: str) -> None:
             assert_frame_equal(getattr(each, name)(), table)
 
 
+@pytest.mark.deep
 def test_another_process_reads_a_result_by_a_join_of_one_s_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from algorithms.joins.bnl import FORMULA, allocate, join\n")
     result = fs.join(R, R, on="k", device="ocz-core-60gb", memory="64KiB", algorithm=str(tmp_path / "mine.py"))
@@ -55,6 +56,7 @@ def test_another_process_reads_a_result_by_a_join_of_one_s_own(tmp_path: Path) -
     assert told.stdout == "3\n"
 
 
+@pytest.mark.deep
 def test_a_drive_is_pickled_as_what_makes_it() -> None:
     drive = fs.drive("intel-x25e-64gb", state="new")
     again = pickle.loads(pickle.dumps(drive))

@@ -33,7 +33,7 @@ def test_a_join_has_as_many_requests_as_its_result() -> None:
     [
         ((7,), "subject: int, but it must be a drive of fs.lab or a result of fs.join"),
         (("lab", [400]), "page: 400, but the drive has logical pages 0 to 399"),
-        (("lab", [1], "queues"), "view: 'queues', but it must be blocks or time"),
+        (("lab", [1], "queues"), "view: 'queues', but it must be one of blocks, time"),
         (("pending",), "flash operations of its last plan are pending"),
     ],
 )
