@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -68,12 +68,12 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
         for each, option in options_by_name.items():
             _refuse_options(option, values[each])
         arguments = {each: defaults[each] for each in declarations}
-        with Outputs(values["force"]) as outputs, warnings_as_lines():
+        with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations):
             for argument, field in declarations.items():
                 for one in field.reads(values) if callable(field.reads) else _read(values[argument]) if field.reads else ():
                     outputs.spare(field.name_in_messages(argument), one)
             for argument, field in declarations.items():
-                value = field.constant(values) if field.constant else values[argument]
+                value = field.constant(values) if field.constant else _number(values[argument], field.kind)
                 arguments[argument] = outputs.file(field.name_in_messages(argument), value) if field.writes and value else value
             targets = [(file, _target(outputs, file, values[each]), values[each]) for each, file in files.items() if values[each]]
             outcome = perform(operation, parse_arguments(operation, arguments, lambda each, field: field.name_in_messages(each)))
@@ -111,6 +111,27 @@ def _refuse_options(option: str, value: Any) -> None:
             raise InvalidParameterError(option, repr(str(each)), f"its value is missing; a file of that name is ./{each}")
 
 
+@contextmanager
+def _naming(declarations: Mapping[str, Field]) -> Iterator[None]:
+    """Refusals of a value by what lies below call its option by name."""
+    try:
+        yield
+    except InvalidParameterError as problem:
+        name = problem.parameter.replace(" ", "_").replace("-", "_")
+        if name in declarations:
+            option = declarations[name].name_in_messages(name)
+            problem.args = (option + str(problem).removeprefix(problem.parameter), *problem.args[1:])
+        raise
+
+
+def _number(value: Any, kind: type) -> Any:
+    """The number that a text is, or each of a list; or the text, which the field refuses in its own words."""
+    if kind in (int, float) and isinstance(value, str | list):
+        with suppress(ValueError):
+            return [kind(each) for each in value] if isinstance(value, list) else kind(value)
+    return value
+
+
 def _read(value: Any) -> list[Path]:
     """The files that an argument names, each perhaps behind a name and ``=``."""
     paths = [each.rpartition("=")[2] for each in ([value] if isinstance(value, str) else value or ())]
@@ -127,9 +148,10 @@ def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
 
 def _parameter(name: str, field: Field, default: Any) -> Parameter:
     completion = (lambda incomplete: completions(incomplete, field.completes)) if field.completes else None
-    more: dict[str, Any] = {"metavar": field.metavar, "help": field.help, "autocompletion": completion}
+    is_number = field.kind in (int, float)
+    more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help, "autocompletion": completion}
     option = typer.Argument(**more) if field.argument else typer.Option(*field.options(name), **more)
-    kind: Any = Path if field.writes else field.kind
+    kind: Any = Path if field.writes else str if is_number else field.kind
     default = Parameter.empty if field.required else default
     if field.several:
         kind = list[kind]

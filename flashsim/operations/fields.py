@@ -52,8 +52,9 @@ def duration(value: Any, parameter: str) -> int:
 
 def count(value: Any, parameter: str, least: int = 1, most: float = MOST) -> int:
     """A whole number between two bounds."""
+    number: Any = None if isinstance(value, bool) else value
     try:
-        whole = index(None if isinstance(value, bool) else value)
+        whole = index(number)
     except TypeError:
         raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed") from None
     if whole < least:

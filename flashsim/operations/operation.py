@@ -153,8 +153,8 @@ def _check_reach(arguments: Mapping[str, Any], reach: str, name: str) -> None:
     if any(is_path(each) and (reach == "real" or not Path(each).is_file()) for each in paths):
         return
     if paths or "device" in arguments:
-        is_none = f"{' and '.join(paths)} is" if paths else "there is"
-        raise RefusedError(f"{name}: {is_none} no {'block device' if reach == 'block' else 'real file or device'}")
+        what = "no block device" if reach == "block" else "a preset" if paths else "no real file or device"
+        raise RefusedError(f"{name}: {' and '.join(paths) or 'there'} is {what}")
 
 
 def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:

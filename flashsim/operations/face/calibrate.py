@@ -39,7 +39,8 @@ class CalibrationOutcome(Outcome):
         yield f"{self.lead}\n"
         for held_out in (False, True):
             yield from (self.result.table(held_out), "")
-        yield from (*self.title.split("\n"), "", Explanation(self.result.note))
+        yield from self.title.split("\n")
+        yield from ("", Explanation(self.result.note))
 
     def _write_report(self, folder: Path) -> None:
         self.result.write_report(folder, self.lead, self.provenance)

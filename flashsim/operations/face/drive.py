@@ -59,9 +59,9 @@ def _alone(method: Callable[Concatenate[Drive, P], R]) -> Callable[Concatenate[D
     """A method that waits until no other thread is in one of the same drive."""
 
     @wraps(method)
-    def wrapper(self: Drive, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._lock:
-            return method(self, *args, **kwargs)
+    def wrapper(drive: Drive, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with drive._lock:
+            return method(drive, *args, **kwargs)
 
     return wrapper
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
@@ -25,7 +25,7 @@ from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
-from flashsim.operations.operation import describe, working
+from flashsim.operations.operation import bind, describe, working
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 from flashsim.studies.presentation.plots import series_over
@@ -124,12 +124,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     module = import_module(getattr(function, "__module__", "builtins"))
     if not hasattr(module, "point"):
         raise InvalidParameterError("function", repr(function), "a sweep is of fs.join, fs.pool or fs.replay, without a call")
-    accepted = signature(function).parameters
-    for name in [*arguments, *(name for name, each in accepted.items() if each.default is each.empty)]:
-        if name not in accepted:
-            raise UnknownNameError(f"argument of {function.__name__}", name, accepted)
-        if name not in arguments:
-            raise InvalidParameterError(name, "not given", f"{function.__name__} needs it")
+    bind(signature(function), (), arguments)
     axes = {name: list(value) for name, value in arguments.items() if isinstance(value, list | tuple | range)}
     empty = next((name for name, values in axes.items() if not values), None)
     if empty or not axes:

@@ -65,7 +65,7 @@ def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") 
     if not isinstance(subject, LabDrive):
         raise InvalidParameterError("subject", type(subject).__name__, "it must be a drive of fs.lab or a result of fs.join")
     view = choice(*_VIEWS)(text(view, "view"), "view")
-    pages = [count(page, "writes", 0) for page in (writes if isinstance(writes, Iterable) else [writes])]
+    pages = [count(page, "writes", 0) for page in (writes if hasattr(writes, "__iter__") else [writes])]
     if subject.pending:
         raise RefusedError(f"subject: {len(subject.pending)} flash operations of its last plan are pending (step)")
     with activity("watching the drive"):

@@ -78,7 +78,7 @@ def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
         ("--device ocz-core-60gb --sample 10%", "sample: 0.1, but a device serves all pages"),
         ("--requests r.parquet", "--requests: it needs --device"),
         ("--size 30% --device ocz-core-60gb --requests r.parquet", "requests: 2 runs, but those of one policy at one size are recorded"),
-        ("--device ocz-core-60gb --page-size 100B", "page size: 100 B"),
+        ("--device ocz-core-60gb --page-size 100B", "--page-size: 100 B"),
         ("--device ./pages.txt --allow-write --force", "is the trace, and would be overwritten"),
     ]:
         (here / "pages.txt").write_text("1\n2\n3\n")

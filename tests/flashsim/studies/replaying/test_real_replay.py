@@ -266,7 +266,7 @@ def test_without_permission_nothing_happens() -> None:
 
 def test_a_file_that_is_swapped_to_is_never_written(flashsim: Run, here: Path, disk: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "_swaps", lambda: [str(here / "disk")])
-    refused(flashsim("trace replay mixed --on ./disk --allow-write --force --yes-destroy ./disk"), "in use for swapping", "never written")
+    refused(flashsim("trace replay mixed --on ./disk --allow-write --force"), "in use for swapping", "never written")
     assert flashsim("trace replay reads --on ./disk").exit_code == 0
     disk()
 
