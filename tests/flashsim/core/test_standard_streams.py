@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.core.errors import UNPRINTED
+from tests.processes import wait_until
 
 ROOT = Path(__file__).parents[3]
 REASONS = {"left": "Broken pipe", "full": "No space left on device", "closed": "it is closed"}
@@ -97,3 +102,21 @@ def test_a_stream_that_does_not_block_takes_all_in_the_end(tmp_path: Path) -> No
         with open(reader, "rb") as stream:
             assert len(stream.read()) == 1_000_001
     assert process.returncode == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_waits_for_its_reader_is_ended_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "flashsim", "device", "show", "nvme-tlc-1tb", "--json", "a.json"]
+    with subprocess.Popen(words, env=environment, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        os.close(writer)
+        assert process.stderr and wait_until((tmp_path / "a.json").exists)
+        while select.select([reader], [], [], 0)[0] == []:
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.stderr.read() == b""
+    os.close(reader)
+    assert process.returncode == -number and json.loads((tmp_path / "a.json").read_text())
