@@ -25,10 +25,10 @@ def _too_little_memory() -> str | None:
 
 def main() -> None:
     """Run the command ``flashsim``."""
-    import_module("flashsim.core.standard_streams").guard()
     interrupts = import_module("flashsim.studies.runs.interrupts")
     try:
         interrupts.heed()
+        import_module("flashsim.core.standard_streams").guard()
         if problem := _too_little_memory():
             print(f"flashsim: {problem}", file=sys.stderr)
             sys.exit(2)
