@@ -67,13 +67,14 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
 
         for each, option in options_by_name.items():
             _refuse_options(option, values[each])
+        values |= {each: _number(values[each], field.kind) for each, field in declarations.items() if not field.constant}
         arguments = {each: defaults[each] for each in declarations}
         with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations):
             for argument, field in declarations.items():
                 for one in field.reads(values) if callable(field.reads) else _read(values[argument]) if field.reads else ():
                     outputs.spare(field.name_in_messages(argument), one)
             for argument, field in declarations.items():
-                value = field.constant(values) if field.constant else _number(values[argument], field.kind)
+                value = field.constant(values) if field.constant else values[argument]
                 arguments[argument] = outputs.file(field.name_in_messages(argument), value) if field.writes and value else value
             targets = [(file, _target(outputs, file, values[each]), values[each]) for each, file in files.items() if values[each]]
             outcome = perform(operation, parse_arguments(operation, arguments, lambda each, field: field.name_in_messages(each)))
