@@ -39,13 +39,7 @@ _LINKS = 40
 
 
 def cache_of(kind: str) -> Path:
-    """The folder of one kind of what is kept between runs.
-
-    Raises
-    ------
-    RefusedError
-        The environment's ``FLASHSIM_CACHE`` is no whole path.
-    """
+    """The folder of one kind of what is kept between runs; refused where the environment's ``FLASHSIM_CACHE`` is no whole path."""
     named = os.environ.get("FLASHSIM_CACHE")
     folder = Path(os.path.expanduser(named) if named else platformdirs.user_cache_dir("flashsim"))
     if not folder.is_absolute():  # each folder that a command runs in would have a cache

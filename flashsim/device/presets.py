@@ -22,15 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import (
-    DamagedFileError,
-    FlashsimError,
-    InvalidParameterError,
-    RefusedError,
-    UnknownNameError,
-    printable,
-    shortened,
-)
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError, UnknownNameError, printable
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members
 from flashsim.core.request import SECTOR
@@ -182,7 +174,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
 def _text(document: dict[str, Any], key: str, default: str, path: Path) -> str:
     value = document.get(key, default)
     if not isinstance(value, str):
-        raise InvalidParameterError(f"device preset {path.name}: {key}", shortened(repr(value), 60), "it must be a text")
+        raise InvalidParameterError(f"device preset {path.name}: {key}", repr(value), "it must be a text")
     return printable(value)
 
 

@@ -87,17 +87,8 @@ class Drive:
             vars(other).update({name: deepcopy(value, memo) for name, value in vars(self).items() if name != "_lock"}, _lock=RLock())
         return other
 
-    def __copy__(self) -> Drive:
-        return self.copy()
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """What makes the drive again; one that has been used is not kept.
-
-        Raises
-        ------
-        RefusedError
-            It has been used since it was made.
-        """
+        """What makes the drive again, as long as it has not been used."""
         return partial(drive, **self.recipe()), ()
 
     @property
@@ -113,6 +104,8 @@ class Drive:
     def copy(self) -> Drive:
         """Another drive in the very same state."""
         return deepcopy(self)
+
+    __copy__ = copy
 
     def recipe(self) -> dict[str, Any]:
         """Arguments of `drive` that make the drive again."""
