@@ -96,6 +96,10 @@ class FetchOutcome(Outcome):
         return figure
 
 
+def _column(value: Any, parameter: str) -> str:
+    return "" if isinstance(value, str) and not value else text(value, parameter)
+
+
 @operation
 def fetch(
     graph: Annotated[
@@ -113,7 +117,7 @@ def fetch(
     frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
     planner: Annotated[Any, Names(_PLANNERS, "NAME", completes=("planners",))] = None,
     results: Annotated[
-        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", text)
+        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", _column)
     ] = None,
     exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
     **parameters: Any,

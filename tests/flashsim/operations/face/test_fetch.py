@@ -82,7 +82,7 @@ def test_what_pairs_are_worth() -> None:
 
 def test_a_picture_of_any_plans(tmp_path: Path) -> None:
     for graph in (FIGURE, networkx.empty_graph(4)):
-        fs.fetch(graph, frames=2, exact=True).plot(tmp_path / "fetches.svg")
+        fs.fetch(graph, frames=2, exact=True).plot(tmp_path / "fetches.svg", force=True)
     assert "<svg" in (tmp_path / "fetches.svg").read_text(encoding="utf-8")
 
 
