@@ -354,7 +354,7 @@ def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
         return None
     for job, log in places:
         try:
-            lines = [line for line in log.read_text().splitlines() if line]
+            lines = [line for line in read_text(log).splitlines() if line]
             rows = np.loadtxt(lines, delimiter=",", usecols=(0, 1, 2), ndmin=2) if lines else np.zeros((0, 3))
         except (ValueError, OSError) as problem:
             raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
