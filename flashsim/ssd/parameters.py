@@ -319,6 +319,12 @@ class SsdParameters:
         return self.write_buffer // self.unit_size
 
     @property
+    def keeps_acknowledged(self) -> bool:
+        """True if a power cut takes nothing that was acknowledged, flushed or not."""
+        behind = self.continuation_latency > 0 or (self.buffer_pages > 0 and self.write_buffer_mode != "write-through")
+        return self.power_protected or not behind
+
+    @property
     def whole_page_buffer(self) -> int:
         """Bytes of a buffer that takes whole flash pages; 0 where it coalesces parts of them."""
         return 0 if self.write_buffer_mode == "coalescing" else self.write_buffer

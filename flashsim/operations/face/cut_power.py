@@ -77,7 +77,7 @@ def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_p
     if device is None:
         return Drive(not ignore_flush or cache == "protected", not whole_pages)
     flash = presets.load(device).flash
-    protected = cache == "protected" or (cache is None and flash is not None and (not flash.write_buffer or flash.power_protected))
+    protected = cache == "protected" or (cache is None and flash is not None and flash.keeps_acknowledged)
     return Drive(not ignore_flush or protected, not whole_pages, device)
 
 

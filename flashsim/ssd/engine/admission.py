@@ -24,7 +24,7 @@ from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup
 from flashsim.ssd.state.geometry import block_of, pool_of_block
 from flashsim.ssd.state.pools import choose_stream, collector_of, next_write_id
-from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, sector_mask
+from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, needs_medium, sector_mask
 
 # How many commands ahead of its admission memory is asked for a page's place in the map, what a write finds there, and the block's peers.
 _MAP_AHEAD, _PAGE_AHEAD, _PEERS_AHEAD = 12, 7, 3
@@ -34,7 +34,7 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, offset: int, length: int, through: bool) -> bool:
     """Note and count a command that goes on from the last one of its operation; returns True if the command does."""
     if times.timing.continuation_latency == 0 or length == 0 or operation not in (READ, WRITE):
         return False
@@ -46,7 +46,7 @@ def goes_on(engine: RecordArray, flash: Flash, times: Timings, operation: int, o
         engine.write_end = offset + length
         size = flash.control.page_sectors * SECTOR
         whole = flash.buffer.coalescing != 0 or (offset % size == 0 and length % size == 0)
-        follows = follows and whole and not forced and engine.pages_behind + length // size <= times.timing.continuation_pages
+        follows = follows and whole and not through and engine.pages_behind + length // size <= times.timing.continuation_pages
     times.counters.continued[operation] += follows
     return follows
 
@@ -233,15 +233,15 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
         elif flags <= FORCE_UNIT_ACCESS:
             times.counters.commands[operation] += 1
             times.counters.bytes[operation] += length
-        if operation == FLUSH and (flash.buffer.places > 0 or times.timing.continuation_latency > 0) and not times.timing.power_protected:
+        through = needs_medium(flash.buffer, operation, flags)
+        if operation == FLUSH and through:
             flow.engine.flushing = command
             continue
-        forced = flags & FORCE_UNIT_ACCESS != 0
-        flow.operations[command].through = flash.buffer.write_through != 0 or forced
+        flow.operations[command].through = through
         if flags > FORCE_UNIT_ACCESS:
             if admit_inside(flow, flash, times, command, operation, flags, length):
                 length = 0
-        elif goes_on(flow.engine, flash, times, operation, offset, length, forced):
+        elif goes_on(flow.engine, flash, times, operation, offset, length, through):
             flow.operations[command].continues = 1
             flow.operations[command].overhead = times.timing.continuation_latency
         if operation == FLUSH:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
+from flashsim.core.request import READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation, Steps
 from flashsim.ssd.specification.rules import find_entry, sector_mask
 from flashsim.ssd.state import write_buffer
@@ -47,8 +47,7 @@ class SpecifiedBuffer:
         return False
 
     def _write(self, command: Command, page: int, entry: int, mask: int, sectors: int) -> None:
-        buffer, entries = self.state.buffer, self.state.entries
-        through = self.drive.parameters.write_buffer_mode == "write-through" or bool(command.request.flags & FORCE_UNIT_ACCESS)
+        buffer, entries, through = self.state.buffer, self.state.entries, command.through
         self.state.counters.buffer_overwrites += entry >= 0
         transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors, not through)
         transfer.needs_room = entry < 0

@@ -43,7 +43,7 @@ from itertools import zip_longest
 import simpy
 
 from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedDevice, SpecifiedHost
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, IN_MEMORY, INTERNAL, READ, SECTOR, TRIM, WRITE
+from flashsim.core.request import FLUSH, IN_MEMORY, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
 from flashsim.core.units import NEVER
 from flashsim.ssd.model import FlashModel
@@ -51,7 +51,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServer, Steps
-from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, programmed
+from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -108,6 +108,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = self.command_of(request)
         self.cache.folds_on = False
+        command.through = bool(needs_medium(self.state.buffer, request.operation, request.flags))
         choose_stream(self.state.control, self.host.queues.index(request.queue))
         control, size, operation = self.state.control, self.parameters.unit_size, request.operation
         if operation == WRITE and control.read_only:
@@ -116,7 +117,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         elif not request.flags & (INTERNAL | IN_MEMORY):
             self.state.counters.commands[operation] += 1
             self.state.counters.bytes[operation] += length
-            command.goes_on = self._goes_on(request, offset, length)
+            command.goes_on = self._goes_on(command, offset, length)
         if request.flags & INTERNAL:
             self.state.counters.internal_commands[operation] += 1
             self.state.counters.internal_bytes[operation] += length
@@ -138,8 +139,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 self.state.trimmed[page] = next_write_id(control)
         if command.gathered:
             self.buffer.leave_through(command, (end - 1) // size)
-        acknowledges = self.parameters.buffer_pages or self.parameters.continuation_latency
-        if operation == FLUSH and acknowledges and not self.parameters.power_protected:
+        if operation == FLUSH and command.through:
             self.buffer.flush(command)
         self.env.process(self._command(command))
 
@@ -151,17 +151,16 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             kind = ZERO_PAGE if operation == READ else MEMORY_PAGE
             self.transfer_of(command, kind, -1, min(length - first, size) // SECTOR, True)
 
-    def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
+    def _goes_on(self, command: Command, offset: int, length: int) -> bool:
         """True if a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
-        operation, drive, size = request.operation, self.parameters, self.parameters.page_size
+        operation, drive, size = command.request.operation, self.parameters, self.parameters.page_size
         if not drive.continuation_latency or operation not in self.last_end:
             return False
         goes_on = self.last_end[operation] == offset and length <= drive.continuation_limit
         self.last_end[operation] = offset + length
         if operation == WRITE:
-            forced = request.flags & FORCE_UNIT_ACCESS
             partial = (offset % size or length % size) and not self.state.buffer.coalescing
-            goes_on &= not forced and not partial and self.pages_behind + length // size <= drive.continuation_pages
+            goes_on &= not command.through and not partial and self.pages_behind + length // size <= drive.continuation_pages
         self.state.counters.continued[operation] += goes_on
         return goes_on
 

@@ -99,6 +99,7 @@ class Command:
     number: int
     request: HostRequest
     pages_left: int = 0
+    through: bool = False  # it waits for the medium (`flashsim.ssd.state.write_buffer.needs_medium`)
     goes_on: bool = False  # where the last command of its operation ended
     gathered: int = 0  # its last pages in the write buffer, which are still to leave together
     operations: list[Operation] = field(default_factory=list)

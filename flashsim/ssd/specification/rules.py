@@ -10,3 +10,4 @@ channel_of, pool_of_block = in_python(geometry.channel_of), in_python(geometry.p
 is_one_program, empty_slots = in_python(flash_array.is_one_program), in_python(flash_array.empty_slots)
 start_program, programmed = in_python(flash_array.start_program), in_python(flash_array.programmed)
 find_entry, sector_mask = in_python(write_buffer.find_entry), in_python(write_buffer.sector_mask)
+needs_medium = in_python(write_buffer.needs_medium)

@@ -58,8 +58,9 @@ BLOCK = record_dtype(int64="state valid peer_after peer_before changed written a
 #: One more than the logical page, 0 for none: the one that is mapped there, and the one that the page's spare area names.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
-#: whether writes are acknowledged only when they are programmed; whether only parts of pages come there.
-BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through coalescing")
+#: whether writes are acknowledged only when they are programmed; whether only parts of pages come there; whether it, or the controller's
+#: own memory, loses in a power cut what it has acknowledged.
+BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through coalescing volatile")
 #: A page in the write buffer.  `stream` is that of its newest sectors, `sector_mask` has a bit for each sector that the buffer holds,
 #: `write_id` is that of the newest of them, and `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer
 #: that is to bring the newest (-1: it has ended).  `after` and `before` link entries to a ring in the order in which they came, and `after`
@@ -84,7 +85,7 @@ COUNTERS = np.dtype(
 #: whether nothing comes between a transfer to a die and the program behind it.
 TIMING = record_dtype(
     int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
-    "suspend_limit multi_plane power_protected cache_read cache_program continuation_latency continuation_limit continuation_pages "
+    "suspend_limit multi_plane cache_read cache_program continuation_latency continuation_limit continuation_pages "
     "unbroken levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle"
 )
 

@@ -13,13 +13,16 @@ placement handle as that takes: a group.  A page that must leave takes the oldes
 group is not full.
 
 Entries are found by a hash of their page.
+
+Which commands wait for the medium, that is, until what they make durable is on flash, is one rule: `needs_medium`.
 """
 
 import numpy as np
 
 from flashsim.core.errors import RefusedError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray, empty_record, empty_table
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, WRITE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import BUFFER, ENTRY, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
@@ -36,7 +39,8 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
     buffer = empty_record(BUFFER)
     buffer.places = places
     buffer.threshold = max(min(int(parameters.write_buffer_threshold * places), max(0, places - 1)), parameters.group - 1)
-    buffer.write_through = parameters.write_buffer_mode == "write-through"
+    buffer.write_through = places > 0 and parameters.write_buffer_mode == "write-through"
+    buffer.volatile = (places > 0 or parameters.continuation_latency > 0) and not parameters.power_protected
     buffer.coalescing = places > 0 and parameters.write_buffer_mode == "coalescing"
     entries = empty_table(int(buffer.threshold) + 2, ENTRY)
     clear_buffer(buffer, entries)
@@ -57,6 +61,19 @@ def waiting_entries(flash: Flash) -> list[RecordArray]:
         entries.append(flash.entries[entry])
         entry = int(flash.entries[entry].after)
     return entries
+
+
+@inlined_kernel
+def needs_medium(buffer: RecordArray, operation: int, flags: int) -> bool:
+    """True if a command is acknowledged only when what it makes durable is on flash, on a drive that acknowledges other writes earlier.
+
+    A write to a buffer that writes through always is.  A flush or a forced write is, unless the buffer survives a power cut: there whatever
+    has arrived is durable.  A trim never is, since it takes effect at its admission, and survives.
+    """
+    if operation == WRITE and buffer.write_through != 0:
+        return True
+    forced = operation == FLUSH or (operation == WRITE and flags & FORCE_UNIT_ACCESS != 0)
+    return forced and buffer.volatile != 0
 
 
 @lean_kernel

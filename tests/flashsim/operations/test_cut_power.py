@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from flashsim.studies.programs import images
+from flashsim.operations.face.cut_power import _drive_of
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -264,6 +265,15 @@ def test_what_is_not_followed_is_refused_with_the_first_file_that_differs(flashs
     result = flashsim(["crash", "--check", "true", "--", sys.executable, "-c", MAPPED])
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
     assert "shop: the program left a file of 4,096 B, but" in result.stderr and "not recorded: writes through memory" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("device", "keeps"),
+    [("intel-x25e-64gb", False), ("ocz-core-60gb", False), ("kioxia-cm7-r-3.84tb", True)],
+)
+def test_a_drive_that_ignores_flushes_keeps_what_its_preset_keeps(device: str, keeps: bool) -> None:
+    """One writes behind from its controller's own memory, and has no write buffer."""
+    assert _drive_of(device, None, ignore_flush=True, whole_pages=False).keeps_flushed == keeps
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,11 @@ def test_the_operation_table_grows() -> None:
     requests = make_requests([WRITE, READ, WRITE], 0, 4000 * PAGE)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests), served(specification, requests))
+
+
+def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_protected() -> None:
+    buffer = {"write_buffer": 4 * PAGE}
+    continued = {"continuation_latency": 20, "continuation_limit": PAGE}
+    kept = [{}, buffer | {"write_buffer_mode": "write-through"}, buffer | {"power_protected": True}]
+    lost = [buffer, buffer | {"write_buffer_mode": "coalescing"}, continued]
+    assert [drive(**changes).keeps_acknowledged for changes in kept + lost] == [True] * 3 + [False] * 3
