@@ -22,8 +22,9 @@ from flashsim.studies.presentation.tables import Table, same
 from traces.file.page_trace import PageTrace
 
 EXPLAINED = (
-    "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds. Write "
-    "amplification and years: as the trace is repeated, day and night; 'not yet' where the amplification still moved. W: mean power."
+    "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
+    "keeps up, however long. Write amplification and years: as the trace is repeated, day and night; 'not yet' where the amplification "
+    "still moved. W: mean power."
 )
 _TIMES = ("p50", "p99", "p99.9", "max")
 #: Drives of a picture; no more lines can be told apart.
@@ -130,6 +131,6 @@ def write_report(folder: Path, advice: Advice, memory: MemoryCurve, origin: Mapp
     ]
     best = advice.drives[0]
     figures = [("requests", f"{advice.what.requests:,}"), ("drives", f"{len(advice.drives)}"), ("bound", str(advice.study.bound))]
-    if not best.problem:
+    if not best.problem and best.carries:
         figures += [("carries most", best.name), ("load", "any" if math.isinf(best.carries) else f"{best.carries:.3g}")]
     Report(f"Drives for {advice.study.name}", advice.verdict(), figures, sections, origin).write(folder)

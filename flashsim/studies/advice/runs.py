@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimWarning
+from flashsim.core.request import WRITE, Completions, Integers
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -19,9 +23,10 @@ from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.observation import Observation, growth
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings, observers, replay
-from flashsim.studies.replaying.survey import Survey, survey
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, survey
 from flashsim.studies.replaying.survey import load as load_reads
 from traces.file.excerpt import Excerpt
+from traces.file.schema import Batches
 
 #: Names of the latencies that a bound may be of, and the share that each percentile is of.
 LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": None}
@@ -31,6 +36,8 @@ PRECISION, BEYOND = 1.02, 1.05
 FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
 #: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.
 _SETTLED = 0.02
+#: Requests at least, and at most where the trace has fewer, by which the rate of a drive that is never idle is measured.
+_MEASURED, _MOST_MEASURED = 10_000, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,29 @@ class LoadStudy:
     seed: int
     #: Stamps of the files (`flashsim.studies.runs.kept.stamps`).
     stamps: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Repeated(Excerpt):
+    """A trace over and over, of each time the first requests, in batches of about half a window."""
+
+    times: int = 1
+    limit: int | None = None
+
+    def batches(self) -> Batches:
+        parts, rows = list[pa.RecordBatch](), 0
+        for _ in range(self.times):
+            for batch in first_requests(super().batches(), self.limit):
+                parts, rows = [*parts, batch], rows + batch.num_rows
+                if rows >= WINDOW // 2:
+                    yield _joined(parts)
+                    parts, rows = [], 0
+        if parts:
+            yield _joined(parts)
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
 @dataclass(frozen=True)
@@ -144,18 +174,27 @@ def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> di
 
 
 def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried."""
-    run, tried = _Runs(Load(**load)), list[dict[str, Any]]()
+    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried.
 
-    def holds(speed: float) -> bool:
-        report, _ = run.replay(speed)
-        latencies = _latencies(report)
-        tried.append({"speed": speed, "duration": report.duration} | latencies)
-        return latencies[latency] <= most
+    It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
+    the trace once.
+    """
+    run, tried = _Runs(Load(**load)), dict[float, dict[str, Any]]()
+
+    def play(speed: float) -> dict[str, Any]:
+        if speed not in tried:
+            report, _ = run.replay(speed)
+            tried[speed] = {"speed": speed, "duration": report.duration} | _latencies(report)
+        return tried[speed]
 
     with activity(f"looking for the load of {run.device_name}") as progress:
-        greatest = greatest_load(holds, lambda: progress(len(tried), 0, f"{len(tried)} loads tried"))
-    return {"greatest": greatest, "tried": sorted(tried, key=lambda each: float(each["speed"]))}
+        limit = run.limit(play(1.0)["duration"])
+        greatest = greatest_load(
+            lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
+            lambda: progress(len(tried), 0, f"{len(tried)} loads tried"),
+        )
+    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None}
+    return result | {"tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
 
 
 def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lambda: None) -> float | None:
@@ -220,6 +259,38 @@ class _Runs:
                         replay(replace(source, speed=speed), self.device, settings, self._what, observe, rest, progress, watch)
         after = self.device.statistics()
         return report, growth(before, after) if device else after
+
+    def limit(self, duration: int) -> float:
+        """The greatest speed at which the drive keeps up with the trace over and over.
+
+        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts.
+        It is compared with the rate of the trace's arrivals; where requests wait for others, with the rate at which they are done when
+        played as recorded, in such a `duration` (ns).
+        """
+        load, preset, (source,) = self._load, self._drive.preset, self._load.sources
+        count, written, times = 0, 0, list[int]()
+        for batch in first_requests(source.batches(), load.limit):
+            arrival, is_write = column(batch, "arrival"), column(batch, "operation") == WRITE
+            count, written = count + batch.num_rows, written + int(column(batch, "length")[is_write].sum())
+            times = [min([*times[:1], int(arrival.min())]), max([*times[1:], int(arrival.max())])]
+        cache = preset.flash.write_buffer if preset.flash else preset.disk.write_behind if preset.disk else 0
+        cache *= (preset.array.drives if preset.array else 1) * 2
+        repeats = max(-(-cache // written) if written else 1, -(-_MEASURED // count))
+        repeats = max(1, min(repeats, _MOST_MEASURED // count))
+        period = duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1)
+        ends = list[Integers]()
+
+        def observe(batch: pa.RecordBatch, completions: Completions) -> None:
+            ends.append(completions["completed"])
+
+        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=load.limit)
+        with warnings.catch_warnings(), activity(f"measuring the rate of {self._drive.name}"):
+            warnings.simplefilter("ignore", FlashsimWarning)
+            replay(repeated, deepcopy(self._drive), ReplaySettings("asap", WINDOW // 2), self._what, observe)
+        completed = np.sort(np.concatenate(ends))
+        half = len(completed) // 2
+        busy = (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half) * count
+        return period / busy if busy and period else math.inf
 
 
 @lru_cache(maxsize=1)

@@ -93,17 +93,30 @@ class DriveAdvice:
         return worn["years"] if worn else None
 
     @property
+    def latency(self) -> float:
+        """The latency that is bounded, ns, at the recorded load."""
+        assert self.repeated is not None
+        return float(self.repeated["latency"][self.study.bound.latency])
+
+    @property
+    def performance(self) -> str:
+        """What keeps the drive from a greater load than `greatest`: a latency beyond the bound, or else its throughput."""
+        assert self.load is not None
+        bound = self.study.bound
+        return "latency" if any(tried[bound.latency] > bound.most for tried in self.load["tried"]) else "throughput"
+
+    @property
     def decides(self) -> str:
-        """Limit of the drive's load: its latency, its life, or nothing that was looked at."""
+        """Limit of the drive's load: its latency, its throughput, its life, or nothing that was looked at."""
         if self.problem:
             return ""
         if self.greatest < 1:
-            return "latency"
+            return self.performance
         if self.years is not None and self.years < self.study.years:
             return "life"
         if self.years is not None and self.years / self.study.years < self.greatest:
             return "life, at more load"
-        return "nothing" if math.isinf(self.greatest) else "latency, at more load"
+        return "nothing" if math.isinf(self.greatest) else f"{self.performance}, at more load"
 
     @property
     def carries(self) -> float:
@@ -117,7 +130,8 @@ class DriveAdvice:
             return row | {"problem": self.problem}
         report = self.repeated["report"]
         row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
-        row |= {"greatest_load": self.load["greatest"], "holds": self.greatest >= 1, "decides": self.decides}
+        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"]}
+        row |= {"holds": self.greatest >= 1, "decides": self.decides}
         worn = self.repeated["wear"] or {}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
         joules = (report.get("energy") or {}).get("total")
@@ -130,7 +144,7 @@ class Advice:
 
     study: AdviceStudy
     what: Survey
-    #: Those that carry most first, then those that were refused.
+    #: Those that carry most first, of equal ones those of the lowest latency, then those that were refused.
     drives: Sequence[DriveAdvice]
     #: Number of runs kept from before.
     recalled: int = 0
@@ -155,11 +169,13 @@ class Advice:
         within = [each for each in able if each.greatest >= 1]
         best = able[0]
         if not within:
-            latency = format_duration(round((best.repeated or {})["latency"][study.bound.latency]))
-            return (
-                f"Latency decides: none of {len(able)} drives keeps {study.bound}; {best.name} comes closest, with {latency} at the "
-                f"recorded load, and keeps it at {best.greatest:.2g} times that."
-            )
+            words = f"none of {len(able)} drives carries the recorded load with {study.bound}"
+            (decides,) = causes if len(causes := {each.performance for each in able}) == 1 else ("",)
+            words = f"{decides.capitalize()} decides: {words}" if decides else words.capitalize()
+            if decides == "latency":
+                closest = min(able, key=lambda each: each.latency)
+                words += f"; {closest.name} comes closest, with {format_duration(round(closest.latency))}"
+            return f"{words}; {best.name} carries most, {best.greatest:.2g} times that load." if best.greatest else f"{words}."
         living = [each for each in within if each.years is None or each.years >= study.years]
         if not living:
             longest = max(within, key=lambda each: each.years or 0)
@@ -171,7 +187,7 @@ class Advice:
         words += "" if len(living) == len(within) else f" and live {study.years:g} years"
         if math.isinf(best.carries):
             return f"{words}; no load breaks the bound of {best.name}."
-        cause = "its life" if best.decides.startswith("life") else "latency"
+        cause = "its life" if best.decides.startswith("life") else best.performance
         return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides."
 
 
@@ -220,7 +236,7 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
         else DriveAdvice(presets.load(device), study, problem=problems[device])
         for device in study.devices
     ]
-    drives.sort(key=lambda each: (bool(each.problem), 0 if each.problem else -each.carries))
+    drives.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
     return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
 
 

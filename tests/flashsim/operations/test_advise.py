@@ -21,7 +21,7 @@ from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
 from flashsim.studies.advice import session
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
-from flashsim.studies.advice.session import Bound
+from flashsim.studies.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
 from flashsim.studies.programs import recorder
 from flashsim.studies.replaying.comparison import ALL, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
@@ -42,6 +42,10 @@ DRIVE = {
     "channel_rate": "200MB/s", "link_read_rate": "300MB/s", "link_write_rate": "300MB/s", "read_latency": "100us",
     "write_latency": "300us", "queue_depth": 32, "gc_reserve": 2, "ftl": "page", "gc": "greedy",
 }  # fmt: skip
+
+
+#: Pages a second that two such dies take in order: a transfer, a program, and a share of an erase each.
+IN_ORDER = 2 * SECONDS / (PAGE * 5 + 200_000 + 1_500_000 / 32)
 
 
 @pytest.fixture
@@ -148,7 +152,7 @@ def test_numbers_of_each_preset_are_those_of_runs_alone(
             for share in (0.95, 1.05)
         }
         print(f"{device}: {greatest:.3g} times, p99 {p99}")
-        assert p99[0.95] <= 5 * MILLISECONDS < p99[1.05]
+        assert p99[0.95] <= 5 * MILLISECONDS and (p99[1.05] > 5 * MILLISECONDS or row["decides"].startswith(("throughput", "life")))
 
 
 def test_life_and_latency_by_arithmetic(small: str) -> None:
@@ -162,8 +166,24 @@ def test_life_and_latency_by_arithmetic(small: str) -> None:
     assert row["settled"] and row["write_amplification"] == pytest.approx(1, rel=0.01)
     assert row["years"] == pytest.approx(years, rel=0.01)
     assert row["p50_us"] == pytest.approx(300 + PAGE / 300, rel=0.002)  # its latency, and the link's time
-    assert row["greatest_load"] is None and row["decides"] == "life"
+    assert row["greatest_load"] == pytest.approx(IN_ORDER / 1000, rel=0.05) and row["decides"] == "life"
     assert result.verdict().startswith("Life decides: 1 of 1 drives keep max within")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_no_load_is_above_what_the_drive_keeps_up_with(small: str, waits: bool) -> None:
+    """Though its write buffer takes most of the trace once, at any speed; also where each request waits for the one before."""
+    Path(small).write_text(
+        Path(small).read_text().replace("[parameters]", '[parameters]\nwrite_buffer = { value = "1MiB", source = "test" }')
+    )
+    number = np.arange(400)
+    trace = pd.DataFrame({"operation": "write", "offset": number * PAGE, "length": PAGE, "arrival": number * MILLISECONDS})
+    trace = trace.assign(dependency=number - 1, think=MILLISECONDS) if waits else trace
+    result = fs.advise(trace, device=small, state="sequential", bound="p99=50ms", repeats=1, years=1e-6, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    recorded = 1000 / (1.09 if waits else 1)  # a write takes 90 us of its controller and link
+    assert 0.96 * IN_ORDER < recorded * row["greatest_load"] < 1.01 * IN_ORDER
+    assert row["decides"] == "throughput, at more load" and "where throughput decides" in result.verdict()
 
 
 def test_write_amplification_of_uniform_writes_is_greedy_theory(small: str) -> None:
@@ -274,3 +294,35 @@ def test_drives_that_memory_does_not_hold_together_run_one_by_one(small: str, mo
     monkeypatch.setattr(session, "make", watched)
     fs.advise(requests(10, MILLISECONDS), device=small, state="empty", bound="max=1s", repeats=1, jobs=4)
     assert at_once == [2]
+
+
+def advised(study: AdviceStudy, name: str, p99: int, greatest: float, broken: bool = True) -> DriveAdvice:
+    """A drive whose latency at the recorded load, and greatest load, are given."""
+    latency = {name: float(p99) for name in ("mean", "p50", "p99", "p99.9", "max")}
+    repeated = {"latency": latency, "wear": None, "settled": True, "report": {"duration": SECONDS}}
+    load = {"greatest": greatest, "limit": None, "tried": [latency | {"speed": 1.0, "duration": SECONDS}] if broken else []}
+    return DriveAdvice(presets.load(name), study, repeated, load)
+
+
+@pytest.mark.parametrize(
+    ("drives", "told"),
+    [
+        ([("mtron-msd-sata3025-16gb", 70, 0.0), ("micron-p300", 32, 0.0)], "micron-p300 comes closest, with 32 ms."),
+        ([("mtron-msd-sata3025-16gb", 70, 0.5), ("micron-p300", 32, 0.0)], "micron-p300 comes closest, with 32 ms; mtron-"),
+    ],
+)  # fmt: skip
+def test_the_drive_that_comes_closest_has_the_lowest_latency(drives: list[tuple[str, int, float]], told: str) -> None:
+    """Whatever comes first in the table, which has those that carry most first."""
+    study = AdviceStudy("t", None, "t", "", 1, 5.0, None, 0, {}, [name for name, *_ in drives], Bound.parse("p99=10ms", "bound"))
+    what: Any = None
+    advice = Advice(study, what, [advised(study, name, p99 * MILLISECONDS, greatest) for name, p99, greatest in drives])
+    assert (
+        told in advice.verdict() and advice.verdict().startswith("Latency decides: none of 2 drives") and "0 times" not in advice.verdict()
+    )
+
+
+def test_a_drive_that_does_not_keep_up_is_no_matter_of_latency() -> None:
+    study = AdviceStudy("t", None, "t", "", 1, 5.0, None, 0, {}, ["micron-p300"], Bound.parse("p99=10ms", "bound"))
+    what: Any = None
+    advice = Advice(study, what, [advised(study, "micron-p300", MILLISECONDS, 0.8, broken=False)])
+    assert advice.verdict().startswith("Throughput decides: none of 1 drives carries") and "0.8 times" in advice.verdict()
