@@ -41,7 +41,7 @@ def main() -> None:
     except BaseException as problem:  # while modules are still loading
         if not interrupts.settle() and not isinstance(problem, KeyboardInterrupt):
             raise
-        print("flashsim: interrupted; nothing was written", file=sys.stderr)
+        print("flashsim: interrupted; no results were written", file=sys.stderr)
         exec("")  # Python takes an interrupt in code that was compiled from text for an unhandled one, until such code has run again
         sys.exit(130)
 

@@ -73,12 +73,12 @@ class Process:
         Its program and arguments.
     end
         Of all waiting, by the monotonic clock.
-    late
-        What is raised at the end.
+    late, spent
+        What is raised at the end, and where the system has ended it for its processor time.
     """
 
-    def __init__(self, command: list[str], end: float, late: str) -> None:
-        self.end, self.late, self.unsent, self.received = end, late, bytearray(), b""
+    def __init__(self, command: list[str], end: float, late: str, spent: str) -> None:
+        self.end, self.late, self.spent, self.unsent, self.received = end, late, spent, bytearray(), b""
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder.name,
@@ -146,7 +146,7 @@ class Process:
             return "stopped: it closed the pipe of its answers"
         if code == -signal.SIGSYS:
             return "stopped: it reached for what a submission must not (a system call)"
-        return self.late if code in (-signal.SIGKILL, -signal.SIGXCPU) else "stopped: its process ended"
+        return self.spent if code in (-signal.SIGKILL, -signal.SIGXCPU) else "stopped: its process ended"
 
 
 class Submission:
@@ -168,9 +168,14 @@ class Submission:
         if os.name != "posix":
             raise FlashsimError("labs: submissions run on Linux and macOS alone, where a process can be limited")
         usual = _PATIENCE * seconds
-        late = f"more time than {seconds} s" if left >= usual else f"more than what was left of {TOGETHER} s for all exercises"
+        late = (
+            f"more time than the {usual} s that it is waited for"
+            if left >= usual
+            else f"more than what was left of {TOGETHER} s for all exercises"
+        )
         command = [sys.executable, "-S", "-s", "-B", worker.__file__]
-        self.process = Process(command, time.monotonic() + min(usual, left), f"stopped: it took {late}")
+        spent = f"stopped: it took more than {seconds} s of processor time"
+        self.process = Process(command, time.monotonic() + min(usual, left), f"stopped: it took {late}", spent)
         self.objects = 0
         try:
             self._send({"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()})

@@ -214,7 +214,8 @@ class OneLineErrors(Commands):
                 raise
         if is_interrupted or interrupts.is_interrupted():
             status = INTERRUPTED
-            _say("interrupted; nothing was written")
+            kept = getattr(sys.modules.get("flashsim.studies.runs.kept"), "kept_here", ())
+            _say("interrupted; no results were written" + (f", but finished runs are kept for next time ({len(kept):,})" if kept else ""))
         sys.exit(status or 0)
 
 

@@ -121,8 +121,9 @@ def _verdict_in_time(title: str, test: Any, limit: int) -> PropertyVerdict:
         return verdict
     except EOFError:
         process.join()
-        late = process.exitcode in (-signal.SIGPROF, -signal.SIGALRM)
-        reason = f"it does not end within {limit / SECONDS:g} s" if late else f"it ends the process, with exit code {process.exitcode}"
+        late = {-signal.SIGPROF: f"{limit / SECONDS:g} s of processor time", -signal.SIGALRM: f"{_PATIENCE * limit / SECONDS:g} s"}
+        within = late.get(process.exitcode or 0)
+        reason = f"it does not end within {within}" if within else f"it ends the process, with exit code {process.exitcode}"
         return PropertyVerdict(title, FAILS, reason)
     finally:
         process.kill()

@@ -52,6 +52,8 @@ class PhaseCounts:
     name: str
     reads: Traffic = Traffic()
     writes: Traffic = Traffic()
+    #: No plan takes less, and most take more.
+    is_bound: bool = False
 
     @property
     def total(self) -> Traffic:

@@ -45,7 +45,8 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))
     fetches = math.ceil(_naive(sizes, late, digests, buffers) if late.fetch in _IN_ORDER else _fetches(sizes, late))
-    return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches)))
+    is_bound = late.fetch not in (*_IN_ORDER, "blocks")
+    return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches), is_bound=is_bound))
 
 
 def _project(sizes: Sizes, late: Late, a: DigestAllocation) -> PhaseCounts:

@@ -113,7 +113,9 @@ def advise(
     with trace_file(part_of(trace, part)) as source:
         name = source.name
         with activity("reading"):
-            memory = report.MemoryCurve.of(page_trace(replace(source, format=_PLAIN) if is_recording(source) else source))
+            recorded = is_recording(source)
+            references = page_trace(replace(source, format=_PLAIN) if recorded else source)
+            memory = report.MemoryCurve.of(references, "the program's calls" if recorded else "the trace's requests")
             file = lasting(source, isinstance(trace, str | PathLike))
     path = str(file.path)
     study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), devices, bound)

@@ -144,9 +144,17 @@ class JoinOutcome(Outcome):
         if smaller := self.smaller_buckets:
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
-        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows\n"
+        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
+        yield f"{self._processor}\n"
         for number, phases in enumerate(self._comparisons):
             yield from self._run_parts(number, phases)
+
+    @property
+    def _processor(self) -> str:
+        """What CPU seconds are of."""
+        if None in self.result.disks:
+            return "CPU: this machine's own"
+        return f"CPU: {self.result.setting.cpu or 'none, work takes no time'}"
 
     @property
     def smaller_buckets(self) -> int:
@@ -178,8 +186,7 @@ class JoinOutcome(Outcome):
             note = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = note if self.smaller_buckets else ""
             yield from (comparison.comparison_table(phases), "")
-            parts = comparison.why(self.result.setting.algorithm, phases[-1])
-            yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {parts}{sizes}")
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.causes(phases, formula)}{sizes}".rstrip())
 
     def _draw(self) -> Figure:
         from flashsim.studies.presentation.plots import Bar, stacked_bars

@@ -40,14 +40,16 @@ class MemoryCurve:
     curve: MissCurve
     #: Bytes of a page.
     page_size: int
+    #: What refers to the pages.
+    source: str
 
     @classmethod
-    def of(cls, trace: PageTrace) -> MemoryCurve:
-        """The curve of all references of a trace, in one pass."""
+    def of(cls, trace: PageTrace, source: str) -> MemoryCurve:
+        """The curve of all references of a trace, in one pass; they are those of a `source`."""
         curve = LruCurve()
         for batch in trace.batches():
             curve.add(batch.pages)
-        return cls(curve.curve(), trace.page_size)
+        return cls(curve.curve(), trace.page_size, source)
 
     def frame(self) -> pd.DataFrame:
         """A row a size, which doubles from row to row: bytes of memory, and the share of references that it serves."""
@@ -59,10 +61,11 @@ class MemoryCurve:
         """Memory that is worth its price."""
         frames = self.curve.quantile(_WORTH)
         if not frames:
-            return "No page is referenced twice: more memory saves nothing."
+            return f"No page is referenced twice by {self.source}: more memory saves nothing."
         served, most = (1 - float(self.curve.ratio([size])[0]) for size in (frames, int(self.curve.sizes[-1])))
         size = format_size(frames * self.page_size)
-        return f"{size} of memory in front of the drive would serve {served:.0%} of references to pages, and any amount {most:.0%} (LRU)."
+        references = f"what {self.source} refer to on pages of {format_size(self.page_size)}"
+        return f"{size} of memory in front of the drive would serve {served:.0%} of {references}, and any amount {most:.0%} (LRU)."
 
 
 def advice_table(advice: Advice) -> Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from algorithms.late_fetch.fetch import Side
 from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import MILLISECONDS
+from flashsim.core.rng import generator
+from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
@@ -24,24 +26,19 @@ from flashsim.studies.runs.joining import JoinResult, PhaseSeconds
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
-from models.join_costs.base import FORMULAS, Late, LateSide, Partitioned, Parts, Sizes
+from models.join_costs.base import FORMULAS, Late, LateSide, Partitioned, Parts, PhaseCounts, Sizes
+from models.page_fetching import cardenas
 
 if TYPE_CHECKING:
     from flashsim.studies.presentation.tables import Entry, Table
 
-#: Why the counts of a formula and of a simulation may differ.
-WHY = (
-    "Requests are counted before the block layer splits them. Temporary files are written full, so they are shorter than base files with "
-    "room on their pages; the formula counts them so. What is left: the last block of a run or bucket is not full, buckets are not "
-    "exactly equal, and runs of replacement selection are only about twice the memory. Times differ where a request is split into "
-    "commands that each pay a latency, where read-ahead and write-behind hide a latency, and where a seek is not of mean length."
-)
-
-#: The same of a join that fetches rows late.
-WHY_LATE = (
-    "Fetches are counted for rows that join lying anywhere: naive and pooled fetching by what a least-recently-used cache misses, block "
-    "nested loops without what they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
-)
+#: Remarks on a formula, in the row of the phase: what it counts less of than any plan needs, and what it supposes that is not so here.
+BOUND, SCATTERED, EVEN = "lower bound", "supposes scattered rows", "supposes even keys"
+#: Rows lie together if they share pages so much more than by chance; keys are uneven if one has more than such a share of the rows, and
+#: more than a few.
+_TOGETHER, _UNEVEN, _A_FEW = 0.8, 0.01, 10
+#: Shares of a difference, of the formula's time and of the difference itself, below which nothing is said of a cause.
+_SMALL, _MINOR = 0.01, 0.05
 
 
 def sizes_of(
@@ -171,6 +168,8 @@ class PhaseComparison:
     requests_left_out: int = 0
     pages_left_out: int = 0
     io_left_out: float = 0.0
+    #: What must be known of the formula in this row: that it is a bound, or what it supposes that is not so.
+    remark: str = ""
 
     def difference(self, name: str) -> float | None:
         """The relative difference of the simulation's ``requests``, ``pages`` or ``io`` from the formula's."""
@@ -181,34 +180,106 @@ class PhaseComparison:
         return vars(self) | differences
 
 
-def why(algorithm: str, whole: PhaseComparison) -> str:
-    """Reasons why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
-    omission = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
-    return f"{WHY} {WHY_LATE}{omission}" if JOINS.load(algorithm).FETCHES else WHY + omission
+def remarks(result: JoinResult) -> dict[str, str]:
+    """What a join's formula supposes of the data that is not so, by ``fetch`` for phases that fetch and ``keys`` for those that hash.
+
+    A formula counts rows that lie anywhere, so that those which join are on as many pages, and in as many pairs of pages, as by chance; and
+    buckets that are equal, which one frequent key prevents.
+    """
+    files, parameters = result.files, result.parameters
+    codes = [file.relation.codes[file.relation.codes != NULL_KEY] for file in files]
+    join = JOINS.load(result.setting.algorithm)
+    names = [result.setting.algorithm, *(getattr(parameters, option) for option in ("first", "kernel") if option in join.OPTIONS)]
+    found = {}
+    counts_of = [np.unique(each, return_counts=True)[1] for each in codes]
+    if any("hash" in name or name == "rare" for name in names) and any(
+        count.max(initial=0) > max(_A_FEW, _UNEVEN * count.sum()) for count in counts_of
+    ):
+        found["keys"] = EVEN
+    if join.FETCHES and not _are_scattered(files):
+        found["fetch"] = SCATTERED
+    return found
 
 
-def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[PhaseComparison]:
-    """Every phase beside the formula's of that name, and the total, which is the last and compared over phases that have a formula."""
+def _are_scattered(files: tuple[HeapFile, HeapFile]) -> bool:
+    """True if rows that join, a pair of each key drawn of all, share pages and pairs of pages no more than by chance."""
+    orders = [generator(0, "pairs", file.name).permutation(file.tuples) for file in files]
+    (r, r_rows), (s, s_rows) = (np.unique(file.relation.codes[order], return_index=True) for file, order in zip(files, orders, strict=True))
+    common, *places_of = np.intersect1d(r, s, assume_unique=True, return_indices=True)
+    rows = [order[own[at[common != NULL_KEY]]] for order, own, at in zip(orders, (r_rows, s_rows), places_of, strict=True)]
+    pages = [np.searchsorted(file.first_rows, own, "right") - 1 for file, own in zip(files, rows, strict=True)]
+    places = [
+        (pages[0], files[0].pages),
+        (pages[1], files[1].pages),
+        (pages[0] * files[1].pages + pages[1], files[0].pages * files[1].pages),
+    ]
+    return all(len(np.unique(page)) >= _TOGETHER * cardenas(max(1.0, of), len(page)) for page, of in places)
+
+
+def causes(rows: Sequence[PhaseComparison], join: JoinCost) -> str:
+    """Where the difference of a join's I/O time from the formula's comes from, by the run's own counts; empty where there is little.
+
+    What is left over by counts and the mean seek is what requests took of the device beyond the formula's figures.
+    """
+    *_, whole = rows
+    parts_left_out = (
+        f"The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
+    )
+    difference = whole.difference("io")
+    if whole.formula_io is None or difference is None or abs(difference) < _SMALL or BOUND in whole.remark:
+        return parts_left_out
+    assert whole.formula_requests is not None and whole.formula_pages is not None
+    disk, seconds = join.disk, difference * whole.formula_io
+    transfer = sum(phase.seconds(replace(disk, seek_ms=0, latency_ms=0, together_ms=0)) for phase in join.phases) / max(1, join.pages)
+    parts = {
+        "the number of requests": (whole.requests - whole.requests_left_out - whole.formula_requests)
+        * disk.latency_ms
+        / MILLISECONDS_A_SECOND,
+        "the number of pages": (whole.pages - whole.pages_left_out - whole.formula_pages) * transfer,
+        "the mean length of a seek": (whole.formula_io_measured_seek or whole.formula_io) - whole.formula_io,
+    }
+    parts["what requests took of the device beyond these figures"] = seconds - sum(parts.values())
+    shown = [f"{value:+.3g} s by {name}" for name, value in parts.items() if abs(value) >= _MINOR * abs(seconds)]
+    return f"{parts_left_out} I/O differs by {seconds:+.3g} s: {', '.join(shown)}.".strip()
+
+
+def compare(
+    measured: Sequence[PhaseSeconds], join: JoinCost | None, supposed: Mapping[str, str] = MappingProxyType({})
+) -> list[PhaseComparison]:
+    """Every phase beside the formula's of that name, and the total, which is the last and compared over phases that have a formula.
+
+    `supposed` is what the formula supposes wrongly (`remarks`).
+    """
     *phases, total = measured
     sought = with_measured_seek(join, total) if join else None
     formulas = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
     for phase in phases:
         formula = formulas.get(phase.phase)
-        rows.append(
-            _phase_comparison(
-                phase,
-                (formula.total.requests, formula.total.pages, formula.seconds(join.disk)) if formula and join else None,
-                formula.seconds(sought.disk) if formula and sought else None,
-            )
+        row = _phase_comparison(
+            phase,
+            (formula.total.requests, formula.total.pages, formula.seconds(join.disk)) if formula and join else None,
+            formula.seconds(sought.disk) if formula and sought else None,
         )
+        rows.append(replace(row, remark=_remark(formula, join, supposed)) if formula and join else row)
     if join is None:
         return [*rows, _phase_comparison(total, None, None)]
     omitted = [phase for phase in phases if phase.phase not in formulas]
     whole = _phase_comparison(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
     requests, pages, io = (sum(getattr(phase, name) for phase in omitted) for name in ("requests", "pages", "io"))
     names = tuple(phase.phase for phase in omitted)
-    return [*rows, replace(whole, phases_left_out=names, requests_left_out=requests, pages_left_out=pages, io_left_out=io)]
+    remark = ", ".join(dict.fromkeys(row.remark for row in rows if row.remark))
+    left_out = {"phases_left_out": names, "requests_left_out": requests, "pages_left_out": pages, "io_left_out": io}
+    return [*rows, replace(whole, remark=remark, **left_out)]
+
+
+def _remark(phase: PhaseCounts, join: JoinCost, supposed: Mapping[str, str]) -> str:
+    """What a phase supposes wrongly, or that it is a bound; keys are divided evenly where several phases hash them."""
+    if phase.name.startswith("fetch"):
+        scattered = supposed.get("fetch", "")
+        return (f"{BOUND} for scattered rows" if scattered else BOUND) if phase.is_bound else scattered
+    hashed = [each.name for each in join.phases if not each.name.startswith(("project", "index", "fetch"))]
+    return supposed.get("keys", "") if len(hashed) > 1 and phase.name in hashed and not phase.name.endswith("partition") else ""
 
 
 def _phase_comparison(row: PhaseSeconds, formula: tuple[int, int, float] | None, measured_seek: float | None) -> PhaseComparison:
@@ -218,7 +289,9 @@ def _phase_comparison(row: PhaseSeconds, formula: tuple[int, int, float] | None,
 
 def compare_join(result: JoinResult) -> list[list[PhaseComparison]]:
     """Simulation and formula by phase, for each device of a join."""
-    return [compare(result.measured(index), join) for index, join in enumerate(formulas(result))]
+    joins = formulas(result)
+    supposed = remarks(result) if any(joins) else {}
+    return [compare(result.measured(index), join, supposed) for index, join in enumerate(joins)]
 
 
 def as_dict(result: JoinResult) -> dict[str, Any]:
@@ -244,10 +317,11 @@ def comparison_table(rows: Sequence[PhaseComparison]) -> Table:
 
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
+    header += ["remark"] if (remarked := any(row.remark for row in rows)) else []
     body: list[list[Entry]] = []
     for row in rows:
         share = row.difference("io")
-        difference = None if share is None else f"{100 * share:+.1f} %"
+        difference = None if share is None or BOUND in row.remark else f"{100 * share:+.1f} %"
         formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, difference]
-        body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula])
+        body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula, *([row.remark or None] if remarked else [])])
     return Table(header, body, digits=3 if rows[-1].total < 10 else 2)

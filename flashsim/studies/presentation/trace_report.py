@@ -94,7 +94,8 @@ def _reuse(summary: dict[str, Any]) -> Table:
     ]
     sample = "" if reuse["rate"] == 1 else f", from a sample of 1 in {round(1 / reuse['rate']):,} pages"
     distances = ", ".join(f"{_SHARES[key]} {format_size(reuse['distance'][key])}" for key in ("p50", "p90", "p99"))
-    note = f"{reuse['references']:,} references to pages of {format_size(reuse['page'])}{sample}; reuse distance: {distances}"
+    references = f"{reuse['references']:,} references, by requests that reach the drive, to pages of {format_size(reuse['page'])}"
+    note = f"{references}{sample}; reuse distance: {distances}"
     return Table(["LRU cache of", "references served"], rows[-_MOST_ROWS:], note=note)
 
 

@@ -16,6 +16,9 @@ from flashsim.core.provenance import flashsim_version
 from flashsim.core.source_files import UPPER_FLOORS, cache_of, is_trustworthy, make_private, own_sources, source_tree
 from flashsim.studies.runs.outputs import whole
 
+#: Identities of the results that this process has kept.
+kept_here: set[str] = set()
+
 
 @cache
 def sources_digest(module: str) -> str:
@@ -79,3 +82,4 @@ def keep(result: Any, name: str) -> None:
     """Keep a JSON-ready result under an `identity`; where there is nowhere to write, it is not kept."""
     with suppress(OSError):
         write(place("results", f"{name}.json"), json.dumps(result).encode())
+        kept_here.add(name)

@@ -33,7 +33,7 @@ MEANING = (
     ),
 )
 WHY = (
-    "All times are of I/O alone. Where they differ: the formula prices a request with one latency and one rate whatever its size, and a "
+    "All times are of I/O alone. The formula prices a request with one latency and one rate whatever its size, and a "
     "seek by its mean; the simulation has no operating system, whose share of a small request is part of the calibrated latency, and no "
     "other users of the disk; a join's requests come after pauses, as a calibration's may, a replay's do not; writes of a real file may "
     "meet the file system's journal and first-time allocation."

@@ -157,7 +157,7 @@ WRONG: dict[tuple[str, str], tuple[str, str, str, float]] = {
 _CALL = "reached for what a submission must not (a system call)"
 #: By what is tried: the attack, and what it is named.
 MALICIOUS: dict[str, tuple[str, str]] = {
-    "an endless loop": ("while True:\n    pass", "more time than"),
+    "an endless loop": ("while True:\n    pass", "of processor time"),
     "all memory": ("every = []\nwhile True:\n    every.append(bytearray(1 << 24))", "reached for memory"),
     "writes a file": ("open('loot', 'w').write('x')", "reached for files (open loot)"),
     "reads a file": ("open('/etc/passwd').read()", "reached for files (open /etc/passwd)"),
@@ -201,7 +201,7 @@ MALICIOUS: dict[str, tuple[str, str]] = {
     "follows a link": ("import os\nreturn os.readlink(f'/proc/{os.getppid()}/exe')", "is 0, but"),
     "attributes of a file": ("import os\nos.listxattr('/etc')", _CALL),
     "closes its pipes and sleeps": ("import os, time\nos.closerange(0, 100)\ntime.sleep(1e9)", "closed the pipe of its answers"),
-    "sleeps": ("import time\ntime.sleep(1e9)", "more time than"),
+    "sleeps": ("import time\ntime.sleep(1e9)", "s that it is waited for"),
     "says a number": (r"import os; os.write(4, b'5\n')", "its answer is none"),
     "says nothing": (r"import os; os.write(4, b'{}\n')", "its answer is none"),
     "says a word": (r"import os; os.write(4, b'hello\n')", "its answer is no JSON"),

@@ -17,13 +17,14 @@ from tests.contract.test_replacement import PLAIN
         (
             PLAIN.replace("leaving =", "while self.pool.pinned(self.pages[0]):\n            pass\n        leaving ="),
             "0.3s",
-            "does not end within 0.3 s",
+            "does not end within 0.3 s of processor time",
         ),
         (
             SCHEDULER.replace("return", "while count:\n        candidates[0].delay += 1\n    return"),
             "2s",
-            "does not end within 2 s",
+            "does not end within 2 s of processor time",
         ),  # in compiled code
+        (PLAIN.replace("leaving =", "__import__('time').sleep(60)\n        leaving ="), "0.3s", "does not end within 3 s"),
         (PLAIN.replace("leaving =", "__import__('os')._exit(3)\n        leaving ="), "60s", "ends the process, with exit code 3"),
     ],
 )

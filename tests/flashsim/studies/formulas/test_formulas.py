@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flashsim.core.errors import MissingFileError
 from flashsim.device import presets
-from flashsim.studies.formulas.comparison import compare, compare_join, formulas, with_measured_seek
+from flashsim.studies.formulas.comparison import causes, compare, compare_join, formulas, with_measured_seek
 from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.haas import JoinCost
@@ -52,6 +54,17 @@ def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> No
     result = simulate_join(JoinSetting(algorithm, 24), files, ["ocz-core-60gb"])
     assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in formulas(result)[0].phases]
     assert all(row.formula_requests is not None for row in compare_join(result)[0])
+
+
+def test_causes_of_a_difference_are_of_the_run_and_add_up(sort_merge) -> None:
+    """By counts, by the mean seek, and by what is left; nothing is said where formula and run agree."""
+    for rows, join in zip(compare_join(sort_merge), formulas(sort_merge), strict=True):
+        told, difference = causes(rows, join), rows[-1].io - rows[-1].formula_io
+        whole, *parts = map(float, re.findall(r"([+-][\d.e-]+) s", told))
+        assert whole == pytest.approx(difference, rel=0.01) and sum(parts) == pytest.approx(difference, rel=0.1)
+        assert ("seek" in told) == (join.disk.seek_ms > 0)
+        same = [replace(row, io=row.formula_io) for row in rows]
+        assert causes(same, join) == ""
 
 
 def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:

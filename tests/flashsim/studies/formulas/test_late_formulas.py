@@ -16,7 +16,7 @@ from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.formulas.comparison import compare_join, formula, sizes_of, why
+from flashsim.studies.formulas.comparison import BOUND, EVEN, SCATTERED, causes, compare_join, comparison_table, formula, formulas, sizes_of
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.disk import Disk
 from models.haas import JoinCost, counts
@@ -163,8 +163,46 @@ def test_the_whole_is_compared_over_phases_that_have_a_formula() -> None:
         ran, counted = (sum(getattr(phase, prefix + name) for phase in known) for prefix in ("", "formula_"))
         assert told[f"{name}_difference"] == pytest.approx(ran / counted - 1)
         assert told[f"{name}_left_out"] == pytest.approx(getattr(whole, name) - ran)
-    assert "compared without sort candidates, merge candidates: there is no formula" in why("digest", whole)
-    assert "compared without" not in why("digest", phases[0])
+    (told_of,) = formulas(result)
+    assert told_of is not None
+    assert "compared without sort candidates, merge candidates: there is no formula" in causes([*phases, whole], told_of)
+    assert "compared without" not in causes(phases[:1], told_of)
+
+
+def remarks_of(algorithm: str, files: tuple[HeapFile, HeapFile], memory: int, **options: str) -> dict[str, str]:
+    result = simulate_join(JoinSetting(algorithm, memory, cpu=None, **options), files, ["intel-x25e-64gb"])  # type: ignore[arg-type]
+    (rows,) = compare_join(result)
+    table = comparison_table(rows)
+    assert ("remark" in table.columns) == any(row.remark for row in rows)
+    for row, shown in zip(rows, table.to_dict("records"), strict=True):
+        assert not row.remark or shown["remark"] == row.remark
+        assert (shown["I/O differs by"] is None) == (row.formula_io is None or BOUND in row.remark)
+    return {row.phase: row.remark for row in rows}
+
+
+def test_a_bound_says_so_in_its_row_and_in_that_of_the_whole() -> None:
+    """A bound may be far below, and is none at all for rows that lie together; what is counted for naive fetching is none."""
+    together = "lower bound for scattered rows"
+    told = remarks_of("digest", relations(0.2), 24, first="grace-hash", fetch="page-based")
+    assert (told["fetch"], told["total"], told["project"]) == (BOUND, BOUND, "")
+    told = remarks_of("digest", relations(0.2, together=True), 24, first="grace-hash", fetch="page-based")
+    assert (told["fetch"], told["total"], told["index"]) == (together, together, "")
+    assert not any(remarks_of("digest", relations(0.2), 24, first="grace-hash", fetch="naive").values())
+    assert remarks_of("rare", relations(0.2, page_format="pax", together=True), 60)["fetch R"] == SCATTERED
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_a_formula_for_even_keys_says_so_where_one_key_is_frequent(skewed: bool) -> None:
+    """In rows of phases that the buckets' sizes decide; nested loops do not care."""
+    random = np.random.default_rng(3)
+    often = np.where(random.random(6000) < 0.5 * skewed, 7, random.permutation(6000))
+    tables = (TableRecords(name, pa.table({"key": each, "p": ["x" * 140] * 6000})) for name, each in (("r", np.arange(6000)), ("s", often)))
+    r, s = (lay_out(each, 4096) for each in open_pair(*tables, "key"))
+    expected = EVEN if skewed else ""
+    told = remarks_of("simple-hash", (r, s), 60)
+    assert told == {"first": expected, "further": expected, "total": expected}
+    assert remarks_of("hybrid-hash", (r, s), 60) == {"partition": "", "join": expected, "total": expected}
+    assert not any(remarks_of("bnl", (r, s), 60).values())
 
 
 def test_a_cache_that_holds_all_pages_fetches_each_once() -> None:

@@ -321,7 +321,7 @@ def test_an_interrupt_ends_what_is_outstanding(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=seconds(60))
-    assert (process.returncode, without_progress(errors)) == (130, "flashsim: interrupted; nothing was written\n")
+    assert (process.returncode, without_progress(errors)) == (130, "flashsim: interrupted; no results were written\n")
     assert [path.name for path in tmp_path.iterdir()] == ["slow"]
 
 
