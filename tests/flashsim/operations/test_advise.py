@@ -20,8 +20,10 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
 from flashsim.studies.advice import session
+from flashsim.studies.advice.report import MemoryCurve
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
 from flashsim.studies.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
+from flashsim.studies.caching.miss_curves import LruCurve
 from flashsim.studies.programs import recorder
 from flashsim.studies.replaying.comparison import ALL, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
@@ -326,3 +328,15 @@ def test_a_drive_that_does_not_keep_up_is_no_matter_of_latency() -> None:
     what: Any = None
     advice = Advice(study, what, [advised(study, "micron-p300", MILLISECONDS, 0.8, broken=False)])
     assert advice.verdict().startswith("Throughput decides: none of 1 drives carries") and "0.8 times" in advice.verdict()
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"), [([1, 2, 1, 2], "16 KiB of memory in front of the drive would serve 50% of"), ([1, 2, 3], "No page")]
+)
+def test_what_memory_would_serve_is_said_of_whose_references(pages: list[int], said: str) -> None:
+    """Calls of a recorded program and requests that reach its drive are different references, with curves of their own."""
+    curve = LruCurve()
+    curve.add(np.array(pages))
+    sentence = MemoryCurve(curve.curve(), 8192, "the program's calls").sentence()
+    assert sentence.startswith(said) and "the program's calls" in sentence
+    assert ("on pages of 8 KiB" in sentence) == (said != "No page")

@@ -187,6 +187,23 @@ def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code:
     assert (run.returncode, run.stderr) == (130, told)
 
 
+def test_an_interrupt_says_that_finished_runs_are_kept(tmp_path: Path) -> None:
+    code = """
+import typer.core
+from flashsim.studies.runs import kept
+def interrupted(*args, **more):
+    kept.keep({}, "0" * 32)
+    raise KeyboardInterrupt
+typer.core.TyperGroup.main = interrupted
+from flashsim.__main__ import main
+main()
+"""
+    environment = {**os.environ, "FLASHSIM_CACHE": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    told = "flashsim: interrupted; no results were written, but finished runs are kept for next time (1)\n"
+    assert (run.returncode, run.stderr) == (130, told)
+
+
 def test_an_interrupt_once_files_are_put_in_place_changes_nothing(tmp_path: Path) -> None:
     """Whether a file is moved or what the process had loaded is put away: all was done."""
     code = """
