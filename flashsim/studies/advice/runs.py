@@ -69,9 +69,11 @@ class _Repeated(Excerpt):
 
     def batches(self) -> Batches:
         parts, rows = list[pa.RecordBatch](), 0
+        kept = [_joined([*first_requests(super().batches(), self.limit)])] if self.times > 2 else []  # a short trace
         for _ in range(self.times):
-            for batch in first_requests(super().batches(), self.limit):
-                parts, rows = [*parts, batch], rows + batch.num_rows
+            for batch in kept or first_requests(super().batches(), self.limit):
+                parts.append(batch)
+                rows += batch.num_rows
                 if rows >= WINDOW // 2:
                     yield _joined(parts)
                     parts, rows = [], 0
