@@ -32,7 +32,7 @@ from flashsim.execution.drivers import needed_size, run
 from flashsim.execution.machine import Machine
 from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile
-from flashsim.studies.formulas.comparison import formula, sizes_of
+from flashsim.studies.formulas.comparison import BOUND, formula, sizes_of
 from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.drives import disk_of
@@ -77,6 +77,10 @@ class JoinsSetting:
         return JoinSetting(algorithm, self.memory, cpu=None, **options)
 
 
+#: Remark on a phase that a formula does not have.
+UNKNOWN = "no formula"
+
+
 @dataclass
 class Witnesses:
     """A join's I/O seconds by phase, from every witness."""
@@ -87,6 +91,8 @@ class Witnesses:
     simulated: Seconds
     #: Seconds by the formula; None for a join that the formula does not know; phases that it does not have cost 0.
     formula: Seconds | None
+    #: By phase, that its formula is a bound, or that there is none; empty where neither is so.
+    remarks: list[str] = field(default_factory=list)
     #: Bytes moved by an execution.
     bytes: int = 0
     #: The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
@@ -262,7 +268,9 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
     by_phase = {phase.name: phase.seconds(cost_model.disk) for phase in cost_model.phases} if cost_model else {}
     formulas = [by_phase.get(phase, 0.0) for phase in phases] if cost_model else None
-    return Witnesses(algorithm, phases, requests, simulated, formulas, overlap=bool(level and level["max"] > 1))
+    known = {phase.name: BOUND * phase.is_bound for phase in cost_model.phases} if cost_model else {}
+    remarks = [known.get(phase, UNKNOWN * bool(cost_model)) for phase in phases]
+    return Witnesses(algorithm, phases, requests, simulated, formulas, remarks=remarks, overlap=bool(level and level["max"] > 1))
 
 
 def _execute(

@@ -49,9 +49,15 @@ def table(result: JoinsValidation) -> Table:
     columns = same("phase", "requests") | {f"{name} ms": (name, lambda time: MILLISECONDS_A_SECOND * time) for name in names}
     columns = {"join": "algorithm"} | columns | {f"{name} / executed": f"{name} / executed" for name in ("formula", "simulated")}
     records = phases.to_dict("records")
+    remarks = {
+        one.algorithm: dict(zip(one.phases, one.remarks, strict=False)) | {"total": ", ".join(dict.fromkeys(filter(None, one.remarks)))}
+        for one in result.joins
+    }
     for row in records:
         row |= {f"{name} / executed": _differs(row[name], row["executed"]) for name in ("formula", "simulated")}
-    return Table.of(records, columns, digits=1)
+        row["remark"] = remarks[row["algorithm"]].get(row["phase"]) or None
+        row["formula / executed"] = None if row["remark"] else row["formula / executed"]
+    return Table.of(records, columns | (same("remark") if any(row["remark"] for row in records) else {}), digits=1)
 
 
 def noise_table(result: JoinsValidation) -> Table:
@@ -121,8 +127,10 @@ def _figures(result: JoinsValidation) -> list[tuple[str, str]]:
     totals = seconds(result.joins)
     totals = totals[totals["phase"] == "total"]
     figures = []
+    remarked = {one.algorithm for one in result.joins if any(one.remarks)}  # of a bound, or a part, there is no ratio
     for name in ("simulated", "formula"):
         rows = zip(totals["algorithm"], totals[name], totals["executed"], strict=True)
+        rows = [row for row in rows if name == "simulated" or row[0] not in remarked]
         figures += [(f"{join}: {name} / executed", f"{100 * (time / real - 1):+.0f} %") for join, time, real in rows if time is not None]
     return figures
 

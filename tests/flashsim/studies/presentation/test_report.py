@@ -23,6 +23,7 @@ from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.report import write_report
 from flashsim.studies.validation.joins import Witnesses
 from flashsim.studies.validation.joins_report import noise_table
+from flashsim.studies.validation.joins_report import table as joins_table
 from tests.flashsim.operations.html_page import whole
 from traces.file.schema import make_batch
 
@@ -116,3 +117,19 @@ def test_noise_is_told_of_repeats_only() -> None:
         table = noise_table(done)
         assert ("executed: noise" in table.columns) is shown and ("noise" in table.attrs["note"]) is shown
         assert "engines differ by" not in table.columns
+
+
+def test_a_bound_is_no_formula_that_a_run_is_held_against() -> None:
+    """Its row, and that of the whole, say so; a phase without a formula does not count as one of no time."""
+    phases, times = ["project", "fetch", "sort candidates"], [np.array([1.0, 2.0, 3.0])]
+    begins = [(phase, number) for number, phase in enumerate(phases)]
+    join = Witnesses("digest", phases, [1] * 3, [1.0] * 3, [1.0, 0.1, 0.0], ["", "lower bound", "no formula"], 8192, executed=times)
+    join.begins = begins
+    done: Any = SimpleNamespace(joins=[join])
+    rows = joins_table(done).set_index("phase")
+    assert rows["remark"].to_dict() | {"project": None} == {
+        "project": None, "fetch": "lower bound", "sort candidates": "no formula", "total": "lower bound, no formula"
+    }  # fmt: skip
+    assert [each is None for each in rows["formula / executed"]] == [False, True, True, True]
+    join.remarks = [""] * 3
+    assert "remark" not in joins_table(done).columns
