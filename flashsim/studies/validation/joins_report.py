@@ -129,8 +129,8 @@ def _figures(result: JoinsValidation) -> list[tuple[str, str]]:
     figures = []
     remarked = {one.algorithm for one in result.joins if any(one.remarks)}  # of a bound, or a part, there is no ratio
     for name in ("simulated", "formula"):
-        rows = zip(totals["algorithm"], totals[name], totals["executed"], strict=True)
-        rows = [row for row in rows if name == "simulated" or row[0] not in remarked]
+        every = zip(totals["algorithm"], totals[name], totals["executed"], strict=True)
+        rows = [row for row in every if name == "simulated" or row[0] not in remarked]
         figures += [(f"{join}: {name} / executed", f"{100 * (time / real - 1):+.0f} %") for join, time, real in rows if time is not None]
     return figures
 
