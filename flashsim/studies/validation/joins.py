@@ -77,7 +77,7 @@ class JoinsSetting:
         return JoinSetting(algorithm, self.memory, cpu=None, **options)
 
 
-#: Remark on a phase that a formula does not have.
+#: Remark on a phase that moves pages, which a formula does not have.
 UNKNOWN = "no formula"
 
 
@@ -269,7 +269,7 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
     by_phase = {phase.name: phase.seconds(cost_model.disk) for phase in cost_model.phases} if cost_model else {}
     formulas = [by_phase.get(phase, 0.0) for phase in phases] if cost_model else None
     known = {phase.name: BOUND * phase.is_bound for phase in cost_model.phases} if cost_model else {}
-    remarks = [known.get(phase, UNKNOWN * bool(cost_model)) for phase in phases]
+    remarks = [known.get(name, UNKNOWN * bool(cost_model and count)) for name, count in zip(phases, requests, strict=True)]
     return Witnesses(algorithm, phases, requests, simulated, formulas, remarks=remarks, overlap=bool(level and level["max"] > 1))
 
 
