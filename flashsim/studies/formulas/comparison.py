@@ -264,7 +264,7 @@ def compare(
         rows.append(replace(row, remark=_remark(formula, join, supposed)) if formula and join else row)
     if join is None:
         return [*rows, _phase_comparison(total, None, None)]
-    omitted = [phase for phase in phases if phase.phase not in formulas]
+    omitted = [phase for phase in phases if phase.phase not in formulas and phase.requests]
     whole = _phase_comparison(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
     requests, pages, io = (sum(getattr(phase, name) for phase in omitted) for name in ("requests", "pages", "io"))
     names = tuple(phase.phase for phase in omitted)

@@ -111,3 +111,12 @@ def test_a_join_of_ones_own_brings_its_formula(tmp_path: Path) -> None:
     assert told("") is None
     with pytest.raises(MissingFileError, match=r"formula: no file at .*elsewhere\.py"):
         told('FORMULA = "elsewhere.py"')
+
+
+def test_a_phase_without_io_is_not_said_to_lack_a_formula() -> None:
+    """Hybrid hash that keeps all of R in memory has nothing left to join."""
+    pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
+    result = simulate_join(JoinSetting("hybrid-hash", 256), files, ["ocz-core-60gb"])
+    rows = compare_join(result)[0]
+    assert rows[-1].phases_left_out == () and "no formula" not in causes(rows, formulas(result)[0])
