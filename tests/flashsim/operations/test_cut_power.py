@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from flashsim.studies.programs import images
 from flashsim.operations.face.cut_power import _drive_of
+from flashsim.studies.programs import images
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
