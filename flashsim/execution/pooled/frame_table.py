@@ -62,10 +62,10 @@ class FrameTable:
         self.restart = logging.restart
         self.entries: dict[int, Entry] = {}
         self._frame_of: dict[int, int] = {}
-        #: Records of the updates that freed frames, and the last hardening of frames in the table and of pages.
+        #: Records of the updates that freed frames, the last hardening of frames in the table, and of pages those of frames that they left.
         self._freed: dict[int, int] = {}
         self._written: dict[int, Hardening] = {}
-        self._of_page: dict[int, Hardening] = {}
+        self._of_page: dict[int, list[Hardening]] = {}
         self._sectors: dict[int, _Sector] = {}
         #: Whole passes of the flusher, and up to which one somebody waits.
         self.passes = self._awaited = self._chunk = 0
@@ -88,15 +88,31 @@ class FrameTable:
         return hardening.lsn < self.log.end and is_written
 
     def is_page_hardened(self, page: int) -> bool:
-        """True if the changes of entries are hardened that updates of a page caused."""
-        return self.is_durable(self._of_page.get(page, Hardening()))
+        """True if it is hardened that a page left its former frames: no recovery finds an old copy of it."""
+        left = [each for each in self._of_page.pop(page, ()) if not self.is_durable(each)]
+        if left:
+            self._of_page[page] = left
+        return not left
+
+    def free(self, frame: int, change: int) -> Hardening:
+        """Free a frame, and harden that; the order of the log's records says the same of a page that is replaced."""
+        page = self.entry(frame).page
+        self.set(frame, FREE_ENTRY)
+        hardening = self.harden(change, frame)
+        if change == MODIFIED or hardening.write:
+            self._of_page.setdefault(page, []).append(hardening)
+        return hardening
 
     def invalidate(self, page: int, lsn: int) -> None:
         """Free the frame that has a page, if any has: a record modifies the page in memory."""
         if (frame := self._frame_of.get(page)) is not None:
-            self.set(frame, FREE_ENTRY)
             self._freed[frame] = lsn
-            self._of_page[page] = self.harden(MODIFIED, frame)
+            self.free(frame, MODIFIED)
+
+    def leave(self, page: int) -> None:
+        """Free the frame that a page had before it was written to another one, if any says so yet."""
+        if (frame := self._frame_of.get(page)) is not None:
+            self.free(frame, REPLACED)
 
     def is_reusable(self, frame: int) -> Callable[[], bool]:
         """Whether that its page left a frame is hardened, so that the frame may be overwritten."""
@@ -152,7 +168,7 @@ class FrameTable:
     def _flush(self) -> None:
         chunk = self.logging.chunk
         frames = range(self._chunk * chunk, min(self.frames, (self._chunk + 1) * chunk))
-        hardened = len(self.log.records)
+        hardened = self.log.end - 1  # records that a crash may take lend their numbers to others
         items = [(frame, self.entry(frame)._replace(hardened=hardened)) for frame in frames if not self._in_use(frame)]
         self._write(items, frames, self._flushed)
 

@@ -172,6 +172,7 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
         for name in ("kind", "transaction", "chain", "page", "previous"):
             row[name] = getattr(record, name)
         row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + record.length
+    log.frames.is_double[list(recovered.doubles)] = 1
     scalars.first = scalars.kept = durable.first
     scalars.appended, scalars.end = end - 1, end
     scalars.began = records.transaction.max(initial=0)

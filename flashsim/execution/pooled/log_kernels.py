@@ -94,9 +94,8 @@ def write_records(state: State, outbox: Integers) -> None:
 
 @inlined_kernel
 def is_page_hardened(log: of.LogTables, page: int) -> bool:
-    """True if the changes of entries are hardened that updates of a page caused."""
-    row = log.pages[page]
-    return row.lsn < log.scalars.end and (row.write == 0 or log.sectors[row.sector].ended >= row.write)
+    """True if it is hardened that a page left its former frames."""
+    return log.pages[page].lsn < log.scalars.end and log.pages[page].leaves == 0
 
 
 @lean_kernel
@@ -201,6 +200,19 @@ def harden(state: State, outbox: Integers, how: int, kind: int, frame: int) -> t
 
 
 @lean_kernel
+def free(state: State, outbox: Integers, how: int, kind: int, frame: int) -> tuple[int, int]:
+    """Free a frame, and harden that; see `harden`."""
+    log = of.tables_of(state)[1]
+    row, page = log.frames[frame], int(log.frames[frame].page)
+    set_entry(log, frame, kinds.FREE, 0, 0)
+    lsn, write = harden(state, outbox, how, kind, frame)
+    if write:
+        row.left, row.left_write = page, write
+        log.pages[page].leaves += 1
+    return lsn, write
+
+
+@lean_kernel
 def write_sector(state: State, outbox: Integers, number: int) -> None:
     """Write the entries of a sector to the table's file."""
     log = of.tables_of(state)[1]
@@ -233,6 +245,11 @@ def sector_written(state: State, outbox: Integers, number: int) -> None:
         write_table(state, outbox, at.TABLE_SECTOR, number, 1)
         return
     sector.ended += 1
+    for frame in range(number * log.scalars.in_a_sector, min(log.frames.shape[0], (number + 1) * log.scalars.in_a_sector)):
+        row = log.frames[frame]
+        if row.left and row.left_write <= sector.ended:
+            log.pages[row.left].leaves -= 1
+            row.left = 0
     check(state, outbox)
     if sector.wanted > sector.begun and sector.begun == sector.ended:
         write_sector(state, outbox, number)
@@ -245,7 +262,7 @@ def flush(state: State, outbox: Integers) -> None:
     scalars = log.scalars
     first = scalars.flushed * scalars.chunk
     behind = min(scalars.frames, first + scalars.chunk)
-    scalars.hardened = scalars.appended
+    scalars.hardened = scalars.end - 1
     for frame in range(first, behind):
         page, row, brings = sys.ext.frames[frame, ssd.PAGE], log.frames[frame], log.chunk[frame - first]
         is_in_use = scalars.last < LAST_CHECKPOINT and page > 0 and sys.ext.pages[page, ssd.STATUS] >> ssd.HOLD_SHIFT > 0

@@ -35,13 +35,15 @@ SCALARS = record_dtype(
 RECORD = record_dtype(int64="transaction chain page previous lsn frame bytes", int8="kind state")
 #: A page: the last record that changed it; the first that the disk lacks (0: none), and that by which the background writer's heap has it;
 #: the version on disk; the frame, 1 more than its number, and the version that are on their way to the SSD; the frame, 1 more than its
-#: number, whose entry has it; the record, the sector and its write that harden the change of an entry; and whether a record since its last
-#: write to disk began has an image of it.
-PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn sector write", int8="imaged")
-#: A frame: its entry, the record that freed it, the write of its sector that hardens it; the entry that an outstanding write of its sector
-#: brings, and what the table's file has; the page in it, and of which version.
+#: number, whose entry has it; the record that hardens that it left a frame, and how many such frames wait for writes of their sectors; and
+#: whether a record since its last write to disk began has an image of it.
+PAGE = record_dtype(int64="last dirty queued disk to_version to_frame entry lsn leaves", int8="imaged")
+#: A frame: its entry, the record that freed it, the write of its sector that hardens it; the page that left it (0: none, or that is
+#: hardened), and the write that hardens that; the entry that an outstanding write of its sector brings, and what the table's file has; the
+#: page in it, and of which version; whether the table's file may say that it has a page that another frame has.
 FRAME = record_dtype(
-    int64="page lsn freed write sent_page sent_lsn file_page file_lsn file_hardened holds version", int8="state sent_state file_state"
+    int64="page lsn freed write left left_write sent_page sent_lsn file_page file_lsn file_hardened holds version",
+    int8="state sent_state file_state is_double",
 )
 #: A sector of the table: flushes that began, the last one that is wanted, flushes that ended, and writes left of the one under way.
 SECTOR_ROW = record_dtype(int64="begun wanted ended left")

@@ -80,6 +80,8 @@ class LoggedSpecification(PoolSpecification):
         self._imaged: set[int] = set()
         self._began = self._values = self._acknowledged = self._gone = 0
         self._to_frame: dict[int, tuple[int, Version]] = {}
+        #: Frames of which the table's file may say that they have a page that another one has.
+        self._doubles: set[int] = set()
         self._on_disk: list[tuple[int, int]] = []
         room = devices[LOG][1] if LOG in devices else 0
         self.log = LogWriter(self._send_log if LOG in devices else None, room, self.durable)
@@ -101,7 +103,7 @@ class LoggedSpecification(PoolSpecification):
         self.writes = DurableWrites(durable, self.writes.is_forced)
         self.log.resume(durable)
         self._began = max((record.transaction for record in durable.log.values()), default=0)
-        self._values = recovered.newest_value()
+        self._values, self._doubles = recovered.newest_value(), recovered.doubles.copy()
         for page, version in recovered.pages.items():
             self.memory.refer(page)
             self.contents[page] = version
@@ -180,10 +182,12 @@ class LoggedSpecification(PoolSpecification):
         least = self.log.want(version.lsn) if self.logging.has("log-before-ssd") else 0
         is_reusable = self.table.is_reusable(frame) if self.logging.has("harden-before-reuse") else lambda: True
         replacement = Hardening()
-        if self.table.entry(frame).state != FREE:
-            self.table.set(frame, FREE_ENTRY)
+        if self.table.entry(frame).state != FREE or frame in self._doubles:
+            self._doubles.discard(frame)
             if self.logging.has("harden-replacement"):
-                replacement = self.table.harden(REPLACED, frame)
+                replacement = self.table.free(frame, REPLACED)
+            else:
+                self.table.set(frame, FREE_ENTRY)
         write, size = Write(survives.FRAMES, ((frame, version),)), self.system.page_size
         self.log.after(
             lambda: least < self.log.end and is_reusable() and self.table.is_durable(replacement),
@@ -239,6 +243,7 @@ class LoggedSpecification(PoolSpecification):
                     del self._to_frame[each]
                 if manager.frame_of(self.ext, each) == frame and self.table.entry(frame).state == FREE:
                     newer = bool(self.ext.pages[each, STATUS] & NEWER)
+                    self.table.leave(each)
                     self.table.set(frame, Entry(DIRTY if newer else CLEAN, each, version.lsn))
                     self.table.harden(WRITTEN, frame)
                     if newer and not self.logging.has("buf-write-after-cleaning"):

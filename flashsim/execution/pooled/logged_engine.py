@@ -26,6 +26,7 @@ from flashsim.execution.pooled.log_kernels import (
     chunk_written,
     enqueue,
     flush,
+    free,
     harden,
     is_durable,
     line_up,
@@ -59,9 +60,9 @@ def write_frame(state: State, outbox: Integers, page: int, frame: int) -> None:
     if scalars.at_once:
         need.lsn = max(need.lsn, want(state, outbox, int(log.frames[frame].freed)))
     need.write = log.frames[frame].write
-    if log.frames[frame].state != kinds.FREE:
-        set_entry(log, frame, kinds.FREE, 0, 0)
-        lsn, write = harden(state, outbox, int(scalars.replaced), kinds.SSD_PRE_WRITE_INVALIDATE, frame)
+    if log.frames[frame].state != kinds.FREE or log.frames[frame].is_double:
+        log.frames[frame].is_double = 0
+        lsn, write = free(state, outbox, int(scalars.replaced), kinds.SSD_PRE_WRITE_INVALIDATE, frame)
         need.lsn, need.write = max(need.lsn, lsn), max(need.write, write)
     after(state, outbox, -slot - 1)
 
@@ -122,6 +123,8 @@ def writes_over(state: State, outbox: Integers, page: int, count: int) -> None:
         row.to_frame = 0
         if frame_of(sys.ext, each) == frame and log.frames[frame].state == kinds.FREE:
             is_newer = sys.ext.pages[each, ssd.STATUS] & ssd.NEWER
+            if row.entry:  # in another frame that it had before
+                free(state, outbox, int(log.scalars.replaced), kinds.SSD_PRE_WRITE_INVALIDATE, int(row.entry) - 1)
             set_entry(log, frame, kinds.DIRTY if is_newer else kinds.CLEAN, each, row.to_version)
             harden(state, outbox, int(log.scalars.written), kinds.SSD_POST_WRITE, frame)
 
@@ -143,11 +146,9 @@ def modify(state: State, outbox: Integers, page: int) -> None:
     moves.modify(sys, page)
     row = log.pages[page]
     if frame_of(sys.ext, page) < 0 and row.entry:
-        frame = row.entry - 1
-        set_entry(log, frame, kinds.FREE, 0, 0)
+        frame = int(row.entry) - 1
         log.frames[frame].freed = log.scalars.appended + 1
-        row.lsn, row.write = harden(state, outbox, int(log.scalars.modified), kinds.SSD_PRE_WRITE_INVALIDATE, frame)
-        row.sector = frame // log.scalars.in_a_sector
+        row.lsn, _ = free(state, outbox, int(log.scalars.modified), kinds.SSD_PRE_WRITE_INVALIDATE, frame)
 
 
 @lean_kernel

@@ -111,6 +111,8 @@ class Recovery:
         self.frame_of: dict[int, int] = {}
         #: Frames that are held against their entries when they are first read.
         self.unverified: set[int] = set()
+        #: Frames that count as free since another one has their page; the table's file says otherwise.
+        self.doubles: set[int] = set()
         #: Pages that may be newer than on disk: the first record that the disk may lack, and the last one.
         self.dirty: dict[int, tuple[int, int]] = {}
         #: Transactions that neither committed nor ended: their last record.
@@ -147,6 +149,8 @@ class Recovery:
         if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
             yield Write(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
         self.index()
+        while self.doubles and self.restart.hardens.get(MODIFIED) == IN_TABLE:
+            yield Write(TABLE, ((self.doubles.pop(), FREE_ENTRY),))
         if not self.has("cleaner-last"):
             yield from self.clean()
         self.phase = "analysis"
@@ -188,8 +192,9 @@ class Recovery:
             del self.frame_of[entry.page]
 
     def take(self, frame: int, entry: Entry) -> None:
-        """Believe an entry."""
+        """Believe an entry; the frame that had its page before counts as free."""
         self.drop(frame)
+        self.drop(self.frame_of.get(entry.page, frame))
         if entry.state != FREE:
             self.entries[frame] = entry
             self.frame_of[entry.page] = frame
@@ -199,7 +204,9 @@ class Recovery:
         for frame, entry in sorted(self.entries.items()):
             other = self.frame_of.get(entry.page)
             if other is not None and other != frame and self.has("duplicates"):
-                self.drop(min((other, frame), key=lambda each: self.entries[each].lsn))
+                older = min((other, frame), key=lambda each: self.entries[each].lsn)
+                self.drop(older)
+                self.doubles.add(older)
             if frame in self.entries:
                 self.frame_of[entry.page] = frame
 

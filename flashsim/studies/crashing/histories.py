@@ -59,13 +59,18 @@ class CrashHistory:
     #: Whether crashes tear pages that are being written to disk.
     tears: bool = False
 
+    @property
+    def is_harsh(self) -> bool:
+        """True of every second seed: few pages and frames, and devices of which some are very slow beside the others."""
+        return self.seed % 2 == 0
+
     @cached_property
     def pages(self) -> int:
-        return int(generator(self.seed, "pages").integers(6, 25))
+        return int(generator(self.seed, "pages").integers(*((4, 13) if self.is_harsh else (6, 25))))
 
     @cached_property
     def frames(self) -> int:
-        return int(generator(self.seed, "frames").integers(2, 17))
+        return int(generator(self.seed, "frames").integers(*((1, 7) if self.is_harsh else (2, 17))))
 
     @cached_property
     def image(self) -> int:
@@ -77,7 +82,8 @@ class CrashHistory:
         """Devices by purpose: their times vary, and they may complete what came later sooner."""
         draw, stations = generator(self.seed, "devices"), {}
         for purpose in (DISK, SSD, LOG):
-            read, write = (int(2 ** draw.uniform(0, 10)) for _ in range(2))
+            bounds = (((0, 3), (8, 11))[int(draw.integers(2))] if self.is_harsh else (0, 10) for _ in range(2))
+            read, write = (int(2 ** draw.uniform(*each)) for each in bounds)
             servers, varies = int(draw.integers(1, 6)), bool(draw.integers(4))
             seed = (self.seed + purpose) % (1 << 63)  # the user's may have any size
             stations[purpose] = StationParameters(read, write, capacity=_CAPACITY, servers=servers, exponential=varies, seed=seed)
@@ -89,7 +95,7 @@ class CrashHistory:
         clients = int(draw.integers(2, 5))
         system = PoolSystem(
             self.pages,
-            clients + 1 + int(draw.integers(0, 10)),
+            clients + 1 + int(draw.integers(0, 3 if self.is_harsh else 10)),
             replacement_policy(str(draw.choice(["lru", "fifo"]))),
             extension_design(self.extension),
             self.frames,
