@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.extensions.base import extension_design
+from algorithms.extensions.base import DESIGNS, extension_design
 from algorithms.replacement.base import replacement_policy
 from algorithms.restart.base import restart_design
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
 from flashsim.core.transactions import WRITES, Transactions, TransactionStream
 from flashsim.device.station import StationParameters
@@ -21,8 +22,30 @@ from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.storage.log.recovery import Recovery
 
 #: Designs of the pool's extension, and kinds of checkpoints, that histories are drawn of.
-EXTENSIONS, CHECKPOINTS = ("dw", "lc"), ("sharp", "fuzzy", "indirect")
+EXTENSIONS, CHECKPOINTS = tuple(DESIGNS.names()), ("sharp", "fuzzy", "indirect")
 _PAGE, _CAPACITY = 512, 1 << 20
+
+
+class _Bounds(NamedTuple):
+    """Bounds of what is drawn: pages, frames, pages of memory beside one a client, transactions; the share of references that write, and
+    the nanoseconds between checkpoints, as powers of two.
+    """
+
+    pages: tuple[int, int] = (6, 25)
+    frames: tuple[int, int] = (2, 17)
+    spare: tuple[int, int] = (0, 10)
+    transactions: tuple[int, int] = (10, 50)
+    writes: tuple[float, float] = (0.3, 0.9)
+    checkpoint: tuple[float, float] = (8, 13)
+
+
+#: Of histories with an even seed, and of those with an odd one.  With an even one frames are few and soon replaced, their pages are read
+#: again soon, and one kind of requests takes far longer than all others: writes of an SSD beside a fast disk, or another.
+_BOUNDS = _Bounds(pages=(7, 17), frames=(1, 5), spare=(0, 2), transactions=(30, 80), writes=(0.3, 0.6), checkpoint=(6, 10)), _Bounds()
+#: Requests that may take far longer; the powers of two between which their nanoseconds are, those of all others, and those of any request
+#: with an odd seed.
+_SLOW = (SSD, WRITE), (SSD, WRITE), (SSD, READ), (DISK, WRITE), (DISK, READ), (LOG, WRITE)
+_SLOWLY, _FAST, _ANY = (7, 10), (2, 5), (0, 10)
 
 #: A transaction: pages, and whether each is written.
 Transaction = tuple[tuple[int, bool], ...]
@@ -60,17 +83,22 @@ class CrashHistory:
     tears: bool = False
 
     @property
-    def is_harsh(self) -> bool:
-        """True of every second seed: few pages and frames, and devices of which some are very slow beside the others."""
+    def bounds(self) -> _Bounds:
+        """Bounds of what the seed draws."""
+        return _BOUNDS[self.seed % 2]
+
+    @property
+    def is_lopsided(self) -> bool:
+        """True if one kind of requests takes far longer than all others."""
         return self.seed % 2 == 0
 
     @cached_property
     def pages(self) -> int:
-        return int(generator(self.seed, "pages").integers(*((4, 13) if self.is_harsh else (6, 25))))
+        return int(generator(self.seed, "pages").integers(*self.bounds.pages))
 
     @cached_property
     def frames(self) -> int:
-        return int(generator(self.seed, "frames").integers(*((1, 7) if self.is_harsh else (2, 17))))
+        return int(generator(self.seed, "frames").integers(*self.bounds.frames))
 
     @cached_property
     def image(self) -> int:
@@ -81,9 +109,10 @@ class CrashHistory:
     def stations(self) -> dict[int, StationParameters]:
         """Devices by purpose: their times vary, and they may complete what came later sooner."""
         draw, stations = generator(self.seed, "devices"), {}
+        slow = _SLOW[int(draw.integers(len(_SLOW)))] if self.is_lopsided else None
         for purpose in (DISK, SSD, LOG):
-            bounds = (((0, 3), (8, 11))[int(draw.integers(2))] if self.is_harsh else (0, 10) for _ in range(2))
-            read, write = (int(2 ** draw.uniform(*each)) for each in bounds)
+            kinds = (_SLOWLY if (purpose, each) == slow else _FAST if slow else _ANY for each in (READ, WRITE))
+            read, write = (int(2 ** draw.uniform(*each)) for each in kinds)
             servers, varies = int(draw.integers(1, 6)), bool(draw.integers(4))
             seed = (self.seed + purpose) % (1 << 63)  # the user's may have any size
             stations[purpose] = StationParameters(read, write, capacity=_CAPACITY, servers=servers, exponential=varies, seed=seed)
@@ -95,7 +124,7 @@ class CrashHistory:
         clients = int(draw.integers(2, 5))
         system = PoolSystem(
             self.pages,
-            clients + 1 + int(draw.integers(0, 3 if self.is_harsh else 10)),
+            clients + 1 + int(draw.integers(*self.bounds.spare)),
             replacement_policy(str(draw.choice(["lru", "fifo"]))),
             extension_design(self.extension),
             self.frames,
@@ -104,13 +133,14 @@ class CrashHistory:
             page_size=_PAGE,
             expansion=1,
             fill=int(draw.choice([0, 95])),
-            throttle=int(draw.choice([0, 0, 1, 2])),
+            throttle=int(draw.choice([0, 0, 1, 2])) * (not self.is_lopsided),
             dirty_limit=int(draw.choice([0, 30, 60])),
             read_ahead=1,
             group=int(draw.choice([1, 4])),
             cleaners=int(draw.choice([1, 3])),
-            checkpoint=int(2 ** draw.uniform(8, 13)),
+            checkpoint=int(2 ** draw.uniform(*self.bounds.checkpoint)),
             sharp=self.checkpoints == "sharp",
+            going_out=8 * self.is_lopsided,
         )
         logging = Logging(
             restart_design(self.restart),
@@ -153,11 +183,11 @@ def drawn_history(
     if kind is not None and kind not in CHECKPOINTS:
         raise InvalidParameterError("checkpoints", repr(kind), f"it must be one of {', '.join(CHECKPOINTS)}")
     draw = generator(seed, "transactions")
-    extension, kind = extension or EXTENSIONS[seed % 2], kind or CHECKPOINTS[seed // 2 % 3]
-    pages = CrashHistory(seed, extension, restart, kind, ()).pages
-    skew, share = draw.uniform(1, 3), draw.uniform(0.3, 0.9)
+    extension, kind = extension or EXTENSIONS[seed // 2 % len(EXTENSIONS)], kind or CHECKPOINTS[seed // 2 % 3]
+    empty = CrashHistory(seed, extension, restart, kind, ())
+    pages, skew, share = empty.pages, draw.uniform(1, 3), draw.uniform(*empty.bounds.writes)
     transactions = tuple(
         tuple((int(pages * draw.random() ** skew), bool(draw.random() < share)) for _ in range(int(draw.integers(1, 5))))
-        for _ in range(int(draw.integers(10, 50)))
+        for _ in range(int(draw.integers(*empty.bounds.transactions)))
     )
     return CrashHistory(seed, extension, restart, kind, transactions, tuple(without), tears or "page-images" in without)
