@@ -11,11 +11,11 @@ import numpy as np
 from flashsim.core.records import empty_table
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry
+from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry, take_place
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
 from flashsim.storage.extension import manager
 from flashsim.storage.log import records as kinds
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write, whole_sectors
 from flashsim.storage.log.records import Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import refer
@@ -70,7 +70,7 @@ class DurableImage(Durable):
         return self._record(lsn, self.records[place].item()) if 0 <= place < len(self.records) else None
 
     def _record(self, lsn: int, row: tuple[int, ...]) -> Record:
-        transaction, chain, page, previous, of, frame, _, kind, _ = row
+        transaction, chain, page, previous, of, frame, _, _, kind, _ = row
         if kind not in _WITH_ROWS:
             image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - kinds.RECORD_BYTES if self._has_images else 0
             return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame, image=image)
@@ -179,7 +179,13 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
     payload = durable.payload[durable.payload[:, 0] < end]
     scalars.payload = len(payload)
     scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction, scalars.boot_last = durable.boot
-    log = with_room(log._replace(records=records, payload=payload))
+    log = log._replace(records=records, payload=payload)
+    if len(there):
+        last = durable.durable_end - 1
+        scalars.place = whole_sectors(int(there.place[-1]) + durable.bytes_from(last, last + 1))
+    if tables.numbers[at.LOG_NUMBER] >= 0 and durable.durable_end < end:
+        take_place(log, durable.durable_end, end, int(scalars.bytes))
+    log = with_room(log)
     for page in recovered.pages:
         refer(tables.memory, tables.policy, page, 0)
         if page in recovered.changed:

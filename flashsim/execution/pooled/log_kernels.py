@@ -73,23 +73,35 @@ def write_records(state: State, outbox: Integers) -> None:
     """Write records that are not durable, as many as fit in a block."""
     sys, log = of.tables_of(state)
     scalars = log.scalars
-    oldest = scalars.kept - scalars.first
-    scalars.needed = max(scalars.needed, SECTOR + scalars.bytes - log.records[oldest].bytes)
     begin, behind, ends = log.records[scalars.end - scalars.first].bytes, scalars.end, 0
     while behind <= scalars.appended:
         following = log.records[behind + 1 - scalars.first].bytes if behind < scalars.appended else scalars.bytes
         if behind > scalars.end and following - begin > LOG_BLOCK:
             break
         behind, ends = behind + 1, following
-    length = min(-(-(ends - begin) // SECTOR) * SECTOR, scalars.room - SECTOR)  # where the log is too small, the run is refused at its end
     scalars.behind = behind
-    if scalars.place + length > scalars.room:
-        scalars.place = SECTOR
+    place = take_place(log, int(scalars.end), int(behind), int(ends))
+    length = min(scalars.place - place, scalars.ring)  # where the log is too small, the run is refused at its end
     note(sys, counted.LOG_WRITES)
     slot = take_slot(sys, at.THE_LOG, 0, 0, at.NOTHING)
-    place = scalars.place
-    scalars.place += length
-    send(state, outbox, slot, int(sys.numbers[at.LOG_NUMBER]), WRITE, int(place), int(length))
+    send(state, outbox, slot, int(sys.numbers[at.LOG_NUMBER]), WRITE, int(SECTOR + place % scalars.ring), int(length))
+
+
+@lean_kernel
+def take_place(log: of.LogTables, first: int, behind: int, ends: int) -> int:
+    """Let a write of records, behind whose last one there are so many bytes, take the next sectors of the device; returns its place."""
+    scalars = log.scalars
+    begin, place = log.records[first - scalars.first].bytes, scalars.place
+    length = -(-(ends - begin) // SECTOR) * SECTOR
+    if place % scalars.ring + length > scalars.ring:
+        place += -place % scalars.ring
+    for lsn in range(first, behind):
+        row = log.records[lsn - scalars.first]
+        row.place = place + row.bytes - begin
+    scalars.place = place + length
+    oldest = log.records[scalars.kept - scalars.first].place if scalars.kept < behind else place
+    scalars.needed = max(scalars.needed, SECTOR + scalars.place - oldest // SECTOR * SECTOR)
+    return int(place)
 
 
 @inlined_kernel

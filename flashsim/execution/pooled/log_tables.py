@@ -11,28 +11,29 @@ from numba import types
 from flashsim.core.groups import group_type
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.replacement import FIRST_PAGE
-from flashsim.core.request import SECTOR, Integers
+from flashsim.core.request import Integers
 from flashsim.core.state_table import state_of
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.execution.pooled.tables import TABLES_TYPE
+from flashsim.storage.log.durable import Ring
 from flashsim.storage.log.recovery import CLEANED, MODIFIED, REPLACED, WRITTEN
 
 #: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened, -1: not at all.  Of the log, the first record in
 #: the table, the last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is
-#: outstanding), the place of the next write, the device's bytes, the most that records which recovery may need took, and bytes of all
-#: records.  Of the boot page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what
+#: outstanding), the place behind its writes, the device's bytes and those of its ring, the most that was in use at a time, and bytes
+#: of all records.  Of the boot page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what
 #: it waits for; clients that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of the
 #: background writer pages in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
-    "flush_writes images first appended end wanted behind place room needed bytes began kept "
+    "flush_writes images first appended end wanted behind place room ring needed bytes began kept "
     "boot_begin boot_dirty boot_transaction boot_last next_begin next_dirty next_transaction stage lsn awaited left last "
     "flushed passes hardened payload waiting on_disk queued"
 )
 #: A record, whose number is that of the table's first and its place there; `bytes` of the log come before it.  `lsn` is that of a
-#: BUF_WRITE or of an entry; `state` that of an entry.
-RECORD = record_dtype(int64="transaction chain page previous lsn frame bytes", int8="kind state")
+#: BUF_WRITE or of an entry; `state` that of an entry; `place` where it lies (`flashsim.storage.log.durable.Ring`), once it is written.
+RECORD = record_dtype(int64="transaction chain page previous lsn frame bytes place", int8="kind state")
 #: A page: the last record that changed it; the first that the disk lacks (0: none), and that by which the background writer's heap has it;
 #: the version on disk; the frame, 1 more than its number, and the version that are on their way to the SSD; the frame, 1 more than its
 #: number, whose entry has it; the record that hardens that it left a frame, and how many such frames wait for writes of their sectors; and
@@ -103,7 +104,7 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     scalars.flushes, scalars.at_once = logging.restart.flushes and frames > 0, logging.restart.logs_at_once
     scalars.logs_table, scalars.in_a_sector = logging.restart.logs_table, logging.restart.in_a_sector
     scalars.images, scalars.frames, scalars.table_place = system.page_size if logging.images else 0, frames, frames * system.page_size
-    scalars.room, scalars.place = room, SECTOR
+    scalars.room, scalars.ring = room, Ring.of(room).size
     scalars.first = scalars.end = scalars.kept = 1
     scalars.boot_begin = scalars.boot_dirty = scalars.boot_transaction = 1
     slots, records = system.most_requests + outstanding_sectors(system, logging), 2 * (SLACK + frames)

@@ -11,7 +11,7 @@ import simpy
 from flashsim.core.request import SECTOR
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
 from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, Ring, Write, whole_sectors
 from flashsim.storage.log.records import LOST, Record
 
 #: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
@@ -83,23 +83,31 @@ class LogWriter:
     """
 
     def __init__(self, send: Send | None, room: int, durable: Durable) -> None:
-        self._send, self._room, self._durable = send, room, durable
+        self._send, self._room, self._ring, self._durable = send, room, Ring.of(room), durable
         self._waiting: list[tuple[Callable[[], bool], Callable[[], object]]] = []
         self.records: list[Record] = []
         #: Bytes of the log before each record, and behind the last one.
         self._places = [0]
         #: The first record that is not durable.
         self.end = 1
-        self._offset, self._is_writing, self._wanted = SECTOR, False, 0
-        #: The most bytes of the device that records took which recovery may need.
+        self._behind, self._is_writing, self._wanted = 0, False, 0
+        #: Places of records that were sent to the device.
+        self._sent: dict[int, int] = {}
+        #: The most bytes of the device's sectors that were in use at a time, from that of the first record which recovery may need to the
+        #: end of what is written.
         self.needed = 0
 
     def resume(self, durable: Durable) -> None:
-        """Go on behind durable records."""
+        """Go on behind durable records; those of recovery itself count as one write."""
         self._durable = durable
         for lsn in range(1, durable.end):
             self.append(durable.log.get(lsn, LOST))
-        self.end = len(self.records) + 1
+        self._behind = whole_sectors(max((place + durable.log[lsn].length for lsn, place in durable.places.items()), default=0))
+        self.end = next((lsn for lsn in range(durable.first, durable.end) if lsn not in durable.places), durable.end)
+        self._sent = durable.places.copy()
+        if self._send and self.end < durable.end:
+            durable.apply(self._place(self._new_records(durable.end)))
+        self.end = durable.end
 
     def check(self, is_over: bool) -> None:
         """See `check_room`; before a run is over nothing is refused."""
@@ -144,11 +152,8 @@ class LogWriter:
         while behind <= len(self.records) and self._places[behind] - begin <= LOG_BLOCK:
             behind += 1
         write, self._is_writing = self._new_records(behind), True
-        self.needed = max(self.needed, SECTOR + self._places[-1] - self._places[self._durable.first - 1])
-        length = min(-(-(self._places[behind - 1] - begin) // SECTOR) * SECTOR, self._room - SECTOR)
-        if self._offset + length > self._room:
-            self._offset = SECTOR
-        offset, self._offset = self._offset, self._offset + length
+        write = self._place(write)
+        length = min(self._behind - write.place, self._ring.size)
 
         def written() -> None:
             self.end, self._is_writing = behind, False
@@ -156,4 +161,16 @@ class LogWriter:
             if self._wanted >= self.end and not self._is_writing:
                 self._write(send)
 
-        send(write, offset, length, written)
+        send(write, SECTOR + write.place % self._ring.size, length, written)
+
+    def _place(self, write: Write) -> Write:
+        """Let a write of records take the next sectors of the device."""
+        length = sum(record.length for _, record in write.items)
+        place = self._ring.place(self._behind, whole_sectors(length))
+        self._behind = place + whole_sectors(length)
+        for lsn, record in write.items:
+            self._sent[lsn], place = place, place + record.length
+        place = self._sent[write.items[0][0]]
+        oldest = self._sent.get(self._durable.first, place)
+        self.needed = max(self.needed, SECTOR + self._behind - oldest // SECTOR * SECTOR)
+        return write._replace(place=place)

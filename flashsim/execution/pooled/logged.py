@@ -29,7 +29,7 @@ from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import FRAME, HOLD_SHIFT, NEWER, PAGE, STATUS
 from flashsim.storage.log import durable as survives
 from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, Ring, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import CLEANED, REPLACED, WRITTEN, Recovery
 
@@ -64,7 +64,8 @@ class LoggedSpecification(PoolSpecification):
         recovered: Recovery | None = None,
     ) -> None:
         super().__init__(system, devices, stream)
-        self.logging, self.durable, self.history = logging, Durable(system.clients, tears=logging.tears), History()
+        ring = Ring.of(devices[LOG][1]) if LOG in devices else None
+        self.logging, self.durable, self.history = logging, Durable(system.clients, tears=logging.tears, ring=ring), History()
         needed = system.ssd * system.page_size + -(-system.ssd // logging.restart.in_a_sector) * SECTOR
         if SSD in devices and (room := devices[SSD][1]) < needed:
             raise InvalidParameterError("ssd_device", f"{room} B", f"frames and their table need {needed} B")

@@ -129,7 +129,7 @@ def crash(
         str | None, Name("A drive of the log whose power is cut; as the disk unless said.", "PRESET", completes=("presets",))
     ] = None,
     log_size: Annotated[
-        Any, Size("The log's size; refused, with the least that would do, where records that recovery may need do not fit.")
+        Any, Size("The log's size; refused, with one that would do, where records that recovery may need do not fit.")
     ] = None,
     histories: Annotated[int | None, Count(f"Histories of an exhaustive search; {_HISTORIES} by default.")] = None,
     save: Annotated[Any, fields.Target("Write what survived a crash into a file.", "FILE")] = None,
@@ -150,7 +150,7 @@ def crash(
 
         flashsim pool crash --restart mmr --seed 4
         flashsim pool crash --restart lbr --seed 5 --event 120 --json crash.json
-        flashsim pool crash --restart lvr --seed 32 --save survived.json
+        flashsim pool crash --restart lvr --seed 129 --save survived.json
         flashsim pool crash --saved survived.json --without page-id
         flashsim pool crash --restart lvr --exhaustive --histories 3
         flashsim pool crash --restart mmr --exhaustive --histories 3 --without harden-replacement

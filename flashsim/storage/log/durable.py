@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from flashsim.core.request import SECTOR
 from flashsim.storage.log.records import FREE_ENTRY, Boot, Entry, Record, Version
 
 #: What a write changes: pages on disk, frames of the SSD, entries of the frame table, the end of the log, the boot page.
@@ -25,6 +26,8 @@ class Write(NamedTuple):
 
     target: int
     items: tuple[tuple[int, Any], ...]
+    #: Of records: the place of the first one in a log that is never overwritten (`Ring`), -1 if nobody asks where they lie.
+    place: int = -1
 
     def __str__(self) -> str:
         return f"{TARGETS[self.target]} {', '.join(str(key) for key, _ in self.items)}"
@@ -35,6 +38,29 @@ class Read(NamedTuple):
 
     target: int
     keys: range | tuple[int, ...]
+
+
+class Ring(NamedTuple):
+    """Bytes of a device behind its first sector, round which the writes of a log go: each takes whole sectors, in a row.
+
+    A place is counted from the log's first byte on as if nothing were ever overwritten, and lies at the rest of its division by `size`.
+    """
+
+    size: int
+
+    @classmethod
+    def of(cls, room: int) -> Ring:
+        """The ring of a device of so many bytes."""
+        return cls(max(1, room // SECTOR - 1) * SECTOR)
+
+    def place(self, behind: int, length: int) -> int:
+        """Place of the next write, behind all others: sectors at the ring's end are left out if they are too few for it."""
+        return behind + (-behind % self.size if behind % self.size + length > self.size else 0)
+
+
+def whole_sectors(length: int) -> int:
+    """Bytes of the sectors that take so many."""
+    return -(-length // SECTOR) * SECTOR
 
 
 @dataclass
@@ -52,10 +78,15 @@ class Durable:
     first: int = 1
     #: Whether a crash tears pages that are being written to disk; otherwise the disk writes them whole.
     tears: bool = False
+    #: The ring of the log's device, the places of records there, and of each of its sectors the place that was written last.
+    ring: Ring | None = None
+    places: dict[int, int] = field(default_factory=dict)
+    sectors: dict[int, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
         left = copy.copy(self)
         left.disk, left.ssd, left.table, left.log = self.disk.copy(), self.ssd.copy(), self.table.copy(), self.log.copy()
+        left.places, left.sectors = self.places.copy(), self.sectors.copy()
         return left
 
     @property
@@ -88,11 +119,29 @@ class Durable:
         else:
             targets: Mapping[int, dict[int, Any]] = {PAGES: self.disk, FRAMES: self.ssd, TABLE: self.table, LOG: self.log}
             targets[write.target].update(write.items)
+        if self.ring and write.place >= 0:
+            behind = write.place
+            for lsn, record in write.items:
+                self.places[lsn], behind = behind, behind + record.length
+            for place in range(write.place // SECTOR * SECTOR, behind, SECTOR):
+                self.sectors[place % self.ring.size] = place
+
+    def first_overwritten(self, first: int, end: int) -> int:
+        """The first of some records of which the log's device has not all sectors any more; 0 for none."""
+        if self.ring is None or max(self.sectors.values(), default=0) < self.ring.size:  # it has not gone round yet
+            return 0
+        for lsn in range(first, end):
+            if (begin := self.places.get(lsn)) is not None:
+                sectors = range(begin // SECTOR * SECTOR, begin + self.log[lsn].length, SECTOR)
+                if any(self.sectors[place % self.ring.size] != place for place in sectors):
+                    return lsn
+        return 0
 
     def truncate(self, first: int) -> None:
         """Give up the records before one."""
         for lsn in range(self.first, first):
             self.log.pop(lsn, None)
+            self.places.pop(lsn, None)
         self.first = max(self.first, first)
 
     def crash(self, outstanding: list[Write], draw: np.random.Generator | None = None) -> Durable:
@@ -105,7 +154,7 @@ class Durable:
         left = self.copy()
         if draw is None:
             return left
-        for target, items in outstanding:
+        for target, items, place in outstanding:
             if target == LOG:
                 done = items[: int(draw.integers(len(items) + 1))]
             elif target in (TABLE, BOOT):
@@ -116,5 +165,5 @@ class Durable:
                     before = self.in_frame if target == FRAMES else self.on_disk
                     done = tuple((key, (version if draw.integers(2) else before(key))._replace(is_torn=True)) for key, version in items)
             if done:
-                left.apply(Write(target, done))
+                left.apply(Write(target, done, place))
         return left

@@ -220,6 +220,8 @@ class Recovery:
     def _read_log(self, first: int) -> Steps:
         if first < self.durable.first:
             raise RedoFailureError(f"log: record {first} is needed, and the first one left is {self.durable.first}")
+        if lost := self.durable.first_overwritten(first, self.end):
+            raise RedoFailureError(f"log: record {lost} is needed, and has been overwritten on its device")
         yield Read(LOG, range(first, self.end))
 
     def analyse(self) -> Steps:
@@ -360,8 +362,8 @@ class Recovery:
             transaction = max(next_of, key=lambda each: next_of[each])
             lsn = next_of[transaction]
             record = self.durable.log.get(lsn)
-            if record is None:
-                raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated")
+            if record is None or self.durable.first_overwritten(lsn, lsn + 1):
+                raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated or overwritten")
             following = record.chain
             if record.kind == log.UPDATE:
                 yield from self._read([record.page])

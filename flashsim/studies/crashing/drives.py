@@ -124,7 +124,8 @@ class PowerCuts:
         system, logging = history.parts()
         tears = self.drives[DISK].flash is not None
         logging = replace(logging, indirect=logging.indirect * SLOWER, pause=logging.pause * SLOWER, tears=tears)
-        system = replace(system, page_size=PAGE, think=system.think * SLOWER, checkpoint=system.checkpoint * SLOWER)
+        between = system.checkpoint * SLOWER * (8 if history.is_lopsided else 1)  # no drive here is as fast as its stations
+        system = replace(system, page_size=PAGE, think=system.think * SLOWER, checkpoint=between)
         devices = {purpose: ([self.drive(purpose)], each.capacity) for purpose, each in self.drives.items()}
         return DrivenSpecification(system, devices, history.stream(), logging)
 

@@ -158,14 +158,14 @@ class CrashHistory:
         """The transactions but for the first ones."""
         return _Stream(self.pages, self.transactions[ended:])
 
-    def devices(self) -> dict[int, tuple[list[StationSpecification], int]]:
+    def devices(self, log_size: int = _CAPACITY) -> dict[int, tuple[list[StationSpecification], int]]:
         """Idle stations of each device, and their bytes, by purpose."""
-        return {purpose: ([StationSpecification(each)], _CAPACITY) for purpose, each in self.stations().items()}
+        return {purpose: ([StationSpecification(each)], log_size if purpose == LOG else _CAPACITY) for purpose, each in self.stations().items()}
 
-    def build(self, recovered: Recovery | None = None, ended: int = 0, **logged: Any) -> LoggedSpecification:
+    def build(self, recovered: Recovery | None = None, ended: int = 0, log_size: int = _CAPACITY, **logged: Any) -> LoggedSpecification:
         """The system before its first event, or after a restart, with all transactions but the first ones; `logged` changes its log."""
         system, logging = self.parts()
-        return LoggedSpecification(system, self.devices(), self.stream(ended), replace(logging, **logged), recovered)
+        return LoggedSpecification(system, self.devices(log_size), self.stream(ended), replace(logging, **logged), recovered)
 
 
 def drawn_history(

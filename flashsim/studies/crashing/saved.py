@@ -18,7 +18,7 @@ from flashsim.storage.log.records import DIRTY, KINDS, Boot, Entry, Record, Vers
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory
 from flashsim.studies.runs.outputs import write_json
 
-_FORMAT = "flashsim crash 1"
+_FORMAT = "flashsim crash 2"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.recovering import recover
 from flashsim.execution.pooled.system import PURPOSES
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
-from flashsim.studies.crashing.histories import drawn_history
+from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
 from flashsim.studies.crashing.saved import Survival
 from models.recovery_time import DeviceTimes, phase_time
@@ -66,6 +66,12 @@ def events_of(system: LoggedSpecification) -> int:
     return events
 
 
+def _events_and_log(history: CrashHistory, **room: int) -> tuple[int, int]:
+    """Events of a history, and bytes of the log that it needs."""
+    system = history.build(**room)
+    return events_of(system), system.log.needed
+
+
 def crash(
     restart: str,
     seed: int,
@@ -78,8 +84,6 @@ def crash(
 ) -> Survival:
     """Crash a drawn history after an event or at a time, by default in its midst.
 
-    A log of `log_size` bytes only bounds the records that recovery may need: their places on the log's device stay as they are.
-
     Raises
     ------
     InvalidParameterError
@@ -89,11 +93,16 @@ def crash(
     if at is not None and at <= 0:
         raise InvalidParameterError("at", format_duration(at), "a crash comes after the start, which is at 0")
     history = drawn_history(seed, restart, without, extension, checkpoints)
-    whole, system, count = history.build(), history.build(), 0
-    events = events_of(whole)
-    if log_size is not None and log_size < whole.log.needed:
-        bound = f"records that recovery may need take up to {whole.log.needed} B in this history: a log of {whole.log.needed}B would do"
+    room = {} if log_size is None else {"log_size": log_size}
+    events, needed = _events_and_log(history, **room)
+    if log_size is not None and log_size < needed:
+        would_do = log_size
+        while needed > would_do:  # with another one the sectors that are left out at its end, and with them times, are others
+            would_do = needed
+            _, needed = _events_and_log(history, log_size=would_do)
+        bound = f"records that recovery may need take more sectors in this history: a log of {would_do}B would do"
         raise InvalidParameterError("log-size", f"{log_size} B", bound)
+    system, count = history.build(**room), 0
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):

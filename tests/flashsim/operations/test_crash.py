@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 import flashsim as fs
+from algorithms.restart.base import restart_design
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.units import NEVER
+from flashsim.storage.log.durable import LOG, Durable, Ring, Write
+from flashsim.storage.log.records import BEGIN, Boot, Record
+from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing import single
+from flashsim.studies.crashing.histories import drawn_history
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
 
@@ -62,7 +68,7 @@ def test_a_design_of_ones_own_meets_the_same_adversary(flashsim: Any, here: Path
 
 
 def test_what_survived_is_saved_and_recovered_later(flashsim: Any, here: Path) -> None:
-    line = "pool crash --restart lvr --seed 32"
+    line = "pool crash --restart lvr --seed 129"
     first = flashsim(f"{line} --save crash.json --json first.json")
     again = flashsim("pool crash --saved crash.json --json again.json")
     assert (first.exit_code, again.exit_code) == (0, 0), again.output
@@ -83,7 +89,7 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
         (whole[: len(whole) // 2], "it is no JSON"),
         (changed, "its digest is another"),
         ("[]", "no saved crash"),
-        (json.dumps({"format": "flashsim crash 1", "state": None}), "its digest is another"),
+        (json.dumps({"format": "flashsim crash 2", "state": None}), "its digest is another"),
     ):
         (here / "crash.json").write_text(text)
         result = flashsim("pool crash --saved crash.json")
@@ -102,7 +108,7 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
         ({"disk": [["9", [9, 0, [0], False]]]}, "stands in the place of a"),
         ({"log": [["1", {}]]}, "the records are not those from"),
         ({"history": {"seed": "x"}}, "'x' stands in the place of a number"),
-        ({"history": {"extension": "tac"}}, "no history has 'tac' and"),
+        ({"history": {"extension": "tax"}}, "no history has 'tax' and"),
         ({"tears": "no"}, "'no' stands in the place of true or false"),
     ],
 )
@@ -132,20 +138,41 @@ def saved_body(here: Path) -> dict[str, Any]:
 def rewrite(here: Path, body: dict[str, Any]) -> None:
     """A saved crash with a digest that fits."""
     text = json.dumps(body, sort_keys=True)
-    file = {"format": "flashsim crash 1", "sha256": hashlib.sha256(text.encode()).hexdigest(), "state": body}
+    file = {"format": "flashsim crash 2", "sha256": hashlib.sha256(text.encode()).hexdigest(), "state": body}
     (here / "crash.json").write_text(json.dumps(file))
 
 
 @pytest.mark.parametrize("seed", [1, 4, 8])
-def test_a_log_too_small_is_refused_with_the_least_that_does(seed: int) -> None:
-    with pytest.raises(InvalidParameterError, match="log-size: 1024 B, but records that recovery may need take up to") as refused:
+def test_a_log_too_small_is_refused_with_a_size_that_does(seed: int) -> None:
+    """Recovery reads the log as it lies on a device of that size, after any event."""
+    with pytest.raises(InvalidParameterError, match="log-size: 1024 B, but records that recovery may need take more sectors") as refused:
         fs.crash(seed=seed, log_size="1KiB")
     match = re.search(r"a log of (\d+)B would do", str(refused.value))
     assert match
-    whole, bounded = fs.crash(seed=seed), fs.crash(seed=seed, log_size=f"{match[1]}B")
-    assert bounded.as_dict() == whole.as_dict()
-    with pytest.raises(InvalidParameterError, match=f"a log of {match[1]}B would do"):
-        fs.crash(seed=seed, log_size=f"{int(match[1]) - 1}B")
+    assert fs.crash(seed=seed, log_size=f"{match[1]}B").status == 0
+    assert overwritten(seed, int(match[1])) == 0 < overwritten(seed, int(match[1]) // 1024 * 512)
+    assert fs.crash(seed=seed, log_size="1MiB").as_dict() == fs.crash(seed=seed).as_dict()
+
+
+def overwritten(seed: int, log_size: int) -> int:
+    """Events of a history after which its log's device lacks a record that recovery may need."""
+    system, count = drawn_history(seed, "lvr").build(log_size=log_size), 0
+    while system.env.peek() < NEVER and not system.is_idle:
+        system.env.step()
+        count += system.durable.first_overwritten(system.durable.first, system.durable.end) > 0
+    return count
+
+
+def test_recovery_fails_where_a_record_that_it_needs_was_overwritten() -> None:
+    """What its number says is not believed: sectors hold what was written last."""
+    durable, record = Durable(1, ring=Ring(1024)), Record(BEGIN, 1)
+    for lsn in range(1, 4):
+        durable.apply(Write(LOG, ((lsn, record),), place=512 * (lsn - 1)))
+    assert durable.first_overwritten(2, 4) == 0 and durable.first_overwritten(1, 4) == 1
+    with pytest.raises(RedoFailureError, match="record 1 is needed, and has been overwritten on its device"):
+        list(Recovery(durable, restart_design("none"), 1, 3).writes())
+    durable.boot = Boot(2, 2, 2)
+    assert list(Recovery(durable, restart_design("none"), 1, 3).writes())
 
 
 def test_the_power_of_presets_is_cut(flashsim: Any, here: Path) -> None:
@@ -222,7 +249,7 @@ def test_a_design_of_ones_own_that_fails_is_named_with_its_step(flashsim: Any, h
         ("--exhaustive --event 3", "tries all of them"),
         ("--exhaustive --histories 0", "it must be at least 1"),
         ("--lose-ssd", "an exhaustive search is needed"),
-        ("--design tac", "it must be one of dw, lc"),
+        ("--design tax", "it must be one of cw, dw, exclusive, face"),
         ("--checkpoints hard", "it must be one of sharp, fuzzy, indirect"),
     ],
 )
