@@ -363,7 +363,9 @@ class Recovery:
             lsn = next_of[transaction]
             record = self.durable.log.get(lsn)
             if record is None or self.durable.first_overwritten(lsn, lsn + 1):
-                raise RedoFailureError(f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated or overwritten")
+                raise RedoFailureError(
+                    f"log: record {lsn} is needed to undo transaction {transaction}, and has been truncated or overwritten"
+                )
             following = record.chain
             if record.kind == log.UPDATE:
                 yield from self._read([record.page])

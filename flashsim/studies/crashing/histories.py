@@ -160,7 +160,9 @@ class CrashHistory:
 
     def devices(self, log_size: int = _CAPACITY) -> dict[int, tuple[list[StationSpecification], int]]:
         """Idle stations of each device, and their bytes, by purpose."""
-        return {purpose: ([StationSpecification(each)], log_size if purpose == LOG else _CAPACITY) for purpose, each in self.stations().items()}
+        return {
+            purpose: ([StationSpecification(each)], log_size if purpose == LOG else _CAPACITY) for purpose, each in self.stations().items()
+        }
 
     def build(self, recovered: Recovery | None = None, ended: int = 0, log_size: int = _CAPACITY, **logged: Any) -> LoggedSpecification:
         """The system before its first event, or after a restart, with all transactions but the first ones; `logged` changes its log."""
