@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
-from flashsim.execution.pooled.log_writer import LogWriter
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.operations.face.crash import _HISTORIES
-from flashsim.storage.log.durable import Durable, Ring
+from flashsim.storage.log.durable import Ring
 from flashsim.storage.log.records import CLEAN, FREE_ENTRY
 from flashsim.storage.log.recovery import MODIFIED, Recovery
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
-from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive
+from flashsim.studies.crashing.injection import exhaustive
 
 #: Guards of restart designs that are switched off together.
 GUARDS = [
