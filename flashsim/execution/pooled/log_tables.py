@@ -19,12 +19,12 @@ from flashsim.execution.pooled.tables import TABLES_TYPE
 from flashsim.storage.log.durable import Ring
 from flashsim.storage.log.recovery import CLEANED, MODIFIED, REPLACED, WRITTEN
 
-#: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened, -1: not at all.  Of the log, the first record in
-#: the table, the last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none is
-#: outstanding), the place behind its writes, the device's bytes and those of its ring, the most that was in use at a time, and bytes
-#: of all records.  Of the boot page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and what
-#: it waits for; clients that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of the
-#: background writer pages in its heap.
+#: The log's scalars.  `replaced` to `cleaned` say how each change of an entry is hardened, -1: not at all.  Of the log, the first record
+#: in the table, the last one, the first that is not durable, up to which one is wanted, behind which the outstanding write ends (0: none
+#: is outstanding), the place behind its writes, the device's bytes and those of its ring, the most that was in use at a time, and bytes of
+#: all records.  Of the boot page what is durable and what its write brings, and the oldest record kept.  Of the checkpoint its stage and
+#: what it waits for; clients that have left, and how far a shutdown is; of the flusher its chunk, passes, and the pass that is awaited; of
+#: the background writer pages in its heap.
 SCALARS = record_dtype(
     int64="replaced written modified cleaned flushes at_once logs_table aborts indirect batch chunk pause frames table_place in_a_sector "
     "flush_writes images first appended end wanted behind place room ring needed bytes began kept "

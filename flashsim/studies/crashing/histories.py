@@ -27,8 +27,10 @@ _PAGE, _CAPACITY = 512, 1 << 20
 
 
 class _Bounds(NamedTuple):
-    """Bounds of what is drawn: pages, frames, pages of memory beside one a client, transactions; the share of references that write, and
-    the nanoseconds between checkpoints, as powers of two.
+    """Bounds of what is drawn.
+
+    Pages, frames, pages of memory beside one a client, transactions, the share of references that write, and nanoseconds between
+    checkpoints, as powers of two.
     """
 
     pages: tuple[int, int] = (6, 25)
@@ -158,13 +160,12 @@ class CrashHistory:
         """The transactions but for the first ones."""
         return _Stream(self.pages, self.transactions[ended:])
 
-    def devices(self, log_size: int = _CAPACITY) -> dict[int, tuple[list[StationSpecification], int]]:
+    def devices(self, log_size: int | None = None) -> dict[int, tuple[list[StationSpecification], int]]:
         """Idle stations of each device, and their bytes, by purpose."""
-        return {
-            purpose: ([StationSpecification(each)], log_size if purpose == LOG else _CAPACITY) for purpose, each in self.stations().items()
-        }
+        sizes = {LOG: log_size or _CAPACITY}
+        return {purpose: ([StationSpecification(each)], sizes.get(purpose, _CAPACITY)) for purpose, each in self.stations().items()}
 
-    def build(self, recovered: Recovery | None = None, ended: int = 0, log_size: int = _CAPACITY, **logged: Any) -> LoggedSpecification:
+    def build(self, recovered: Recovery | None = None, ended: int = 0, log_size: int | None = None, **logged: Any) -> LoggedSpecification:
         """The system before its first event, or after a restart, with all transactions but the first ones; `logged` changes its log."""
         system, logging = self.parts()
         return LoggedSpecification(system, self.devices(log_size), self.stream(ended), replace(logging, **logged), recovered)

@@ -66,9 +66,9 @@ def events_of(system: LoggedSpecification) -> int:
     return events
 
 
-def _events_and_log(history: CrashHistory, **room: int) -> tuple[int, int]:
+def _events_and_log(history: CrashHistory, log_size: int | None) -> tuple[int, int]:
     """Events of a history, and bytes of the log that it needs."""
-    system = history.build(**room)
+    system = history.build(log_size=log_size)
     return events_of(system), system.log.needed
 
 
@@ -93,16 +93,15 @@ def crash(
     if at is not None and at <= 0:
         raise InvalidParameterError("at", format_duration(at), "a crash comes after the start, which is at 0")
     history = drawn_history(seed, restart, without, extension, checkpoints)
-    room = {} if log_size is None else {"log_size": log_size}
-    events, needed = _events_and_log(history, **room)
+    events, needed = _events_and_log(history, log_size)
     if log_size is not None and log_size < needed:
         would_do = log_size
         while needed > would_do:  # with another one the sectors that are left out at its end, and with them times, are others
             would_do = needed
-            _, needed = _events_and_log(history, log_size=would_do)
+            _, needed = _events_and_log(history, would_do)
         bound = f"records that recovery may need take more sectors in this history: a log of {would_do}B would do"
         raise InvalidParameterError("log-size", f"{log_size} B", bound)
-    system, count = history.build(**room), 0
+    system, count = history.build(log_size=log_size), 0
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):

@@ -29,7 +29,7 @@ class RestartContract(Contract):
 
     def test_no_crash_loses_data_on_a_disk_that_tears_pages(self) -> None:
         """The first record of a change since a page's last write began has an image of the page."""
-        report = safe(self.name, 2, tears=True)
+        report = safe(self.name, 3, tears=True)
         assert report.points > 500 and report.in_recovery > 200
 
     def test_histories_that_found_faults_find_none(self) -> None:
