@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.operations.face.crash import _HISTORIES
-from flashsim.storage.log.durable import Ring
 from flashsim.storage.log.records import CLEAN, FREE_ENTRY
 from flashsim.storage.log.recovery import MODIFIED, Recovery
+from flashsim.studies.crashing.histories import CrashHistory
 from flashsim.studies.crashing.injection import exhaustive
 
 #: Guards of restart designs that are switched off together.
@@ -47,27 +46,23 @@ def forget_all(self: LoggedSpecification, version: Any) -> None:
     self.changes.pop(version.page, None)
 
 
-def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, for `monkeypatch`."""
-    return function
-
-
 def after_restart_clean(self: Recovery, pages: int) -> Any:
     return ((frame, entry._replace(state=CLEAN), False) for frame, entry in self.entries.items())
 
 
-def place_at_the_front(self: Ring, behind: int, length: int) -> int:
-    return behind
+def with_a_small_log(self: CrashHistory, *parts: Any, **logged: Any) -> LoggedSpecification:
+    return BUILD(self, *parts, log_size=4096, **logged)
 
 
+BUILD = CrashHistory.build
 #: Restart designs, and what is put in the place of what: an object, its attribute, and the other.
 PLANTED = {
     "a replaced page does not wait (as in the thesis)": ("mmr", FrameTable, "free", free_without_page),
-    "an old frame keeps the entry of a page that was written to another one": ("mmr", FrameTable, "leave", lambda self, page: None),
     "a page on disk forgets changes that came later": ("lvr", LoggedSpecification, "_forget_changes", forget_all),
     "no page waits for entries": ("mmr", FrameTable, "is_page_hardened", lambda self, page: True),
     "frames that are overwritten wait for no entry": ("mmr", FrameTable, "is_durable", lambda self, hardening: True),
     "after a restart no frame is newer than the disk": ("lbr", Recovery, "warm_frames", after_restart_clean),
+    "the log overwrites records that recovery needs": ("lvr", CrashHistory, "build", with_a_small_log),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from flashsim.execution.pooled.frame_table import FrameTable
 from flashsim.storage.log.durable import Durable
 from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
-from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, Violation, exhaustive, shortest
 from flashsim.testing.contracts.restart import RestartContract
 from flashsim.testing.strategies import crash_histories
@@ -59,6 +60,14 @@ def test_no_crash_loses_or_resurrects_data_in_hundreds_of_histories(name: str, p
     report = exhaustive(name, 50, seed=1000 * (part + 1), tears=part == 3)
     assert not report.violations
     assert report.points > 6_250
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", NAMES)
+def test_no_extension_with_any_kind_of_checkpoints_loses_data(name: str) -> None:
+    for number, (extension, kind) in enumerate(product(EXTENSIONS, CHECKPOINTS)):
+        seed = 20_000 + 30 * NAMES.index(name) + number
+        assert not exhaustive(name, 1, seed, extension=extension, checkpoints=kind, limit=0).violations, (extension, kind)
 
 
 def test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds() -> None:

@@ -142,7 +142,7 @@ def check_system(seed: int) -> None:
     check(specification, PoolRun(system, engines, stream, request_rows=1 << 16, logging=logging), seed)
 
 
-@pytest.mark.parametrize("seed", range(0, 48, 2))
+@pytest.mark.parametrize("seed", range(0, 72, 3))
 def test_histories_are_equal(seed: int) -> None:
     assert check_history(seed) > 20
 
