@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import flashsim as fs
+from algorithms.extensions.base import DESIGNS
 from algorithms.restart.base import restart_design
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.units import NEVER
@@ -18,7 +19,8 @@ from flashsim.storage.log.durable import LOG, Durable, Ring, Write
 from flashsim.storage.log.records import BEGIN, Boot, Record
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing import single
-from flashsim.studies.crashing.histories import drawn_history
+from flashsim.studies.crashing.histories import EXTENSIONS, drawn_history
+from flashsim.studies.crashing.saved import load
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
 
@@ -77,6 +79,14 @@ def test_what_survived_is_saved_and_recovered_later(flashsim: Any, here: Path) -
     without = flashsim("pool crash --saved crash.json --without page-id")
     assert without.exit_code == 1 and "page" in without.stdout
     assert flashsim(f"{line} --save crash.json").exit_code == 2
+
+
+def test_every_extension_is_drawn_crashed_saved_and_recovered(here: Path) -> None:
+    assert {drawn_history(seed, "none").extension for seed in range(20)} == set(EXTENSIONS) == set(DESIGNS.names())
+    for design in EXTENSIONS:
+        survival = single.crash("mmr", 7, [], design, None, None, None)
+        survival.save(here / f"{design}.json")
+        assert load(here / f"{design}.json").history == survival.history and not single.recovered(survival).wrong
 
 
 def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -> None:
