@@ -119,7 +119,9 @@ tests.test_after_a_shutdown_frames_are_verified_when_they_are_read()
 tests.test_entries_are_believed_if_every_record_since_they_were_written_is_there()
 tests.test_a_copy_older_by_one_record_than_the_disk_is_not_believed()
 for name in tests.NAMES:
-    tests.test_recovery_writes_no_page_before_the_records_that_changed_it(name)
+    contract = tests.TestRestarts()
+    contract.member = name
+    contract.test_recovery_writes_no_page_before_the_records_that_changed_it()
     for seed, extension in ((7, "dw"), (49, "lc"), (3014, "dw")):
         assert not exhaustive(name, 1, seed, extension=extension, checkpoints="fuzzy", limit=0).violations
     assert not exhaustive(name, 20, limit=0).violations
@@ -131,6 +133,11 @@ for name in tests.NAMES:
 def test_the_text_of_each_mutant_stands_in_its_file_once(mutant: str) -> None:
     file, text, _ = MUTANTS[mutant]
     assert (ROOT / file).read_text().count(text) == 1
+
+
+@pytest.mark.deep
+def test_without_a_mutant_nothing_is_found() -> None:
+    exec(SEARCH, {})
 
 
 @pytest.mark.deep
