@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from flashsim.core.errors import UnknownNameError, in_one_line, shortened
+from flashsim.core.errors import MissingFileError, UnknownNameError, in_one_line, shortened
 from flashsim.core.members import Family
 from flashsim.core.rng import generator
 from flashsim.coursework.submission import SECONDS, TOGETHER, Submission, SubmissionError, source_of
@@ -19,6 +20,9 @@ from flashsim.coursework.submission import SECONDS, TOGETHER, Submission, Submis
 INSTANCES = 20
 #: The longest reason, characters.
 _LONGEST = 4000
+#: A reason that may lie in the cells of a notebook that are not run, and what is then added to it.
+_UNDEFINED = re.compile("NameError:.* is not defined")
+_RUN = "; of a notebook only the cells for solutions are run, and imports in cells that hold nothing else"
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,36 @@ def answers(name: str, reference: Callable[..., Any], tolerance: float = 0.0) ->
     return fault
 
 
+class _Exactly(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value) is int
+
+
+class Whole(int, metaclass=_Exactly):
+    """A whole number in an answer; unlike for `int`, True and False are none."""
+
+
 def is_like(answer: Any, right: Any, tolerance: float = 0.0) -> bool:
-    """True of an answer that is of the right kind, and equal."""
+    """True of an answer that is of the right kind, and equal; True is not 1."""
     if isinstance(right, list | tuple):
         return isinstance(answer, list) and len(answer) == len(right) and all(map(is_like, answer, right, [tolerance] * len(right)))
     if isinstance(right, float):
-        return isinstance(answer, int | float) and abs(answer - right) <= tolerance * abs(right)
+        return type(answer) in (int, float) and abs(answer - right) <= tolerance * abs(right)
     return type(answer) is type(right) and bool(answer == right)
+
+
+def in_no_order(pages: list[int], random: np.random.Generator) -> list[int]:
+    """The same pages, numbered from 0 in no order, so that a number tells nothing of its page.
+
+    Examples
+    --------
+    >>> a, b, c, d = in_no_order([7, 5, 7, 6], np.random.default_rng(1))
+    >>> a == c, sorted({a, b, d})
+    (True, [0, 1, 2])
+    """
+    different, places = np.unique(pages, return_inverse=True)
+    renumbered: list[int] = random.permutation(len(different))[places].tolist()
+    return renumbered
 
 
 class Lab(Protocol):
@@ -123,8 +150,10 @@ def grade(lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: 
         try:
             with Submission(source_of(path), seconds, left=left - later * TOGETHER / 2 / len(exercises)) as submission:
                 mark = _mark(submission, name, exercise, drawn)
-        except SubmissionError as problem:
+        except (SubmissionError, MissingFileError) as problem:
             mark = Mark(name, 0, exercise.points, str(problem))
+        if path.suffix == ".ipynb" and _UNDEFINED.search(mark.reason):
+            mark = replace(mark, reason=mark.reason + _RUN)
         left -= time.monotonic() - begin
         yield replace(mark, reason=_printable(mark.reason))
 

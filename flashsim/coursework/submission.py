@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import select
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,26 +38,44 @@ class SubmissionError(FlashsimError):
 
 
 def source_of(path: Path) -> list[str]:
-    """The text of a Python file, or of each code cell of a notebook that is there for a solution.
+    """The text of a Python file; of a notebook that of each code cell for a solution, and imports of cells that hold nothing else.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     SubmissionError
-        It is too large, or no notebook.
+        It is no file, cannot be read, is too large, or is no notebook.
     """
-    if not path.is_file():
+    if not path.exists():
         raise MissingFileError(f"no file at {path}")
+    if not path.is_file():
+        raise SubmissionError(f"{path} is {'a folder' if path.is_dir() else 'no file'}; a notebook or a Python file is needed")
     if path.stat().st_size > _LARGEST:
         raise SubmissionError(f"{path} is larger than {_LARGEST >> 20} MiB")
-    if path.suffix != ".ipynb":
-        return [path.read_text(encoding="utf-8", errors="replace")]
     try:
-        cells = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"] if each["cell_type"] == "code"]
-        return ["".join(each["source"]) for each in cells if each["metadata"].get("nbgrader", {}).get("solution")]
+        text = path.read_text(encoding="utf-8-sig", errors="strict" if path.suffix == ".ipynb" else "replace")
+        if path.suffix != ".ipynb":
+            return [text]
+        cells = [each for each in json.loads(text)["cells"] if each["cell_type"] == "code"]
+        sources = [("".join(each["source"]), each["metadata"].get("nbgrader", {}).get("solution")) for each in cells]
+        return [part for source, solution in sources for part in ([source] if solution else _imports(source))]
+    except OSError as problem:
+        raise SubmissionError(f"{path} cannot be read: {problem.strerror or problem}") from problem
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise SubmissionError(f"{path} is no notebook: {type(problem).__name__}") from problem
+
+
+def _imports(source: str) -> list[str]:
+    """The imports of a cell that holds nothing else, of the modules that a submission may import."""
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
+    names = [[name.name for name in each.names] if isinstance(each, ast.Import) else [each.module or ""] for each in imports]
+    offered = [{name.partition(".")[0] for name in every} <= {*worker.OFFERED} for every in names]
+    return [ast.unparse(each) for each, is_offered in zip(imports, offered, strict=True) if is_offered] * (len(imports) == len(statements))
 
 
 def _whole(digits: str) -> int:
@@ -173,23 +193,36 @@ class Submission:
             if left >= usual
             else f"more than what was left of {TOGETHER} s for all exercises"
         )
-        command = [sys.executable, "-S", "-s", "-B", worker.__file__]
-        spent = f"stopped: it took more than {seconds} s of processor time"
-        self.process = Process(command, time.monotonic() + min(usual, left), f"stopped: it took {late}", spent)
-        self.objects = 0
+        self.end, self.late = time.monotonic() + min(usual, left), f"stopped: it took {late}"
+        self.spent = f"stopped: it took more than {seconds} s of processor time"
+        self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()}
+        self._start()
+
+    def _start(self) -> None:
+        self.process = Process([sys.executable, "-S", "-s", "-B", worker.__file__], self.end, self.late, self.spent)
+        self.objects, self.others = 0, dict[int, Submission]()
         try:
-            self._send({"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()})
+            self._send(self.task)
             self.sealed = bool(self._answer())
             self._answer()
         except BaseException:
             self.process.close()
             raise
 
+    def other(self, number: int) -> Submission:
+        """A process of the same submission that knows nothing of this one or of those with other numbers; it ends with this one."""
+        if number not in self.others:
+            another = copy(self)
+            another._start()
+            self.others[number] = another
+        return self.others[number]
+
     def __enter__(self) -> Submission:
         return self
 
     def __exit__(self, *rest: object) -> None:
-        self.process.close()
+        for each in (self, *self.others.values()):
+            each.process.close()
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Result of a function of the submission; arguments and answers are numbers, texts, lists and dictionaries."""

@@ -127,7 +127,7 @@ _GROUPS = {
             flashsim lab list
             flashsim lab start replacement
             flashsim lab check replacement.ipynb
-            flashsim lab grade replacement_ada.ipynb --seed 90210
+            flashsim lab grade replacement_ada.ipynb --out marks.csv
         """,
     "validate": """
         Simulated devices held against measured ones.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise
+from flashsim.coursework.grading import Exercise, Whole, is_like
 from flashsim.coursework.submission import Submission
 
 TITLE = "disk scheduling: SSTF, LOOK, C-LOOK, and the shortest way"
@@ -58,7 +58,7 @@ def schedules(name: str, reference: Callable[[list[int], int, int], int], *, dir
         while waiting:
             arguments = [waiting, head, direction] if directed else [waiting, head]
             choice, right = submission.ask(name, *arguments), reference(waiting, head, direction)
-            if choice != right or not isinstance(choice, int):
+            if not is_like(choice, right):
                 called = f"{name}({', '.join(map(str, arguments))})"
                 return f"{called} is {str(choice)[:40]}, but the request at place {right}, cylinder {waiting[right]}, is next"
             cylinder = waiting.pop(right)
@@ -76,7 +76,7 @@ def draw_tour(random: np.random.Generator) -> tuple[list[int], int]:
     head, near, away = int(random.integers(100, 900)), int(random.integers(5, 30)), int(random.integers(40, 90))
     low, high = (near, away) if random.random() < 0.5 else (away, near)
     inside = random.integers(head - low, head + high + 1, 6).tolist()
-    return [*inside, inside[0], head - low, head + high], head
+    return random.permutation([*inside, inside[0], head - low, head + high]).tolist(), head
 
 
 def way_length(order: list[int], head: int) -> int:
@@ -89,7 +89,7 @@ def tour_fault(submission: Submission, instance: tuple[list[int], int]) -> str:
     cylinders, head = instance
     order: Any = submission.ask("shortest_way", cylinders, head)
     called = f"shortest_way({cylinders}, {head})"
-    if not isinstance(order, list) or not all(isinstance(each, int) for each in order) or sorted(order) != sorted(cylinders):
+    if not isinstance(order, list) or not all(isinstance(each, Whole) for each in order) or sorted(order) != sorted(cylinders):
         return f"{called} is {str(order)[:80]}, but each request must be served once"
     least = max(cylinders) - min(cylinders) + min(head - min(cylinders), max(cylinders) - head)
     length = way_length(order, head)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.coursework.assignments.replacement import Optimum, References, misses
-from flashsim.coursework.grading import Exercise, answers, obeys
+from flashsim.coursework.grading import Exercise, Whole, answers, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
 
@@ -25,9 +25,12 @@ def draw_pairs(random: np.random.Generator, pages: int, chance: float) -> Pairs:
 
 
 def draw_bound(random: np.random.Generator) -> tuple[Pairs, int]:
-    """Page pairs and frames of an instance in which the pages decide, or one in which the frames do."""
-    pages, chance, frames = [(7, 0.2, 9), (6, 0.9, 4)][int(random.integers(2))]
-    return draw_pairs(random, pages, chance), frames
+    """Page pairs and frames of an instance in which the pages decide, or one in which the frames do; neither number tells which."""
+    frames_decide = random.random() < 0.5
+    while True:
+        pairs, frames = draw_pairs(random, int(random.integers(5, 9)), random.uniform(0.2, 0.9)), int(random.integers(4, 8))
+        if (lower_bound(pairs, frames) > len(np.unique(pairs))) == frames_decide:
+            return pairs, frames
 
 
 def lower_bound(pairs: Pairs, frames: int) -> int:
@@ -84,7 +87,7 @@ def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
     for number, fetch in enumerate(plan, start=1):
         where = f"plan of {len(pairs)} pairs in {frames} frames: fetch {number}, {str(fetch)[:40]}"
         match fetch:
-            case [int(page), int() | None as leaves]:
+            case [Whole(page), Whole() | None as leaves]:
                 if page in held or (leaves is not None and leaves not in held):
                     raise SubmissionError(f"{where}: {f'{page} is in memory' if page in held else f'{leaves} is not in memory'}")
                 held = held - {leaves} | {page}

@@ -1,35 +1,39 @@
-"""Write-ahead log and recovery: a log is read, and a database is crashed after each of its writes, in recovery too, and goes on."""
+"""Write-ahead log and recovery: a log is read, and a database is crashed after any of its writes, in recovery too, and goes on.
+
+What recovers has seen nothing but the disk: each crash of a history is given to another process, which meets that history once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, Whole, answers, is_like
 from flashsim.coursework.submission import Remote, Submission, SubmissionError
 
-TITLE = "write-ahead log and recovery: redo, undo, and a database that is crashed after each of its writes"
+TITLE = "write-ahead log and recovery: redo, undo, and a database that is crashed after any of its writes"
 
 #: Pages of a database, and events of a history.
 _PAGES, _EVENTS = 6, 40
-#: Crashes of a history after which the database goes on.
-_AGAIN = 3
+#: Crashes of a history; those after which the database goes on, and crashes of what follows them.
+_CRASHES, _AGAIN, _LATER = 16, 3, 24
 
 #: A call of a method of a database: its name and arguments.
 Call = tuple[Any, ...]
 
 
-def draw_history(random: np.random.Generator, first: int = 1) -> list[Call]:
-    """Calls of a database for up to three transactions at a time, of which none writes another one's pages."""
-    calls: list[Call] = []
+def draw_history(random: np.random.Generator, numbers: list[int]) -> list[Call]:
+    """Calls of a database for up to three transactions at a time, of which none writes another one's pages.
+
+    Neither the transactions' numbers nor the values that they write tell which came first.
+    """
+    calls, values = list[Call](), (1 + random.permutation(999)[:_EVENTS]).tolist()
     locks: dict[int, set[int]] = {}
     for number in range(_EVENTS):
         if len(locks) < 3 and random.random() < 0.4:
-            locks[first] = set()
-            first += 1
+            locks[numbers.pop()] = set()
         transaction = int(random.choice([*locks])) if locks else 0
         others = set[int]().union(*(pages for each, pages in locks.items() if each != transaction))
         page = int(random.integers(_PAGES))
@@ -39,9 +43,15 @@ def draw_history(random: np.random.Generator, first: int = 1) -> list[Call]:
             calls.append(("abort" if random.random() < 0.4 else "commit", transaction))
             del locks[transaction]
         elif page not in others:
-            calls.append(("write", transaction, page, 10 * number + 1))
+            calls.append(("write", transaction, page, values[number]))
             locks[transaction].add(page)
     return calls
+
+
+def draw_numbers(random: np.random.Generator) -> list[int]:
+    """Numbers of transactions, in no order, for two histories."""
+    numbers: list[int] = (1 + random.permutation(999)[: 2 * _EVENTS]).tolist()
+    return numbers
 
 
 @dataclass
@@ -60,7 +70,7 @@ class Disk:
         match operation:
             case ["log", record]:
                 self.log.append(record)
-            case ["page", int(page), int(value)] if page in writable:
+            case ["page", Whole(page), Whole(value)] if page in writable:
                 self.pages[page] = value
             case _:
                 raise SubmissionError(f"{where}: {str(operation)[:60]} is no write, or none that is allowed here")
@@ -94,9 +104,17 @@ def writes_of(answer: Any, where: str) -> list[Any]:
     return answer
 
 
-def crash_points(database: Remote, calls: list[Call], disk: Disk) -> Iterator[tuple[str, list[list[int]]]]:
-    """Make the calls, and stop after each write and each call: what was last, and the pages that may be there after a crash."""
-    clients = Clients([*disk.pages])
+class Crash(NamedTuple):
+    """A crash: what was last, what the disk has, and the pages that may be there after recovery."""
+
+    where: str
+    disk: Disk
+    outcomes: list[list[int]]
+
+
+def crashes_of(database: Remote, calls: list[Call], disk: Disk) -> list[Crash]:
+    """Make the calls; a crash after each write and each call."""
+    clients, crashes = Clients([*disk.pages]), list[Crash]()
     for number, (name, *arguments) in enumerate(calls, start=1):
         where = " ".join(f"{each[0]}{each[1:]}".replace(",)", ")") for each in calls[max(0, number - 8) : number])
         before, operations = clients.committed, writes_of(database.ask(name, *arguments), where)
@@ -105,48 +123,64 @@ def crash_points(database: Remote, calls: list[Call], disk: Disk) -> Iterator[tu
         for left, operation in zip(range(len(operations) - 1, -1, -1), operations, strict=True):
             disk.carry_out(operation, where, writable)
             if left:
-                yield where, [before, clients.committed]
+                crashes.append(Crash(where, disk.copy(), [before, clients.committed]))
         page = arguments[name == "write"] if name in ("write", "evict") else number % _PAGES
-        if database.ask("read", page) != clients.value(page) or (name == "evict" and disk.pages[page] != clients.value(page)):
-            raise SubmissionError(f"{where}: page {page} has the value {clients.value(page)} now, and is read or evicted with another")
-        yield where, [clients.committed]
+        value = clients.value(page)
+        if not is_like(database.ask("read", page), value) or (name == "evict" and disk.pages[page] != value):
+            raise SubmissionError(f"{where}: page {page} has the value {value} now, and is read or evicted with another")
+        crashes.append(Crash(where, disk.copy(), [clients.committed]))
+    return crashes
 
 
-def recover(submission: Submission, disk: Disk, where: str, outcomes: list[list[int]], depth: int = 0) -> tuple[Remote, Disk]:
-    """Recover a disk by a new database, which is crashed before each write if there is depth; refuse other pages than the outcomes."""
-    database, left = submission.new("Database", _PAGES), disk.copy()
-    for number, operation in enumerate(writes_of(database.ask("recover", disk.log, disk.pages), where)):
-        if depth:
-            recover(submission, left, f"{where}; crash after {number} writes of recovery", outcomes, depth - 1)
-        left.carry_out(operation, f"{where}; recovery")
-    if left.pages not in outcomes:
-        was = f"pages {disk.pages} and the log ended with {str(disk.log[-4:])[:200]}"
-        raise SubmissionError(f"crash after {where}: {was}; recovery made {left.pages}, but {outcomes[-1]} is right")
-    return database, left
+def chosen(crashes: list[Crash], shares: list[float]) -> list[Crash]:
+    """A crash of each of as many equal parts as there are shares, which say where in its part it lies."""
+    return [crashes[int((part + share) * len(crashes) / len(shares))] for part, share in enumerate(shares)]
 
 
-def crash_fault(submission: Submission, calls: list[Call]) -> str:
+def recover(submission: Submission, crash: Crash) -> tuple[Remote, Disk, list[Crash]]:
+    """Recover by a new database; refuse other pages than the outcomes. Also crashes after each write of recovery."""
+    database, left, crashes = submission.new("Database", _PAGES), crash.disk.copy(), list[Crash]()
+    operations = writes_of(database.ask("recover", crash.disk.log, crash.disk.pages), crash.where)
+    for number, operation in enumerate(operations, start=1):
+        left.carry_out(operation, f"{crash.where}; recovery")
+        crashes.append(Crash(f"{crash.where}; crash after {number} writes of recovery", left.copy(), crash.outcomes))
+    if left.pages not in crash.outcomes:
+        was = f"pages {crash.disk.pages} and the log ended with {str(crash.disk.log[-4:])[:200]}"
+        raise SubmissionError(f"crash after {crash.where}: {was}; recovery made {left.pages}, but {crash.outcomes[-1]} is right")
+    return database, left, crashes
+
+
+def draw_crashes(random: np.random.Generator) -> tuple[list[Call], list[float]]:
+    """A history, and where in it crashes lie."""
+    return draw_history(random, draw_numbers(random)), random.random(_CRASHES).tolist()
+
+
+def crash_fault(submission: Submission, instance: tuple[list[Call], list[float]]) -> str:
     """Losses and leftovers of one crash, after any write."""
-    disk = Disk()
-    for where, outcomes in crash_points(submission.new("Database", _PAGES), calls, disk):
-        recover(submission, disk, where, outcomes)
+    calls, shares = instance
+    crashes = crashes_of(submission.new("Database", _PAGES), calls, Disk())
+    for number, crash in enumerate(chosen(crashes, shares)):
+        recover(submission.other(number), crash)
     return ""
 
 
-def draw_histories(random: np.random.Generator) -> tuple[list[Call], list[Call], list[int]]:
-    """A history, another one of other transactions, and after which of the first one's crash points it comes."""
-    return draw_history(random), draw_history(random, 1000), random.permutation(_EVENTS)[:_AGAIN].tolist()
+def draw_histories(random: np.random.Generator) -> tuple[list[Call], list[Call], list[float], list[float]]:
+    """A history, another one of other transactions, after which crashes of the first one it comes, and where further crashes lie."""
+    numbers = draw_numbers(random)
+    histories = draw_history(random, numbers), draw_history(random, numbers)
+    return *histories, random.random(_AGAIN).tolist(), random.random(_LATER).tolist()
 
 
-def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], list[int]]) -> str:
+def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], list[float], list[float]]) -> str:
     """Losses of crashes of recovery, and of a crash of what goes on after it."""
-    calls, later, chosen = instance
-    disk = Disk()
-    for number, (where, outcomes) in enumerate(crash_points(submission.new("Database", _PAGES), calls, disk)):
-        if number in chosen:
-            database, left = recover(submission, disk, where, outcomes, depth=1)
-            for further, pages in crash_points(database, later, left):
-                recover(submission, left, f"{where}; recovery; {further}", pages)
+    calls, later, shares, further = instance
+    crashes, again = crashes_of(submission.new("Database", _PAGES), calls, Disk()), list[Crash]()
+    for number, crash in enumerate(chosen(crashes, shares)):
+        database, left, inside = recover(submission.other(number), crash)
+        afterwards = crashes_of(database, later, left)
+        again += inside + [each._replace(where=f"{crash.where}; recovery; {each.where}") for each in afterwards]
+    for number, crash in enumerate(chosen(again, further), start=len(shares)):
+        recover(submission.other(number), crash)
     return ""
 
 
@@ -177,7 +211,7 @@ def draw_log(random: np.random.Generator) -> tuple[list[Any], list[int]]:
     """A log and the pages beside it, which are not right without the updates of aborts; of the last one the end is missing, or not."""
     while True:
         database = LoggedPages()
-        for call in draw_history(random):
+        for call in draw_history(random, draw_numbers(random)):
             database.call(*call)
         log, pages = database.disk.log, database.disk.pages
         log = log[: -1 if log[-1][0] != "update" and random.random() < 0.5 else None]
@@ -204,6 +238,6 @@ def recovered(log: list[Any], pages: list[int]) -> list[int]:
 EXERCISES = {
     "unfinished": Exercise(10, lambda random: draw_log(random)[:1], answers("unfinished", unfinished)),
     "recovered": Exercise(25, draw_log, answers("recovered", recovered)),
-    "Database": Exercise(40, draw_history, crash_fault),
+    "Database": Exercise(40, draw_crashes, crash_fault),
     "Database: crashes again": Exercise(25, draw_histories, again_fault),
 }

@@ -11,7 +11,7 @@ import pyarrow as pa
 from algorithms.programs.aggregation import Aggregate, start
 from algorithms.programs.base import through, whole_of
 from flashsim.core.units import SECONDS
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, Whole, answers
 from flashsim.coursework.submission import Submission
 from models.smart_scan import Rates, Work, break_even, drive_time, host_time
 
@@ -89,7 +89,7 @@ def parts_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
         where = f"Aggregation({room}): {'finish()' if batch is None else f'batch {number}, step({batch}),'} returns {str(answer)[:80]}"
         for part in answer if isinstance(answer, list) else [answer]:
             match part:
-                case [int() | None, int(), int() | None]:
+                case [Whole() | None, Whole(), Whole() | None]:
                     parts.append(part)
                 case _:
                     return f"{where}, but a list of parts, each of a key, a count and a sum, is needed"
@@ -127,7 +127,8 @@ def draw_probe(random: np.random.Generator) -> tuple[list[Row], list[int], int]:
     """Rows beside a filter: with a key of it, with NULL, and others, of which some pass."""
     keys, bits = draw_filter(random)
     others = random.integers(1, 10_000, 60).tolist()
-    return [[key, place] for place, key in enumerate([*keys[:4], None, *others, *keys[4:6], None])], bloom(keys, bits), bits
+    drawn = [*keys[:6], None, None, *others]
+    return [[drawn[each], place] for place, each in enumerate(random.permutation(len(drawn)))], bloom(keys, bits), bits
 
 
 def passes(rows: list[Row], places: list[int], bits: int) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise, answers, obeys
+from flashsim.coursework.grading import Exercise, Whole, answers, in_no_order, is_like, obeys
 from flashsim.coursework.submission import Submission, SubmissionError
 
 TITLE = "a flash translation layer: greedy and cost-benefit collection, write amplification, and a page map"
@@ -71,7 +71,7 @@ def chooses(name: str, reference: Callable[[Blocks], int]) -> Callable[[Submissi
     def fault(submission: Submission, blocks: Blocks) -> str:
         choice, right = submission.ask(name, blocks.valid, blocks.age, blocks.pages), reference(blocks)
         called = f"{name}({blocks.valid}, {blocks.age}, {blocks.pages})"
-        return "" if choice == right and isinstance(choice, int) else f"{called} is {str(choice)[:40]}, but block {right} is the victim"
+        return "" if is_like(choice, right) else f"{called} is {str(choice)[:40]}, but block {right} is the victim"
 
     return fault
 
@@ -98,12 +98,12 @@ class Drive:
 
 
 def draw_drive(random: np.random.Generator) -> Drive:
-    """A small drive that is filled, and then overwritten: nine of ten writes go to a fifth of its pages."""
+    """A small drive that is filled, and then overwritten: nine of ten writes go to a fifth of its pages, whose numbers are in no order."""
     blocks, pages = int(random.integers(10, 16)), int(random.choice([4, 8]))
     logical = int(0.85 * (blocks - 2) * pages)
     hot = random.random(600) < 0.9
     writes = np.where(hot, random.integers(0, logical // 5, 600), random.integers(0, logical, 600))
-    return Drive(blocks, pages, logical, [*random.permutation(logical).tolist(), *writes.tolist()])
+    return Drive(blocks, pages, logical, in_no_order([*random.permutation(logical).tolist(), *writes.tolist()], random))
 
 
 class FlashChip:
@@ -118,10 +118,10 @@ class FlashChip:
     def carry_out(self, operation: Any, page: int) -> str:
         """One operation of a write of a page; what it breaks."""
         match operation:
-            case ["program", int(block), int(slot), int(given)] if 0 <= block < self.drive.blocks:
+            case ["program", Whole(block), Whole(slot), Whole(given)] if 0 <= block < self.drive.blocks:
                 if given != page:
                     return f"page {given} is programmed"
-            case ["move", int(source), int(place), int(block), int(slot)] if (
+            case ["move", Whole(source), Whole(place), Whole(block), Whole(slot)] if (
                 min(source, block, place) >= 0 and max(source, block) < self.drive.blocks
             ):
                 if place >= len(self.content[source]):
@@ -129,7 +129,7 @@ class FlashChip:
                 given = self.content[source][place]
                 if self.newest.get(given) != (source, place):
                     return f"page {place} of block {source} is moved, but is no longer valid"
-            case ["erase", int(block)] if 0 <= block < self.drive.blocks:
+            case ["erase", Whole(block)] if 0 <= block < self.drive.blocks:
                 self.content[block] = []
                 return ""
             case _:
@@ -165,7 +165,7 @@ def run(submission: Submission, drive: Drive) -> FlashChip:
             raise SubmissionError(f"{where}: an erase loses page {lost[0]}")
         if number % 5 == 0:
             answer, right = layer.ask("read", page := drive.writes[number // 2]), [*flash.newest[page]]
-            if answer != right:
+            if not is_like(answer, right):
                 raise SubmissionError(f"read({page}) after {where}, returns {str(answer)[:40]}, but {right}, its block and slot, is right")
     return flash
 

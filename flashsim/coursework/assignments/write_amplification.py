@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.coursework.grading import Exercise, answers
+from flashsim.coursework.grading import Exercise, Whole, answers, in_no_order
 from flashsim.coursework.submission import Submission
 from models.write_amplification import fifo, fifo_hot_cold, greedy, separate_pools
 
@@ -21,7 +21,8 @@ def draw_writes(random: np.random.Generator) -> tuple[list[int], int, int]:
     """A small drive that is filled, and then overwritten several times, some pages more often than others."""
     blocks, pages = int(random.integers(4, 9)), int(random.choice([2, 4, 8]))
     logical = int(random.uniform(0.5, 0.9) * (blocks - 1) * pages)
-    return [*range(logical), *(logical * random.random(300) ** 2).astype(int).tolist()], blocks, pages
+    writes = [*range(logical), *(logical * random.random(300) ** 2).astype(int).tolist()]
+    return in_no_order(writes, random), blocks, pages
 
 
 def programs(writes: list[int], blocks: int, pages: int) -> int:
@@ -66,7 +67,7 @@ def division_fault(submission: Submission, instance: tuple[float, float, float])
     best = separate_pools(*instance)
     where = f"divide{instance} is {str(answer)[:80]}"
     match answer:
-        case [int() | float() as share, int() | float() as amplification] if _LEAST <= share <= 1 - _LEAST:
+        case [Whole() | float() as share, Whole() | float() as amplification] if _LEAST <= share <= 1 - _LEAST:
             own = separate_pools(*instance, share).write_amplification
             if own > best.write_amplification * (1 + _WORSE):
                 return f"{where}: that share amplifies by {own:.4f}, and {best.share:.3f} by {best.write_amplification:.4f}"

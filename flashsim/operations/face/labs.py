@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, shortened
 from flashsim.coursework import grading
 from flashsim.coursework.submission import seals
 from flashsim.operations import fields
@@ -21,22 +23,55 @@ from flashsim.studies.runs.outputs import Outputs
 
 #: The seed of the instances on which students check their own work; whoever grades has another.
 PUBLIC_SEED = 0
+#: Bits of a seed that is drawn for grading, and those of the shortest that is taken: a submission could find a shorter one by trial.
+_BITS, _LEAST_BITS = 128, 96
+#: What makes a spreadsheet take a text for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _grading_seed(value: Any, parameter: str) -> int:
+    """A seed as it was printed with marks."""
+    try:
+        number = fields.seed(int(value, 0) if isinstance(value, str) else value, parameter)
+    except ValueError as problem:
+        raise InvalidParameterError(
+            parameter, shortened(repr(value)), "a seed as `lab grade` prints it is needed, such as 0x..."
+        ) from problem
+    if number.bit_length() < _LEAST_BITS:
+        wanted = (
+            f"a submission can find a seed of less than {_LEAST_BITS} bits by trial; leave {parameter} out, and one is drawn and printed"
+        )
+        raise InvalidParameterError(parameter, number, wanted)
+    return number
+
+
 _Lab = Annotated[str | None, Name("The lab; by default the file's name tells, up to its first point or underscore.", "LAB")]
 _Instances = Annotated[int, Count("Instances of each exercise.")]
-_Seed = Annotated[int, Count("The grader's seed, which students do not know.", parse=fields.seed, required=True)]
+_Seed = Annotated[Any, Name("The seed of earlier marks, to make them again; drawn and printed by default.", "SEED", parse=_grading_seed)]
 _Files = Annotated[Any, Names("Submissions: notebooks or Python files.", "FILE", argument=True, reads=True)]
+
+
+def _write_marks(outcome: LabOutcome, target: Path, path: Path) -> None:
+    table = outcome.totals()
+    if path.suffix == ".csv":
+        for name in ("submission", "reason"):
+            table[name] = [f"'{each}" if each.startswith(_FORMULA) else each for each in table[name]]
+        table.to_csv(target, index=False)
+    else:
+        table.to_parquet(target, index=False)
 
 
 class LabOutcome(Outcome):
     """Marks of submissions, a row an exercise."""
 
-    FILES = (TABLE,)
+    FILES = (replace(TABLE, help="Write the marks, one row per submission.", write=_write_marks),)
     #: False where submissions were graded that nothing but their own process kept from files and programs.
     sealed = True
 
-    def __init__(self, lab: str, marks: dict[str, list[grading.Mark]], title: str) -> None:
+    def __init__(self, lab: str, marks: dict[str, list[grading.Mark]], title: str, seed: int) -> None:
         super().__init__(marks, title)
-        self.lab = lab
+        self.lab, self.seed = lab, f"{seed:#x}"  # as text, since spreadsheets and JSON's readers round so large a number
+        self.provenance |= {"seed": self.seed}
 
     def summary(self) -> pd.DataFrame:
         """A row a submission and exercise: its points, how many there are, in a contest the mean score, and why points are missing."""
@@ -46,13 +81,21 @@ class LabOutcome(Outcome):
         return frame(rows, ["submission", "exercise", "points", "of", "score", "reason"])
 
     def totals(self) -> pd.DataFrame:
-        """A row a submission: its points."""
-        rows = [(file, sum(each.points for each in marks), sum(each.of for each in marks)) for file, marks in self.result.items()]
-        return frame(rows, ["submission", "points", "of"])
+        """A row a submission: its rank, total, how many there are, those of each exercise, scores of contests, reasons, and the seed."""
+        rows: list[dict[str, Any]] = []
+        for file, marks in self.result.items():
+            row = {"rank": 0, "submission": file, "total": float(sum(each.points for each in marks)), "of": sum(each.of for each in marks)}
+            row |= {each.exercise: float(each.points) for each in marks}
+            row |= {f"{each.exercise}: score": each.score for each in marks if grading.LABS.load(self.lab).EXERCISES[each.exercise].score}
+            rows.append(row | {"reason": "; ".join(f"{each.exercise}: {each.reason}" for each in marks if each.reason), "seed": self.seed})
+        for row in rows:
+            row["rank"] = 1 + sum(other["total"] > row["total"] for other in rows)
+        return frame(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The marks JSON-ready."""
-        return {"lab": self.lab, "marks": [vars(each) | {"submission": file} for file, marks in self.result.items() for each in marks]}
+        marks = [vars(each) | {"submission": file} for file, marks in self.result.items() for each in marks]
+        return {"lab": self.lab, "seed": self.seed, "marks": marks}
 
     def printout(self) -> Iterator[Part]:
         """A line an exercise, and below it why points are missing."""
@@ -63,6 +106,8 @@ class LabOutcome(Outcome):
                 yield f"    {each.exercise}: {each.points:g} of {each.of}{score}"
                 if each.reason:
                     yield Explanation(f"        {each.reason}", " " * 8)
+        if self.seed != f"{PUBLIC_SEED:#x}":
+            yield f"seed {self.seed}"
         if not self.sealed:
             yield Explanation(
                 "Not sealed: outside Linux on x86-64 and ARM a submission can reach files; grade what you do not trust in a container"
@@ -133,16 +178,16 @@ def check(
 
 
 @operation
-def grade(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
-    """Mark submissions on fresh instances, drawn from the grader's seed; the same seed gives the same marks anywhere.
+def grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
+    """Mark submissions on fresh instances, drawn from a new seed, which is printed last and gives the same marks anywhere.
 
     A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes. On
     systems other than Linux on x86-64 and ARM no kernel keeps it from them, and the output says so.
 
     Examples::
 
-        flashsim lab grade replacement_ada.ipynb replacement_bo.ipynb --seed 90210
-        flashsim lab grade replacement_ada.ipynb --seed 90210 --out marks.csv
+        flashsim lab grade replacement_ada.ipynb replacement_bo.ipynb
+        flashsim lab grade replacement_ada.ipynb --out marks.csv
     """
     outcome = _graded(files, lab, seed, instances)
     outcome.sealed = seals()
@@ -150,20 +195,26 @@ def grade(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instanc
 
 
 @operation
-def leaderboard(files: _Files, *, seed: _Seed = PUBLIC_SEED, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
+def leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
     """Rank submissions of a contest by their mean score on fresh instances.
 
     Examples::
 
-        flashsim lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 90210
+        flashsim lab leaderboard replacement_ada.ipynb replacement_bo.ipynb
     """
     outcome = _graded(files, lab, seed, instances, contests=True)
     table = outcome.summary().sort_values("score", ascending=False, kind="stable", na_position="last")
-    return table[["submission", "exercise", "score", "reason"]].reset_index(drop=True)
+    table = table[["submission", "exercise", "score", "reason"]].reset_index(drop=True)
+    table.attrs = {"lead": f"seed {outcome.seed}", "document": {"seed": outcome.seed, "rows": table.to_dict("records")}}
+    return table
 
 
-def _graded(files: list[str] | str, lab: str | None, seed: int, instances: int, *, contests: bool = False) -> LabOutcome:
+def _graded(files: list[str] | str, lab: str | None, seed: int | None, instances: int, *, contests: bool = False) -> LabOutcome:
     paths = [Path(each) for each in fields.several(files, "files")]
+    for path in paths:
+        if not path.exists():
+            raise MissingFileError(f"no file at {path}")
+    seed = secrets.randbits(_BITS) if seed is None else seed
     names = {grading.lab_of(path, lab) for path in paths}
     if len(names) > 1:
         raise FlashsimError(f"files: they are for different labs, {', '.join(sorted(names))}; grade one lab at a time")
@@ -176,4 +227,4 @@ def _graded(files: list[str] | str, lab: str | None, seed: int, instances: int, 
             progress(done, len(paths), path.name)
             marks[str(path)] = list(grading.grade(name, path, seed, instances, contests=contests))
     title = f"{name}: {len(paths)} submission{'s' * (len(paths) > 1)}, {instances} instances of each exercise"
-    return LabOutcome(name, marks, title)
+    return LabOutcome(name, marks, title, seed)

@@ -16,7 +16,7 @@ import pytest
 
 from flashsim.core.rng import generator
 from flashsim.coursework import grading, seal, submission, worker
-from flashsim.coursework.grading import LABS, grade
+from flashsim.coursework.grading import LABS, Whole, grade, is_like
 from flashsim.coursework.submission import Submission, SubmissionError, seals, source_of
 from flashsim.operations.face import labs
 from tests.test_house import ROOT
@@ -27,7 +27,7 @@ SEALED = pytest.mark.skipif(not seal.program(), reason="no filter of system call
 
 def children() -> list[str]:
     """Processes of ours that run a submission, or have ended and are not reaped."""
-    every = subprocess.run(["ps", "-A", "-o", "ppid=,stat=,args="], capture_output=True, text=True, check=True).stdout.splitlines()
+    every = subprocess.run(["ps", "-A", "-ww", "-o", "ppid=,stat=,args="], capture_output=True, text=True, check=True).stdout.splitlines()
     own = [line for line in every if line.split()[0] == str(os.getpid())]
     return [line for line in own if "worker.py" in line or line.split()[1].startswith("Z")]
 
@@ -119,6 +119,20 @@ def test_answers_that_came_before_their_questions_end_too() -> None:
             assert opened.ask("f") == 1
 
 
+def test_another_process_knows_nothing_and_ends_with_the_first() -> None:
+    with Submission(["count = []\ndef f():\n    count.append(1)\n    return len(count)"], left=seconds(20)) as opened:
+        assert [opened.ask("f"), opened.ask("f"), opened.other(4).ask("f"), opened.other(0).ask("f"), opened.other(4).ask("f")] == [
+            1,
+            2,
+            1,
+            1,
+            2,
+        ]
+        assert opened.other(4).sealed == opened.sealed and opened.other(4).process.end == opened.process.end
+        assert len(children()) == 3
+    assert children() == []
+
+
 def test_all_exercises_share_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[float] = []
 
@@ -171,6 +185,9 @@ class Odd(Submission):
     def tell(self, name: str, *arguments: Any) -> None:
         return None
 
+    def other(self, number: int) -> Odd:
+        return self
+
     def new(self, name: str, *arguments: Any) -> Any:
         return self
 
@@ -183,6 +200,69 @@ def test_any_kind_of_answer_can_be_judged(lab: str) -> None:
             with suppress(SubmissionError):
                 if not exercise.fault(Odd(json.loads(kind)), instance):
                     assert exercise.score and exercise.score(Odd(json.loads(kind)), instance) < 0
+
+
+#: Answers with True or False in the place of 1 and 0, which Python takes for equal: the exercise's function and what is returned.
+TRUE = [
+    (is_like, True, 1), (is_like, False, 0), (is_like, True, 1.0), (is_like, [0, True], [0, 1]), (is_like, [[False]], [[0]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("alike", "answer", "right"), TRUE)
+def test_true_is_not_like_1(alike: Any, answer: Any, right: Any) -> None:
+    assert not alike(answer, right) and alike(right, right)
+    assert not isinstance(True, Whole) and isinstance(1, Whole) and not isinstance(1.0, Whole)
+
+
+class Truth(Odd):
+    """Answers of a right submission with True and False in the place of 1 and 0."""
+
+    def __init__(self, opened: Any) -> None:
+        self.opened = opened
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        return truths(self.opened.ask(name, *arguments))
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        self.opened.tell(name, *arguments)
+
+    def new(self, name: str, *arguments: Any) -> Any:
+        return Truth(self.opened.new(name, *arguments))
+
+    def other(self, number: int) -> Odd:
+        return Truth(self.opened.other(number))
+
+
+def truths(answer: Any) -> Any:
+    """The same with True and False."""
+    if isinstance(answer, list):
+        return [truths(each) for each in answer]
+    return bool(answer) if type(answer) is int and answer in (0, 1) else answer
+
+
+@pytest.mark.parametrize("lab", LABS.names())
+def test_true_does_not_count_as_1(lab: str) -> None:
+    """Wherever an answer of a right submission has a 1 or a 0 it is refused with True or False there; what has none is right as before."""
+    refused = set()
+    with Submission(source_of(ROOT / "labs" / f"{lab}.ipynb")) as opened:
+        for name, exercise in LABS.load(lab).EXERCISES.items():
+            for number in range(8):
+                try:
+                    fault = exercise.fault(Truth(opened), exercise.draw(generator(7, name, number)))
+                    if exercise.score and not fault:
+                        exercise.score(Truth(opened), exercise.draw(generator(7, name, number)))
+                except SubmissionError as problem:
+                    fault = str(problem)
+                refused |= {name} if fault else set()
+    assert {*ONES.get(lab, [])} <= refused
+
+
+#: Exercises of which answers have a 1 or a 0 on these instances.
+ONES = {
+    "disk-scheduling": ["sstf", "look", "c_look"], "join-buffers": ["plan", "plan: few pages", "match"],
+    "recovery": ["recovered", "Database", "Database: crashes again"], "replacement": ["Lru", "Clock", "Best"],
+    "smart-ssd": ["Aggregation", "whole", "bloom", "passes"], "translation-layer": ["greedy", "Ftl", "Ftl: few moves"],
+}  # fmt: skip
 
 
 def test_what_cannot_be_judged_costs_one_exercise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +284,6 @@ def test_grade_says_once_that_nothing_was_sealed(tmp_path: Path, monkeypatch: py
     for program, said in ((seal.program(), 0), ([], 1)):
         monkeypatch.setattr(submission.seal, "program", lambda program=program: program)
         seals.cache_clear()
-        lines = list(labs.grade([str(tmp_path / "disk-scheduling.py")], seed=1, instances=1).printout())
+        lines = list(labs.grade([str(tmp_path / "disk-scheduling.py")], instances=1).printout())
         assert sum("Not sealed" in str(line) for line in lines) == (said or not seal.program())
     seals.cache_clear()

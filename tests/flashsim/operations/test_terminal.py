@@ -69,8 +69,11 @@ LINES = {
     "lab list": ("lab list", False),
     "lab start": ("lab start replacement", False),
     "lab check": ("lab check disk-scheduling_cy.py --instances 1", False),
-    "lab grade": ("lab grade replacement_ada.ipynb --seed 5 --instances 2", False),
-    "lab leaderboard": ("lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 5 --instances 2", False),
+    "lab grade": ("lab grade replacement_ada.ipynb --seed 0x9e3779b97f4a7c15f39cc0605cedc834 --instances 2", False),
+    "lab leaderboard": (
+        "lab leaderboard replacement_ada.ipynb replacement_bo.ipynb --seed 0x9e3779b97f4a7c15f39cc0605cedc834 --instances 2",
+        False,
+    ),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
