@@ -117,6 +117,7 @@ class FlashChip:
 
     def carry_out(self, operation: Any, page: int) -> str:
         """One operation of a write of a page; what it breaks."""
+        given: int
         match operation:
             case ["program", Whole(block), Whole(slot), Whole(given)] if 0 <= block < self.drive.blocks:
                 if given != page:
