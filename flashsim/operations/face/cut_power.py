@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,8 +20,13 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.programs import recorder
-from flashsim.studies.programs.cutting import CutReport, Drive, PowerCuts
+from flashsim.studies.programs.cutting import OUTCOMES, CutReport, Drive, PowerCuts
 from flashsim.studies.programs.images import PRINTED, snapshot
+
+#: Failures, and cuts of which not all outcomes were tried, that are printed at most.
+_SHOWN, _CUTS_SHOWN = 20, 5
+#: Letters of a number that is printed to its last digit, at most.
+_DIGITS = 18
 
 
 class PowerCutOutcome(Outcome):
@@ -64,13 +70,29 @@ class PowerCutOutcome(Outcome):
         if there := self.result.on_drive:
             broken = f"; {there['lost_durable']:,} lost what was durable" if there["lost_durable"] else ""
             yield f"On the simulated drive: {there['images']:,} images of {there['cuts']:,} cuts{broken}."
-        for number, failure in enumerate(self.result.failures, 1):
+        for number, failure in enumerate(self.result.failures[:_SHOWN], 1):
             yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
-            if failure.count > 1:
-                yield f"  {failure.count:,} images after this call fail with a torn page"
-            yield f"  the check: {(failure.output.splitlines() or ['it printed nothing'])[-1][:120]}"
+            yield f"  the check: exit code {failure.answer.code}, {failure.answer.last_line[:120]}"
+            yield f"  images that fail so: {failure.count:,}"
+        if (more := len(self.result.failures) - _SHOWN) > 0:
+            yield from ("", f"And {more:,} other failures; --json has all.")
+        yield from self._coverage()
+        if self.result.note:
+            yield f"Note: {self.result.note}"
         yield from (f"not recorded: {line}" for line in self.result.missed)
         yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
+
+    def _coverage(self) -> Iterator[Part]:
+        """Cuts of which not all outcomes were tried, those of which the smallest part was."""
+        cuts = self.result.coverage
+        some = sorted((each for each in cuts if each.tried != each.possible), key=lambda each: each.tried / (each.possible or math.inf))
+        if some:
+            yield ""
+            yield f"Of {len(cuts) - len(some):,} of {len(cuts):,} cuts all outcomes were tried, of the others some, such as after"
+        for each in some[:_CUTS_SHOWN]:
+            number = "too many to count" if each.possible is None else f"{each.possible:,}"
+            never = f"; never tried: {'; '.join(each.never)}" if each.never else ""
+            yield f"  {each.call}: {each.tried:,} of {number if len(number) <= _DIGITS else f'{each.possible:.1e}'}{never}"
 
 
 def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> Drive:
@@ -93,7 +115,7 @@ def cut_power(
     ] = None,
     ignore_flush: Annotated[bool, Flag("The drive ignores flushes.")] = False,
     whole_pages: Annotated[bool, Flag("A cut tears no page between sectors.")] = False,
-    outcomes: Annotated[int, Count("Outcomes of each cut that are drawn, besides all, nothing and the like.")] = 4,
+    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = OUTCOMES,
     limit: Annotated[Any, Duration("What a check may take.")] = "60s",
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,

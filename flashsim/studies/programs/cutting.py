@@ -5,35 +5,35 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.studies.programs.copies import left
 from flashsim.studies.programs.images import LINK, ImageFolder, difference, digest, modes
+from flashsim.studies.programs.looks import looked_at, watched
 from flashsim.studies.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
-from flashsim.studies.programs.recipes import TORN, Cut, Failure, shortest
-from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
+from flashsim.studies.programs.outcomes import Outcomes
+from flashsim.studies.programs.recipes import Answer, Cut, Failure, shortest
+from flashsim.studies.programs.volatile_files import Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.schema import COPIED, Recording
 from traces.calls.syntax import escaped, unescaped
 
-#: Sectors of a page.
-_SECTORS = PAGE // 512
 #: Calls before a cut that are told where none of their effects is lost.
 _EFFECTS_TOLD = 2
-#: Pending changes of which every number is drawn: all, none, and all but one.
-_FEW_CHANGES = 2
-#: Failures whose recipes are looked for at most; many have one recipe.
-_SEARCHES = 15
+#: Failures whose recipes are looked for at most, and of them those that fail as others do; many have one recipe.
+_SEARCHES, _ALIKE = 30, 10
+#: Lines of a recipe.
+_LINES = 12
+#: Outcomes of a cut that are looked at by default.
+OUTCOMES = 32
 
 
 class Drive(NamedTuple):
@@ -45,6 +45,19 @@ class Drive(NamedTuple):
     tears: bool = True
     #: A preset that is simulated besides; None for none.
     device: str | None = None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what a cut can leave was looked at."""
+
+    #: The call after which power was cut, in words.
+    call: str
+    #: Outcomes by the rules; None if more effects are pending than are counted.
+    possible: int | None
+    tried: int
+    #: Classes of outcomes that were never tried, such as "2 lost, 1 torn".
+    never: tuple[str, ...]
 
 
 @dataclass
@@ -61,17 +74,27 @@ class CutReport:
     failures: list[Failure] = field(default_factory=list)
     #: Images that the check does not pass.
     failed_images: int = 0
-    #: These are all images that the rules allow.
-    is_complete: bool = True
+    #: A row per state of the program that power was cut in.
+    coverage: list[Coverage] = field(default_factory=list)
     #: What the recording does not show.
     missed: Sequence[str] = ()
+    #: What is wrong with the check though it is run; empty for nothing.
+    note: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all images that the rules allow."""
+        return all(each.tried == each.possible for each in self.coverage)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        failures = [{"call": each.call, "recipe": list(each.recipe), "output": each.output, "count": each.count} for each in self.failures]
+        failures = [
+            {"call": each.call, "recipe": list(each.recipe), "exit_code": each.answer.code, "output": each.output, "count": each.count}
+            for each in self.failures
+        ]
         counts = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
-        counts |= {"is_complete": self.is_complete}
-        return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
+        counts |= {"is_complete": self.is_complete, "coverage": [asdict(each) for each in self.coverage]}
+        return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed), "note": self.note}
 
 
 class PowerCuts:
@@ -87,7 +110,7 @@ class PowerCuts:
     check
         Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
     outcomes
-        Outcomes of a cut that are drawn besides the regular ones.
+        Outcomes of a cut that are looked at, at most: all, if there are no more.
     limit
         Seconds that a check may take.
     """
@@ -100,7 +123,7 @@ class PowerCuts:
         after: Mapping[str, bytes],
         check: str,
         drive: Drive,
-        outcomes: int = 4,
+        outcomes: int = OUTCOMES,
         seed: int = 0,
         limit: float = 60.0,
     ) -> None:
@@ -121,8 +144,9 @@ class PowerCuts:
         self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
         self._on_drive = DriveCuts(recording.table, drive.device, drive.keeps_flushed) if drive.device else None
         self._folders = SimpleQueue[ImageFolder]()
-        #: Exit codes of the check by image, of those that cuts leave and of those that only recipes were tried with.
-        self._codes, self._tried = dict[bytes, int](), dict[bytes, int]()
+        #: Answers of the check by image, of those that cuts leave and of those that only recipes were tried with.
+        self._answers, self._tried = dict[bytes, Answer | None](), dict[bytes, Answer]()
+        self._searches = 0
         self.report = CutReport(missed=recording.missed)
         self._effects = list[int]()
         self._copy()
@@ -133,32 +157,28 @@ class PowerCuts:
         Raises
         ------
         RefusedError
-            The calls do not lead to the files as the program left them; or the check does not pass on these.
+            The calls do not lead to the files as the program left them; or the check does not pass on these, or looks at none of them.
         """
-        searches = 0
         with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
             permissions = modes(self.folder)
             for number in range(jobs):
                 self._folders.put(ImageFolder(Path(place), number, permissions))
-            self._check_end()
+            self._check_looks(self._check_end(), Path(place))
             for cuts in _in_batches(chain(self._drive_cuts(_frozen(self.files)), self._cuts()), 4 * jobs):
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
                     image = self._image(cut)
                     key = digest(image, cut.printed)
-                    if key not in self._codes:
-                        self._codes[key] = 0
+                    if key not in self._answers:
+                        self._answers[key] = None
                         fresh.append((cut, image, key))
                 looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
                 for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
-                    self._codes[key] = code
-                    if code and cut.remains.torn and (known := self._torn_there(cut)):
-                        known.count += 1
-                    elif code and len(self.report.failures) < most_failures and searches < _SEARCHES:
-                        searches += 1
-                        self._note(cut, output)
-                    self.report.failed_images += code != 0
+                    self._answers[key] = Answer(code, _line(output))
+                    if code:
+                        self.report.failed_images += 1
+                        self._note(cut, Answer(code, _line(output)), output.strip(), most_failures)
                 self.report.images += len(fresh)
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
@@ -193,7 +213,8 @@ class PowerCuts:
             self._apply(files, number, {**row, "content": None})
         return {file: path for path, file in files.latest.items()}
 
-    def _check_end(self) -> None:
+    def _check_end(self) -> tuple[dict[str, bytes], bytes]:
+        """The files as the program left them, and what it had printed; the check passes."""
         files, printed = _frozen(self.files), b""
         for number, row in enumerate(self.rows):
             printed += _printed(row)
@@ -204,33 +225,57 @@ class PowerCuts:
             missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed
             words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
             raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
-        code, output = self._look(self._below(image), printed)
+        image = self._below(image)
+        code, output = self._look(image, printed)
         if code:
             raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")
+        return image, printed
+
+    def _check_looks(self, end: tuple[dict[str, bytes], bytes], place: Path) -> None:
+        """Refuse a check that looks at none of the files that the program wrote; a check that strace cannot watch may look anywhere."""
+        prefix, rows = f"{self.folder}/", [self.rows[number] for number in self._effects]
+        names = [(name, row[name].removeprefix(prefix)) for row in rows for name in ("path", "other") if str(row[name]).startswith(prefix)]
+        wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
+        folder = self._folders.get()
+        code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
+        self._folders.put(folder)
+        if code or not wrote:
+            return
+        named, listed = looked_at(place / "calls", folder.root)
+        if not any(path in wrote or renamed.intersection(map(str, Path(path).parents)) for path in named):
+            words = f"the check opened none of the files that the program wrote: {', '.join(map(escaped, sorted(wrote)[:3]))}"
+            if listed.isdisjoint(os.path.dirname(path) or "." for path in wrote):
+                raise RefusedError(f"crash: {words}")
+            self.report.note = f"{words}; it only listed their names"
 
     def _cuts(self) -> Iterator[Cut]:
         printed, files = b"", self.files
-        yield Cut(0, files.everything(), _frozen(files), printed)
+        last = _frozen(files), printed
+        yield Cut(0, files.everything(), last[0], printed)
         for number, row in enumerate(self.rows):
-            before, states = printed, self._under_way(files, number, row)
+            states = self._under_way(files, number, row, printed)
             printed += _printed(row)
-            matters = self._apply(files, number, row) or bool(states)
-            self.report.calls += matters
-            if matters or printed != before:
-                for state, output in (*((each, before) for each in states), (_frozen(files), printed)):
-                    self.report.is_complete &= not state.patches and len(state.changes) <= _FEW_CHANGES
-                    for remains in _remains(state, self.draw, self.outcomes, self.drive.tears):
-                        yield Cut(number, remains, state, output)
+            self.report.calls += self._apply(files, number, row)
+            for state, output in (*states, (_frozen(files), printed)):
+                # a flush that settles nothing, and a call that changes nothing, leave what there was
+                if output != last[1] or not state.is_like(last[0]):
+                    last = state, output
+                    yield from self._outcomes(number, state, output)
 
-    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> list[VolatileFiles]:
-        """Files while a sync, or a synchronous write, is under way: all that it writes may be there or not."""
-        if row["call"] in schema.SYNCS:
-            return [_frozen(files)]
+    def _outcomes(self, number: int, state: VolatileFiles, printed: bytes) -> Iterator[Cut]:
+        outcomes = Outcomes(state, self.draw, self.drive.tears)
+        for remains in outcomes.take(self.outcomes):
+            yield Cut(number, remains, state, printed)
+        possible = None if outcomes.possible is None else outcomes.possible.total()
+        self.report.coverage.append(Coverage(self._call(number), possible, outcomes.tried.total(), outcomes.untried()))
+
+    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any], printed: bytes) -> list[tuple[VolatileFiles, bytes]]:
+        """Files while a synchronous write is under way: all that it writes may be there or not."""
         if row["call"] not in schema.WRITES or not row["flags"] & SYNCED:
             return []
         written = _frozen(files)
         self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
-        return [written]
+        return [(written, printed)]
 
     def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
         """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
@@ -268,35 +313,42 @@ class PowerCuts:
         finally:
             self._folders.put(folder)
 
-    def _note(self, cut: Cut, output: str) -> None:
-        """Note a failure with its shortest recipe."""
-        codes = self._tried
+    def _note(self, cut: Cut, answer: Answer, output: str, most: int) -> None:
+        """Count a failure for one that is known, or note it: one of each answer, and of more with other recipes `most` in all."""
+        call, failures = self._call(cut.call), self.report.failures
+        alike = [each for each in failures if each.answer == answer]
+        there = next((each for each in alike if cut.remains.torn and each.call == call), None)
+        if not alike or (there is None and len(failures) < most and self._searches < _ALIKE):
+            failure = Failure(call, self._recipe(cut, answer), output, answer)
+            there = next((each for each in alike if each.recipe == failure.recipe), None)
+            if there is None:
+                failures.append(failure)
+                return
+        (there or alike[0]).count += 1
+
+    def _recipe(self, cut: Cut, answer: Answer) -> tuple[str, ...]:
+        """The shortest recipe that fails with the same answer; after many searches what this cut lost or kept."""
 
         def fails(remains: Remains) -> bool:
             image = self._image(cut._replace(remains=remains))
             key = digest(image, cut.printed)
-            if key not in codes:
-                codes[key] = self._look(image, cut.printed)[0]
-            return codes[key] != 0
+            known = self._answers.get(key) or self._tried.get(key)
+            if known is None:
+                code, output = self._look(image, cut.printed)
+                known = self._tried[key] = Answer(code, _line(output))
+            return known == answer
 
-        remains, is_loss = shortest(cut, fails)
+        remains, is_loss = shortest(cut, fails) if self._searches < _SEARCHES else (cut.remains, True)
+        self._searches += 1
         kept, lost = cut.files.effects(remains)
         words = [f"{'lost' if is_loss else 'kept'}: {self._call(each.call)}" for each in (lost if is_loss else kept)]
         if not is_loss and not kept:
             words = ["lost: all that was not synced"]
-        if remains.torn:
-            (file, page), first, behind = remains.torn
-            path = next(row["path"] for row in self.rows if row["file"] == file)
-            words.append(f"{TORN}: of page {page} of {self._short(path)} only sectors {first} to {behind - 1} are written")
-        words = words or self._around(cut)
-        failure = Failure(self._call(cut.call), tuple(dict.fromkeys(words)), output.strip())
-        if failure.recipe not in [each.recipe for each in self.report.failures]:
-            self.report.failures.append(failure)
-
-    def _torn_there(self, cut: Cut) -> Failure | None:
-        """A failure that is noted after the same call and has a torn page, too."""
-        call = self._call(cut.call)
-        return next((each for each in self.report.failures if each.call == call and each.recipe[-1].startswith(TORN)), None)
+        for page, (_, first, behind) in remains.torn.items():
+            last = [each.call for each in cut.files.patches if each.page == page][remains.patches[page] - 1]
+            words.append(f"torn: {self._call(last)}: of page {page[1]} only sectors {first} to {behind - 1} are written")
+        words = list(dict.fromkeys(words)) or self._around(cut)
+        return tuple(words[:_LINES] + [f"and {len(words) - _LINES:,} more"] * (len(words) > _LINES))
 
     def _around(self, cut: Cut) -> list[str]:
         """Calls before and after a cut that loses nothing: whose effects are there, and which comes too late."""
@@ -317,32 +369,6 @@ class PowerCuts:
         details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
         details += [f"{row['length']:,} B"] if row["length"] is not None else []
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
-
-
-def _remains(files: VolatileFiles, draw: np.random.Generator, drawn: int, tears: bool) -> Iterator[Remains]:
-    """Effects that a cut may leave: all, none, all but one effect, one alone, some that are drawn, and torn pages."""
-    pages, changes = files.pages(), len(files.changes)
-    everything = files.everything()
-    yield everything
-    if not pages and not changes:
-        return
-    yield Remains(0, {})
-    if pages and changes:
-        yield Remains(changes, {})
-        yield Remains(0, pages)
-    if changes > 1:
-        yield Remains(changes - 1, pages)
-    some = list(pages) if len(pages) <= drawn else [list(pages)[at] for at in draw.choice(len(pages), drawn, replace=False)]
-    for page in some:
-        yield Remains(changes, {**pages, page: pages[page] - 1})
-        yield Remains(int(draw.integers(changes + 1)), {page: pages[page]})
-        if tears:
-            first, sector = (int(each) for each in draw.integers(1, _SECTORS, 2))
-            yield Remains(changes, pages, (page, 0, first))
-            yield Remains(changes, pages, (page, sector, _SECTORS if draw.random() < 0.5 else sector + 1))
-    for _ in range(drawn if len(pages) > 1 else 0):
-        counts = {page: int(draw.integers(count + 1)) for page, count in pages.items()}
-        yield Remains(int(draw.integers(changes + 1)), counts)
 
 
 def _frozen(files: VolatileFiles) -> VolatileFiles:

@@ -93,7 +93,7 @@ class ImageFolder:
         self._modes = modes or {}
 
     def look(self, image: Mapping[str, bytes], printed: bytes, check: str, limit: float) -> tuple[int, str]:
-        """The exit code of a check on an image, and its output; it may take `limit` seconds.
+        """The exit code of a check on an image, and its output, with the folder's path as ``.``; it may take `limit` seconds.
 
         An image has files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
         """
@@ -121,7 +121,7 @@ class ImageFolder:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
             output.seek(0)
-            return code, output.read()
+            return code, output.read().replace(str(self.root), ".")
 
     def _show(self, image: Mapping[str, bytes]) -> None:
         places = {os.path.dirname(path.removesuffix(LINK)) for path in image}

@@ -23,7 +23,7 @@ from flashsim.device import block_layer, engines
 from flashsim.device.device import Device
 from flashsim.device.scaling import small_drive
 from flashsim.device.survival import written_sectors
-from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
+from flashsim.studies.programs.volatile_files import PAGE, Page, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.schema import Call
@@ -33,8 +33,6 @@ from traces.calls.waiting import Strand
 _MOST = 500
 #: Flags of files whose writes are durable when they return.
 SYNCED = schema.SYNC | schema.DSYNC
-#: A page of a file: the file's number, and the page's.
-Page = tuple[int, int]
 
 
 class Moment(NamedTuple):

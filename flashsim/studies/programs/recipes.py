@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 from flashsim.studies.programs.volatile_files import Remains, VolatileFiles
 
-#: Begin of the line of a recipe that tells of a torn page.
-TORN = "torn"
 #: Lost effects that are a short recipe, beside which none of kept ones is looked for.
 _FEW = 3
 #: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
 _LONG = 10
+
+
+class Answer(NamedTuple):
+    """What a check says of an image."""
+
+    code: int
+    last_line: str
 
 
 class Cut(NamedTuple):
@@ -33,7 +38,9 @@ class Failure:
     recipe: tuple[str, ...]
     #: What the check printed.
     output: str
-    #: Images that fail after this call and differ in where a page is torn.
+    #: Its exit code, and the last line that it printed: what tells one failure from another.
+    answer: Answer
+    #: Images that fail so, each counted for one failure.
     count: int = 1
 
 
@@ -48,20 +55,26 @@ def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]
 
 
 def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
-    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once."""
-    if remains.torn and fails(remains._replace(torn=None)):
-        remains = remains._replace(torn=None)
+    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once.
+
+    A page that has to be unlike the others' is rather lost than torn.
+    """
     if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
         remains = remains._replace(changes=base.changes)
-    pages = [each for each in sorted({*remains.patches, *base.patches}) if remains.patches.get(each, 0) != base.patches.get(each, 0)]
+    unlike = (each for each in {*remains.patches, *base.patches} if remains.patches.get(each, 0) != base.patches.get(each, 0))
+    pages = sorted({*unlike, *remains.torn})
     parts = [pages] if pages else []
     while parts:
         part = parts.pop()
-        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}})
+        torn = {page: tear for page, tear in remains.torn.items() if page not in part}
+        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}}, torn=torn)
         if fails(nearer):
             remains = nearer
         elif len(part) > 1:
             parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        elif part[0] in remains.torn:
+            nearer = nearer._replace(patches={**remains.patches, part[0]: remains.torn[part[0]].rest})
+            remains = nearer if fails(nearer) else remains
         else:
             remains = _some_patches(remains, part[0], base.patches.get(part[0], 0), fails)
     step = 1 if base.changes > remains.changes else -1

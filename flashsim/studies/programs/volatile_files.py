@@ -12,20 +12,25 @@ Rules, as ext4 has them with data that is written late:
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flashsim.studies.programs.images import LINK
 from traces.calls import schema
 
 PAGE = 4096
+#: A page of a file: the file's number, and the page's.
+Page = tuple[int, int]
 #: Names that calls change, and sizes.
 _CREATES = schema.CREATE | schema.TRUNCATE
 #: Changes of a file rather than of names.
-_OF_SIZES = ("truncate", "grow", "zero")
+OF_SIZES = ("truncate", "grow", "zero")
 
 
 class Patch(NamedTuple):
@@ -37,7 +42,7 @@ class Patch(NamedTuple):
     content: bytes
 
     @property
-    def page(self) -> tuple[int, int]:
+    def page(self) -> Page:
         """File and number of the page."""
         return self.file, self.offset // PAGE
 
@@ -58,15 +63,23 @@ class Change(NamedTuple):
     replaced: int = -1
 
 
+class Tear(NamedTuple):
+    """Where a page is cut between sectors: those from `first` to before `behind` have all its patches, the others only `rest` of them."""
+
+    rest: int
+    first: int
+    behind: int
+
+
 class Remains(NamedTuple):
     """Pending effects that are on the drive after a cut."""
 
     #: How many of the journal's changes, the first ones.
     changes: int
-    #: Of pages, by file and number, how many of their patches; a page that is not named has none.
-    patches: Mapping[tuple[int, int], int]
-    #: The page that is cut between sectors, and the first sector that it has of its patches and the first behind; None for none.
-    torn: tuple[tuple[int, int], int, int] | None = None
+    #: Of pages how many of their patches; a page that is not named has none.
+    patches: Mapping[Page, int]
+    #: Pages that are torn.
+    torn: Mapping[Page, Tear] = MappingProxyType({})
 
 
 @dataclass
@@ -121,7 +134,7 @@ class VolatileFiles:
             self._flush(call, None if is_all else file, is_all or self._commits(file, path, bool(row["flags"] & schema.DATA_ONLY)))
             return True
         for change in self.changes[before[1] :]:
-            if change.kind not in _OF_SIZES:
+            if change.kind not in OF_SIZES:
                 _change(change, self.latest, {}, {})
         return before != (len(self.patches), len(self.changes))
 
@@ -131,11 +144,11 @@ class VolatileFiles:
     def _commits(self, file: int, path: str, data_only: bool) -> bool:
         """True if a file, or a folder, has changed so that a sync of it commits the journal."""
         for each in self.changes:
-            of_size = each.kind in (*_OF_SIZES, "create")
+            of_size = each.kind in (*OF_SIZES, "create")
             if (each.file == file >= 0 and (of_size or not data_only)) or (each.replaced == file >= 0 and not data_only):
                 return True
             folders = [os.path.dirname(name.rstrip("/")) for name in (each.path, each.other)] + [each.path[:-1]] * each.path.endswith("/")
-            if each.kind not in _OF_SIZES and path in folders:
+            if each.kind not in OF_SIZES and path in folders:
                 return True
         size = len(self.contents.get(file, b""))
         fresh = (each for each in self.patches if each.file == file and each.call > self.committed)
@@ -166,13 +179,36 @@ class VolatileFiles:
         self.patches = [each for each in self.patches if each.content]
         self.changes = self.changes[changes:]
 
-    def pages(self) -> dict[tuple[int, int], int]:
+    def pages(self) -> dict[Page, int]:
         """Patches of each page that are pending, by file and number."""
         return Counter(each.page for each in self.patches)
+
+    def is_like(self, other: VolatileFiles) -> bool:
+        """Whether a cut may leave the same of others."""
+        ours, theirs = ((each.names, each.contents, each.patches, each.changes) for each in (self, other))
+        return ours == theirs
 
     def everything(self) -> Remains:
         """All that is pending."""
         return Remains(len(self.changes), self.pages())
+
+    def visible(self) -> list[dict[Page, int]]:
+        """For each number of the journal's changes, how many patches of each page can be seen with them, where there are any.
+
+        Those of a file that has no name then, and those behind a truncation that is not there, cannot.
+        """
+        names, pending, visible = dict(self.names), {each.file for each in self.patches}, list[dict[Page, int]]()
+        for count in range(len(self.changes) + 1):
+            if count and (change := self.changes[count - 1]).kind not in OF_SIZES:
+                _change(change, names, {}, {})
+            there, missing = pending.intersection(names.values()), self._missing(count)
+            seen = (each.page for each in self.patches if each.file in there and each.call < missing.get(each.file, each.call + 1))
+            visible.append(dict(Counter(seen)))
+        return visible
+
+    def _missing(self, changes: int) -> dict[int, int]:
+        """The first call that truncated each file, or zeroed a part, of those that are not among the first changes."""
+        return {each.file: each.call for each in reversed(self.changes[changes:]) if each.kind in ("truncate", "zero")}
 
     def image(self, remains: Remains) -> dict[str, bytes]:
         """The files that a cut leaves, by path."""
@@ -181,8 +217,8 @@ class VolatileFiles:
 
     def _after(self, remains: Remains) -> tuple[dict[str, int], dict[int, bytes]]:
         names, contents = dict(self.names), dict(self.contents)
-        missing = {each.file: each.call for each in reversed(self.changes[remains.changes :]) if each.kind in ("truncate", "zero")}
-        taken: dict[tuple[int, int], int] = {}
+        missing = self._missing(remains.changes)
+        taken: dict[Page, int] = {}
         opened: dict[int, bytearray] = {}
         effects: list[Patch | Change] = sorted([*self.changes[: remains.changes], *self.patches], key=lambda each: each.call)
         for each in effects:
@@ -193,7 +229,8 @@ class VolatileFiles:
             if taken[each.page] > remains.patches.get(each.page, 0) or missing.get(each.file, each.call + 1) <= each.call:
                 continue
             data = opened.setdefault(each.file, bytearray(contents.get(each.file, b"")))
-            _write(data, each, remains)
+            tear = remains.torn.get(each.page)
+            _write(data, each, tear if tear and taken[each.page] > tear.rest else None)
         return names, contents | {file: bytes(data) for file, data in opened.items()}
 
     def content(self, file: int) -> bytes:
@@ -203,7 +240,7 @@ class VolatileFiles:
     def effects(self, remains: Remains) -> tuple[list[Patch | Change], list[Patch | Change]]:
         """Pending effects that a cut leaves, and those that it loses."""
         kept, lost = list[Patch | Change](self.changes[: remains.changes]), list[Patch | Change](self.changes[remains.changes :])
-        taken: dict[tuple[int, int], int] = {}
+        taken: dict[Page, int] = {}
         for each in self.patches:
             taken[each.page] = taken.get(each.page, 0) + 1
             (kept if taken[each.page] <= remains.patches.get(each.page, 0) else lost).append(each)
@@ -246,7 +283,7 @@ def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], o
     elif change.kind == "symlink":
         names[change.path] = change.file
         contents[change.file] = os.fsencode(change.other)
-    elif change.kind in _OF_SIZES:
+    elif change.kind in OF_SIZES:
         data = bytearray(opened.pop(change.file, contents.get(change.file, b"")))
         if change.kind == "truncate":
             del data[change.size :]
@@ -273,10 +310,10 @@ def _taken(names: dict[str, int], path: str) -> dict[str, int]:
     return {each.removeprefix(path): names.pop(each) for each in list(names) if each == path or each.startswith(f"{path}/")}
 
 
-def _write(data: bytearray, patch: Patch, remains: Remains) -> None:
+def _write(data: bytearray, patch: Patch, tear: Tear | None) -> None:
     content, begin = patch.content, patch.offset
-    if remains.torn and remains.torn[0] == patch.page:
-        first, behind = (max(0, patch.page[1] * PAGE + sector * 512 - begin) for sector in remains.torn[1:])
+    if tear:
+        first, behind = (max(0, patch.page[1] * PAGE + sector * 512 - begin) for sector in (tear.first, tear.behind))
         content, begin = content[first:behind], begin + first
     data.extend(bytes(max(0, begin - len(data))) if content else b"")
     data[begin : begin + len(content)] = content

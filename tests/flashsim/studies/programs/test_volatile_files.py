@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashsim.studies.programs.volatile_files import PAGE, Remains, VolatileFiles
+from flashsim.studies.programs.volatile_files import PAGE, Remains, Tear, VolatileFiles
 from traces.calls import schema
 
 
@@ -83,9 +83,9 @@ def test_bytes_behind_a_truncation_need_it() -> None:
 
 def test_a_torn_page_has_some_of_its_sectors() -> None:
     state = play(files(a=b"o" * PAGE), write(0, "/a", 0, b"n" * PAGE))
-    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 0, 3))) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
-    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 3, 8))) == {"/a": b"o" * 1536 + b"n" * (PAGE - 1536)}
-    assert state.image(Remains(0, {(0, 0): 1}, ((0, 0), 7, 8))) == {"/a": b"o" * (PAGE - 512) + b"n" * 512}
+    assert state.image(Remains(0, {(0, 0): 1}, {(0, 0): Tear(0, 0, 3)})) == {"/a": b"n" * 1536 + b"o" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, {(0, 0): Tear(0, 3, 8)})) == {"/a": b"o" * 1536 + b"n" * (PAGE - 1536)}
+    assert state.image(Remains(0, {(0, 0): 1}, {(0, 0): Tear(0, 7, 8)})) == {"/a": b"o" * (PAGE - 512) + b"n" * 512}
 
 
 def test_a_drive_that_ignores_flushes_keeps_what_has_left_its_cache() -> None:
