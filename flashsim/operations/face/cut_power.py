@@ -77,8 +77,6 @@ class PowerCutOutcome(Outcome):
         if (more := len(self.result.failures) - _SHOWN) > 0:
             yield from ("", f"And {more:,} other failures; --json has all.")
         yield from self._coverage()
-        if self.result.note:
-            yield f"Note: {self.result.note}"
         yield from (f"not recorded: {line}" for line in self.result.missed)
         yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
 

@@ -16,24 +16,18 @@ _DESCRIPTOR = re.compile(rf"<({_HEX})>")
 
 def watched(check: str, log: Path) -> str:
     """A shell command that runs a check, with the check's exit code, and writes its calls that name files."""
-    strace = ["strace", "-D", *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=%file,getdents,getdents64", "-o", str(log)]
+    strace = ["strace", "-D", *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=%file", "-o", str(log)]
     return shlex.join([*strace, "--", "sh", "-c", check])
 
 
-def looked_at(log: Path, folder: Path) -> tuple[set[str], set[str]]:
-    """Paths within a folder that a check named or opened, there or not; and folders whose names it listed."""
-    named, listed, root = set[str](), set[str](), os.fsencode(os.path.realpath(folder))
+def looked_at(log: Path, folder: Path) -> set[str]:
+    """Paths within a folder that a check named or opened, there or not; names that it listed are none, since Python lists where it runs."""
+    named, root = set[str](), os.fsencode(os.path.realpath(folder))
     with log.open(encoding="ascii", errors="replace") as lines:
         for line in lines:
+            names = _NAME.findall(line)[: 1 if "execve" in line else None]  # a program's arguments are no names yet
             paths = [unhex(text) for text in _DESCRIPTOR.findall(line)]
-            if "getdents" in line:
-                listed |= _within(root, paths)
-            else:
-                names = _NAME.findall(line)[: 1 if "execve" in line else None]  # arguments of a program are no names yet
-                named |= _within(root, [*paths, *(os.path.join(root, unhex(place), unhex(name)) for place, name in names)])
-    return named, listed
-
-
-def _within(root: bytes, paths: list[bytes]) -> set[str]:
-    below = (path for path in map(os.path.normpath, paths) if os.path.join(path, b"").startswith(os.path.join(root, b"")))
-    return {os.fsdecode(os.path.relpath(path, root)) for path in below}
+            paths += [os.path.join(root, unhex(place), unhex(name)) for place, name in names]
+            below = (path for path in map(os.path.normpath, paths) if path.startswith(os.path.join(root, b"")))
+            named.update(os.fsdecode(os.path.relpath(path, root)) for path in below)
+    return named
