@@ -23,8 +23,8 @@ from flashsim.studies.programs import recorder
 from flashsim.studies.programs.cutting import OUTCOMES, CutReport, Drive, PowerCuts
 from flashsim.studies.programs.images import PRINTED, snapshot
 
-#: Failures, and cuts of which not all outcomes were tried, that are printed at most.
-_SHOWN, _CUTS_SHOWN = 20, 5
+#: Failures, cuts of which not all outcomes were tried, and their classes that were not, that are printed at most.
+_SHOWN, _CUTS_SHOWN, _CLASSES_SHOWN = 20, 5, 4
 #: Letters of a number that is printed to its last digit, at most.
 _DIGITS = 18
 
@@ -89,7 +89,8 @@ class PowerCutOutcome(Outcome):
             yield f"Of {len(cuts) - len(some):,} of {len(cuts):,} cuts all outcomes were tried, of the others some, such as after"
         for each in some[:_CUTS_SHOWN]:
             number = "too many to count" if each.possible is None else f"{each.possible:,}"
-            never = f"; never tried: {'; '.join(each.never)}" if each.never else ""
+            classes = [*each.never[:_CLASSES_SHOWN], *["..."] * (len(each.never) > _CLASSES_SHOWN)]
+            never = f"; never tried: {'; '.join(classes)}" if classes else ""
             yield f"  {each.call}: {each.tried:,} of {number if len(number) <= _DIGITS else f'{each.possible:.1e}'}{never}"
 
 

@@ -342,7 +342,8 @@ class PowerCuts:
             words = ["lost: all that was not synced"]
         for page, (_, first, behind) in remains.torn.items():
             last = [each.call for each in cut.files.patches if each.page == page][remains.patches[page] - 1]
-            words.append(f"torn: {self._call(last)}: of page {page[1]} only sectors {first} to {behind - 1} are written")
+            sectors = f"sectors {first} to {behind - 1} are" if behind - first > 1 else f"sector {first} is"
+            words.append(f"torn: {self._call(last)}: of page {page[1]} only {sectors} written")
         words = list(dict.fromkeys(words)) or self._around(cut)
         return tuple(words[:_LINES] + [f"and {len(words) - _LINES:,} more"] * (len(words) > _LINES))
 

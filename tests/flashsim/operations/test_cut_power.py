@@ -96,21 +96,21 @@ def test_a_drive_that_ignores_flushes_is_blamed(crash: Any) -> None:
 
 
 def test_a_preset_says_what_its_cache_keeps(crash: Any) -> None:
-    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "intel-x25e-64gb", "--outcomes", "1")[0] == 1
-    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "ocz-core-60gb", "--outcomes", "1")[0] == 0
+    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "intel-x25e-64gb", "--outcomes", "10")[0] == 1
+    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "ocz-core-60gb", "--outcomes", "10")[0] == 0
 
 
 def test_images_of_a_simulated_drive_are_among_those_that_are_checked(crash: Any) -> None:
-    code, told = crash(SQLITE, SQLITE_CHECK, "--outcomes", "1", "--device", "intel-x25e-64gb", arguments=("extra",))
+    code, told = crash(SQLITE, SQLITE_CHECK, "--outcomes", "10", "--device", "intel-x25e-64gb", arguments=("extra",))
     there = told["on_drive"]
     assert code == 0 and there["lost_durable"] == 0 and there["cuts"] > there["images"] > 10 and there["images"] < told["images"]
-    code, told = crash(CAREFUL.replace("os.fsync(file.fileno())", "pass"), CHECK, "--outcomes", "1", "--device", "intel-x25e-64gb")
+    code, told = crash(CAREFUL.replace("os.fsync(file.fileno())", "pass"), CHECK, "--outcomes", "10", "--device", "intel-x25e-64gb")
     assert code == 1 and told["on_drive"]["images"] > 2
 
 
 @pytest.mark.parametrize(("synchronous", "code"), [("extra", 0), ("off", 1)])
 def test_sqlite(crash: Any, synchronous: str, code: int) -> None:
-    found, told = crash(SQLITE, SQLITE_CHECK, "--outcomes", "2", arguments=(synchronous,))
+    found, told = crash(SQLITE, SQLITE_CHECK, "--outcomes", "12", arguments=(synchronous,))
     assert found == code, told["failures"]
     assert all(len(each["recipe"]) <= 10 for each in told["failures"])
 

@@ -106,21 +106,21 @@ def server() -> Iterator[Any]:
 @needs_sqlite
 @pytest.mark.parametrize(("mode", "synchronous"), [("delete", "off"), ("wal", "off"), ("wal", "normal"), ("delete", "full")])
 def test_sqlite_loses_rows_with_less_than_safe_settings(here: Path, mode: str, synchronous: str) -> None:
-    result = sqlite(here, mode, synchronous, 3, outcomes=1)
+    result = sqlite(here, mode, synchronous, 3, outcomes=10)
     assert result.result.failed_images and all(1 <= len(each.recipe) <= 10 for each in result.result.failures)
 
 
 @needs_sqlite
 def test_sqlite_is_safe_until_the_drive_ignores_flushes(here: Path) -> None:
-    assert not sqlite(here, "wal", "full", 3, outcomes=1).result.failed_images
+    assert not sqlite(here, "wal", "full", 3, outcomes=10).result.failed_images
     shutil.rmtree(here / "cut")
-    result = sqlite(here, "wal", "full", 3, outcomes=1, ignore_flush=True)
+    result = sqlite(here, "wal", "full", 3, outcomes=10, ignore_flush=True)
     assert result.result.failed_images and "It was the drive" in result.verdict
 
 
 @pytest.mark.deep
 def test_a_server_without_fsync_is_found(server: Any) -> None:
-    found = server(1, "-c", "fsync=off", outcomes=1, jobs=1)
+    found = server(1, "-c", "fsync=off", outcomes=10, jobs=1)
     assert found.result.failed_images and all(1 <= len(each.recipe) <= 10 for each in found.result.failures)
 
 
@@ -129,7 +129,7 @@ def test_a_server_without_fsync_is_found(server: Any) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(("mode", "synchronous", "rows"), [("delete", "extra", 33), ("wal", "full", 33)])
 def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> None:
-    report = sqlite(here, mode, synchronous, rows, outcomes=8).result
+    report = sqlite(here, mode, synchronous, rows, outcomes=20).result
     assert not report.failed_images and report.images >= MANY
     # The index of the write-ahead log is shared memory, which SQLite makes anew after a crash.
     assert all(line.endswith("bank.db-shm") for line in report.missed)
@@ -138,11 +138,11 @@ def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> 
 @pytest.mark.deep
 @pytest.mark.timeout(7200)
 def test_a_server_survives(server: Any) -> None:
-    report = server(20, outcomes=8).result
+    report = server(20, outcomes=20).result
     assert not report.failed_images and report.images >= MANY and not report.missed
 
 
 @pytest.mark.deep
 def test_a_server_on_a_drive_that_ignores_flushes_is_lost_by_the_drive(server: Any) -> None:
-    result = server(3, outcomes=1, ignore_flush=True)
+    result = server(3, outcomes=10, ignore_flush=True)
     assert result.result.failed_images and "It was the drive" in result.verdict
