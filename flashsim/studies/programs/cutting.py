@@ -90,7 +90,7 @@ class CutReport:
             {"call": each.call, "recipe": list(each.recipe), "exit_code": each.answer.code, "output": each.output, "count": each.count}
             for each in self.failures
         ]
-        counts = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
+        counts: dict[str, Any] = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
         counts |= {"is_complete": self.is_complete, "coverage": [asdict(each) for each in self.coverage]}
         return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
 

@@ -225,12 +225,13 @@ class VolatileFiles:
             if isinstance(each, Change):
                 _change(each, names, contents, opened)
                 continue
-            taken[each.page] = taken.get(each.page, 0) + 1
-            if taken[each.page] > remains.patches.get(each.page, 0) or missing.get(each.file, each.call + 1) <= each.call:
+            page = each.page
+            number = taken[page] = taken.get(page, 0) + 1
+            if number > remains.patches.get(page, 0) or missing.get(each.file, each.call + 1) <= each.call:
                 continue
             data = opened.setdefault(each.file, bytearray(contents.get(each.file, b"")))
-            tear = remains.torn.get(each.page)
-            _write(data, each, tear if tear and taken[each.page] > tear.rest else None)
+            tear = remains.torn.get(page)
+            _write(data, each, tear if tear and number > tear.rest else None)
         return names, contents | {file: bytes(data) for file, data in opened.items()}
 
     def content(self, file: int) -> bytes:
