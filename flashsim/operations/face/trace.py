@@ -56,7 +56,7 @@ class TraceOutcome(Outcome, TraceSource):
 
     def printout(self) -> Iterator[Part]:
         """The format, and what there is to say of the requests."""
-        yield f"format: {self.result['format']}\nrecognised by: {self.result['basis']}"
+        yield from (f"format: {self.result['format']}", f"recognised by: {self.result['basis']}")
         for table in trace_report.tables(self.result):
             yield from ("", table)
 
