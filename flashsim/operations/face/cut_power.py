@@ -72,7 +72,8 @@ class PowerCutOutcome(Outcome):
             yield f"On the simulated drive: {there['images']:,} images of {there['cuts']:,} cuts{broken}."
         for number, failure in enumerate(self.result.failures[:_SHOWN], 1):
             yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
-            yield f"  the check: exit code {failure.answer.code}, {failure.answer.last_line[:120]}"
+            line = (failure.output.splitlines() or ["it printed nothing"])[-1][:120]
+            yield f"  the check: exit code {failure.answer.code}, {line}"
             yield f"  images that fail so: {failure.count:,}"
         if (more := len(self.result.failures) - _SHOWN) > 0:
             yield from ("", f"And {more:,} other failures; --json has all.")

@@ -173,10 +173,10 @@ class PowerCuts:
                         fresh.append((cut, image, key))
                 looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
                 for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
-                    self._answers[key] = Answer(code, _line(output))
+                    self._answers[key] = Answer.of(code, output)
                     if code:
                         self.report.failed_images += 1
-                        self._note(cut, Answer(code, _line(output)), output.strip(), most_failures)
+                        self._note(cut, Answer.of(code, output), output.strip(), most_failures)
                 self.report.images += len(fresh)
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
@@ -331,7 +331,7 @@ class PowerCuts:
             known = self._answers.get(key) or self._tried.get(key)
             if known is None:
                 code, output = self._look(image, cut.printed)
-                known = self._tried[key] = Answer(code, _line(output))
+                known = self._tried[key] = Answer.of(code, output)
             return known == answer
 
         remains, is_loss = shortest(cut, fails) if self._searches < _SEARCHES else (cut.remains, True)

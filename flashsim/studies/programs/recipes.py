@@ -1,5 +1,8 @@
 """A failure after a power cut, told by the fewest calls whose effects were lost, or kept though others were lost."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,10 +16,15 @@ _LONG = 10
 
 
 class Answer(NamedTuple):
-    """What a check says of an image."""
+    """A check's exit code, and the last line that it printed, in which all numbers are 0: times and processes differ from run to run."""
 
     code: int
     last_line: str
+
+    @classmethod
+    def of(cls, code: int, output: str) -> Answer:
+        """The answer that an output ends in."""
+        return cls(code, re.sub(r"0x[0-9a-f]+|\d+", "0", (output.strip().splitlines() or [""])[-1]))
 
 
 class Cut(NamedTuple):
@@ -38,7 +46,7 @@ class Failure:
     recipe: tuple[str, ...]
     #: What the check printed.
     output: str
-    #: Its exit code, and the last line that it printed: what tells one failure from another.
+    #: What tells one failure from another.
     answer: Answer
     #: Images that fail so, each counted for one failure.
     count: int = 1

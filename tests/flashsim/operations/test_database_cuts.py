@@ -138,7 +138,7 @@ def test_sqlite_survives(here: Path, mode: str, synchronous: str, rows: int) -> 
 @pytest.mark.deep
 @pytest.mark.timeout(7200)
 def test_a_server_survives(server: Any) -> None:
-    report = server(20, outcomes=20).result
+    report = server(20, outcomes=45).result
     assert not report.failed_images and report.images >= MANY and not report.missed
 
 
