@@ -27,7 +27,6 @@ from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
 from models.join_costs.base import FORMULAS, Late, LateSide, Partitioned, Parts, PhaseCounts, Sizes
-from models.page_fetching import cardenas
 
 if TYPE_CHECKING:
     from flashsim.studies.presentation.tables import Entry, Table
@@ -203,6 +202,8 @@ def remarks(result: JoinResult) -> dict[str, str]:
 
 def _are_scattered(files: tuple[HeapFile, HeapFile]) -> bool:
     """True if rows that join, a pair of each key drawn of all, share pages and pairs of pages no more than by chance."""
+    from models.page_fetching import cardenas  # brings SciPy, which a join does without
+
     orders = [generator(0, "pairs", file.name).permutation(file.tuples) for file in files]
     (r, r_rows), (s, s_rows) = (np.unique(file.relation.codes[order], return_index=True) for file, order in zip(files, orders, strict=True))
     common, *places_of = np.intersect1d(r, s, assume_unique=True, return_indices=True)
