@@ -230,8 +230,11 @@ def run(tier: str, most: float, only: list[int]) -> None:
     touched = {}
     for mutant in mutants:
         if (mutant.id in only) if only else mutant.outcome == _BEFORE[tier]:
-            text = selection.files[mutant.file]
-            touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
+            try:
+                text = selection.files[mutant.file]
+                touched[mutant.id] = selection.touched({mutant.file: mutant.applied(text)})
+            except (KeyError, ValueError) as problem:  # run it on the commit of the draw, or draw anew
+                print(f"left out, since the sources have changed: {problem}", flush=True)
     print(f"{len(touched)} mutants to run", flush=True)
     tried = []
     with tempfile.TemporaryDirectory() as folder:
