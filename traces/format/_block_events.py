@@ -144,7 +144,7 @@ class _Issues:
         return events
 
     def losses(self) -> Iterator[str]:
-        """What the requests do not tell of the events."""
+        """Warnings of events that are left out, and of captures that do not have the times of arrivals."""
         if self._left_out:
             yield f"{self._left_out:,} events are neither read, write, discard nor flush (commands of zones, or no data): they are left out"
         if COMPLETED in self._makers.values():

@@ -78,7 +78,7 @@ class Disk:
 
 @dataclass
 class Clients:
-    """What transactions have written, and which pages must survive."""
+    """The clients of a database: writes of running transactions, and the committed values that must survive a crash."""
 
     committed: list[int]
     writes: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Clients:
                 self.committed = [ended.get(page, value) for page, value in enumerate(self.committed)]
 
     def value(self, page: int) -> int:
-        """Of a page in memory."""
+        """The value of a page in memory."""
         return next((writes[page] for writes in self.writes.values() if page in writes), self.committed[page])
 
 

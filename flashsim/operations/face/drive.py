@@ -88,7 +88,7 @@ class Drive:
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What makes the drive again, as long as it has not been used."""
+        """A recipe that builds the drive again; a drive that has been used is refused."""
         return partial(drive, **self.recipe()), ()
 
     @property

@@ -151,7 +151,7 @@ class JoinOutcome(Outcome):
 
     @property
     def _processor(self) -> str:
-        """What CPU seconds are of."""
+        """The processor whose speed decides the CPU seconds."""
         if None in self.result.disks:
             return "CPU: this machine's own"
         return f"CPU: {self.result.setting.cpu or 'none, work takes no time'}"

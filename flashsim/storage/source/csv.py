@@ -39,7 +39,7 @@ def example(folder: Path) -> str:
 
 
 def _fields_of(path: Path) -> tuple[str, pa.Table]:
-    """What parts the columns of a file, and its fields."""
+    """The delimiter of a file, and its fields as a table of texts."""
     with path.open("rb") as file:
         first = _bare(file.readline())
     parts = [part for part in _PARTS if part.encode() in first] or [","]

@@ -66,7 +66,7 @@ class Identification:
 
     @property
     def notes(self) -> list[str]:
-        """What figures are beside the drive's own, and how many."""
+        """Influences beside the drive, such as the page cache, and the number of figures that each affects."""
         counts = Counter(each.note for each in self.figures if each.note)
         return [f"{count} of {len(self.figures)} figures are {note}" for note, count in counts.items()]
 

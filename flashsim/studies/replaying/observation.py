@@ -179,7 +179,7 @@ class Observation:
                 self.pauses = GcPauses(parameters.dies)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was observed, without the drive."""
+        """The observation without the live drive, which cannot be pickled."""
         return vars(self) | {"_device": None, "_timeline": None}
 
     @property
