@@ -28,7 +28,9 @@ COMMON_GUARDS = {
 LOG_BEFORE_SSD = {"log-before-ssd": "a page reaches the SSD before the records of its changes, and is found there"}
 BOTH_WRITES = {"both-writes": "a frame counts as clean when the SSD has its page and the disk has not: once replaced, it is lost (4.3.1)"}
 BEFORE_REPLACEMENT = {"harden-replacement": "a frame is overwritten while its old page counts as valid (violation A)"}
-BEFORE_REUSE = {"harden-before-reuse": "a frame that an update freed is overwritten while its old page counts as valid"}
+BEFORE_REUSE = {
+    "harden-before-reuse": "a frame that an update or a move of its page freed is overwritten while its old page counts as valid"
+}
 
 
 class Restart(Protocol):

@@ -1,9 +1,10 @@
 """Log-based restart: checkpoints write the frame table into the log, and what changes later are records of the log.
 
 Source: Do, 2012, 4.3.3.  The thesis flushes the log before a page overwrites that of a clean frame, and not before a page enters a frame
-that an update has freed.  Until the record of that update is on the log's device, recovery believes that the frame holds the old page, and
-after a crash finds another one there: hence the guard "harden-before-reuse".  That a page's records are on the log's device before the page
-is on the SSD needs no guard here: the record that the frame was written comes behind them.
+that an update has freed, or whose page has been written to another frame since.  Until the record of that is on the log's device, recovery
+believes that the frame holds the old page, and after a crash finds another one there: hence the guard "harden-before-reuse".  That a
+page's records are on the log's device before the page is on the SSD needs no guard here: the record that the frame was written comes
+behind them.
 
 Group writing (the thesis: up to eight frames that wait share a flush of the log, or a timeout ends the wait) needs nothing of its own here:
 one write of the log is outstanding at a time, the next takes along all records that wait by then, and every frame that waits for one of

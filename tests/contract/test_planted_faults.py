@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -78,3 +79,19 @@ def test_a_planted_fault_is_found_in_the_default_budget(fault: str, monkeypatch:
     restart, where, name, other = PLANTED[fault]
     monkeypatch.setattr(where, name, other)
     assert exhaustive(restart, _HISTORIES, limit=0).violations
+
+
+def test_a_frame_is_not_used_again_before_the_record_that_its_page_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clean page leaves memory for another frame; the extension frees its former one, which the log's last records still say has it."""
+
+    def free(self: FrameTable, frame: int, change: int) -> Hardening:
+        freed = self._freed.copy()
+        hardening = right(self, frame, change)
+        self._freed = freed
+        return hardening
+
+    search = partial(exhaustive, "lbr", 1, 95, extension="exclusive", limit=0)
+    assert not search().violations
+    right = FrameTable.free
+    monkeypatch.setattr(FrameTable, "free", free)
+    assert search().violations

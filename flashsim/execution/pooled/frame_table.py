@@ -62,7 +62,7 @@ class FrameTable:
         self.restart = logging.restart
         self.entries: dict[int, Entry] = {}
         self._frame_of: dict[int, int] = {}
-        #: Records of the updates that freed frames, the last hardening of frames in the table, and of pages those of frames that they left.
+        #: Records by which frames were freed, the last hardening of frames in the table, and of pages those of frames that they left.
         self._freed: dict[int, int] = {}
         self._written: dict[int, Hardening] = {}
         self._of_page: dict[int, list[Hardening]] = {}
@@ -99,6 +99,7 @@ class FrameTable:
         page = self.entry(frame).page
         self.set(frame, FREE_ENTRY)
         hardening = self.harden(change, frame)
+        self._freed[frame] = hardening.lsn or self._freed.get(frame, 0)
         if change == MODIFIED or hardening.write:
             self._of_page.setdefault(page, []).append(hardening)
         return hardening

@@ -218,6 +218,8 @@ def free(state: State, outbox: Integers, how: int, kind: int, frame: int) -> tup
     row, page = log.frames[frame], int(log.frames[frame].page)
     set_entry(log, frame, kinds.FREE, 0, 0)
     lsn, write = harden(state, outbox, how, kind, frame)
+    if lsn:
+        row.freed = lsn
     if write:
         row.left, row.left_write = page, write
         log.pages[page].leaves += 1
