@@ -144,6 +144,8 @@ def restart(
     >>> none, lvr = result.summary().warm_frames
     >>> none, bool(lvr > 0.2)
     (0.0, True)
+    >>> result.plot().figure.axes[0].get_ylabel()
+    'transactions/s'
     """
     if not time:
         raise InvalidParameterError("time", "0 s", "it must be more than 0")

@@ -16,6 +16,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.pools.devices import WORN
+from flashsim.studies.designs.report import wear_table
 from flashsim.studies.designs.results import DesignResult
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.replaying.preconditioning import parse_state
@@ -103,6 +104,11 @@ def test_wear_is_what_the_drive_counted(steady: DesignRuns) -> None:
     assert whole.flash is not None
     blocks = whole.flash.good_blocks * whole.flash.pools
     assert row["ssd_years"] * row["ssd_erases_s"] * 365.25 * 86400 == pytest.approx(100_000 * blocks)
+    shown = wear_table(steady)
+    assert shown is not None
+    columns = ["design", "written MB/s", "programmed MB/s", "B a transaction", "write amplification", "erases/s", "years"]
+    assert [*shown] == columns
+    assert shown.iloc[0, 3:5].tolist() == [row["ssd_programmed_per_transaction"], row["ssd_write_amplification"]]
 
 
 def test_a_steady_drive_amplifies_from_the_first_write_on(steady: DesignRuns) -> None:

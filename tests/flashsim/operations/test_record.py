@@ -197,6 +197,10 @@ def test_a_signal_ends_a_recording_which_is_kept_and_the_process_goes_on(
     assert Recording.read(here / "run.parquet").table.num_rows >= 5
 
 
+def test_the_time_of_a_program_is_measured() -> None:
+    assert recorder._seconds(["sleep", "0.05"]) >= 0.05
+
+
 def test_the_cost_that_is_told_has_that_of_contents(flashsim: Any, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock on which a program takes 1 s, being watched 2 s more, and each MB that strace writes another."""
 
