@@ -155,9 +155,12 @@ def parts(path: str, text: str) -> dict[str, str]:
 
 
 def _code(node: str, texts: Mapping[str, str]) -> str:
-    """A node without comments and layout, and without docstrings where these are no help texts."""
+    """A node without comments and layout, and without docstrings where these are no help texts; one that is no Python, as it is."""
     text = texts.get(node, "") if not node.endswith(":examples") else ""
-    return ast.dump(ast.parse(text if node.startswith("flashsim.operations.") else _DOCSTRING.sub(r"\g<1>0", text)))
+    try:
+        return ast.dump(ast.parse(text if node.startswith("flashsim.operations.") else _DOCSTRING.sub(r"\g<1>0", text)))
+    except SyntaxError:
+        return text
 
 
 def _prefixes(name: str) -> list[str]:

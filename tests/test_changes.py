@@ -84,6 +84,7 @@ CHANGES = [
     ("flashsim/gc/lazy.py", "def", "# A comment.\ndef", ""),
     ("flashsim/gc/greedy.py", "()", "(flash)", "fast gc"),
     ("flashsim/gc/base.py", "policy", "rule", "fast slow gc"),
+    ("flashsim/gc/greedy.py", "()", "(", "fast gc"),
     ("flashsim/device/presets/slow.toml", "lazy", "greedy", "slow"),
     ("flashsim/operations/face/join.py", "()", "(r)", f"join face {PAGE}[join]"),
     ("flashsim/operations/face/devices.py", "()", "(all)", f"list {PAGE}[list]"),
