@@ -52,6 +52,12 @@ def test_reuse_is_a_row_a_cache(frame: pd.DataFrame) -> None:
     assert told["served"].tolist() == [0, 0, 0, 0, pytest.approx(0.8)]  # 12 pages of 6 devices, each asked for 5 times
 
 
+def test_the_picture_is_over_time_or_over_requests(frame: pd.DataFrame) -> None:
+    for each, axis in ((frame, "time, s"), (frame.drop(columns="arrival"), "requests")):
+        figure = fs.trace(each).plot().figure
+        assert axis in {axes.get_xlabel() for axes in figure.axes}
+
+
 def test_refusals_name_arguments(frame: pd.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "whole.txt").write_text("7 0 64 8 1\n")
     with pytest.raises(Exception, match="it could be disksim-ascii or mqsim; name it with format$"):
