@@ -44,6 +44,9 @@ class _Bounds(NamedTuple):
 #: Of histories with an even seed, and of those with an odd one.  With an even one frames are few and soon replaced, their pages are read
 #: again soon, and one kind of requests takes far longer than all others: writes of an SSD beside a fast disk, or another.
 _BOUNDS = _Bounds(pages=(7, 17), frames=(1, 5), spare=(0, 2), transactions=(30, 80), writes=(0.3, 0.6), checkpoint=(6, 10)), _Bounds()
+#: Of histories with an even seed whose pages leave the SSD when they are read: frames are many, and the log is slow, so that a page comes
+#: back to another frame before the log says that it left the first one.
+_MOVING = _Bounds(pages=(10, 17), frames=(8, 16), spare=(0, 2), transactions=(40, 90), writes=(0.05, 0.2), checkpoint=(10, 13))
 #: Requests that may take far longer; the powers of two between which their nanoseconds are, those of all others, and those of any request
 #: with an odd seed.
 _SLOW = (SSD, WRITE), (SSD, WRITE), (SSD, READ), (DISK, WRITE), (DISK, READ), (LOG, WRITE)
@@ -87,7 +90,12 @@ class CrashHistory:
     @property
     def bounds(self) -> _Bounds:
         """Bounds of what the seed draws."""
-        return _BOUNDS[self.seed % 2]
+        return _MOVING if self.moves else _BOUNDS[self.seed % 2]
+
+    @property
+    def moves(self) -> bool:
+        """True if pages move from frame to frame, by way of memory."""
+        return self.is_lopsided and self.extension == "exclusive"
 
     @property
     def is_lopsided(self) -> bool:
@@ -111,7 +119,7 @@ class CrashHistory:
     def stations(self) -> dict[int, StationParameters]:
         """Devices by purpose: their times vary, and they may complete what came later sooner."""
         draw, stations = generator(self.seed, "devices"), {}
-        slow = _SLOW[int(draw.integers(len(_SLOW)))] if self.is_lopsided else None
+        slow = (LOG, WRITE) if self.moves else _SLOW[int(draw.integers(len(_SLOW)))] if self.is_lopsided else None
         for purpose in (DISK, SSD, LOG):
             kinds = (_SLOWLY if (purpose, each) == slow else _FAST if slow else _ANY for each in (READ, WRITE))
             read, write = (int(2 ** draw.uniform(*each)) for each in kinds)
