@@ -54,7 +54,9 @@ def test_where_a_command_takes_all_dies_the_next_one_waits_for_them(commands: in
     assert read.several_ms > 0 == drive_of(preset, PAGE).read.several_ms  # eight pages a command, for 32 dies
 
 
-@pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "memoright-gt-32gb", "toshiba-5400-320gb", "hp-97560", "hp-c2200a"])
+@pytest.mark.parametrize(
+    "name", ["mtron-msd-sata3025-16gb", "memoright-gt-32gb", "intel-x25e-64gb", "toshiba-5400-320gb", "hp-97560", "hp-c2200a"]
+)
 @pytest.mark.parametrize("pages", [15, 16, 28, 128])
 def test_a_write_takes_as_long_as_on_the_simulated_drive(name: str, pages: int) -> None:
     drive = drive_of(presets.load(name), PAGE)
