@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -71,7 +72,8 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
         arguments = {each: defaults[each] for each in declarations}
         with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations):
             for argument, field in declarations.items():
-                for one in field.reads(values) if callable(field.reads) else _read(values[argument]) if field.reads else ():
+                read = field.reads(values) if callable(field.reads) else _sources(values[argument]) if field.reads else ()
+                for one in (*read, *(() if field.writes or field.constant else _files(values[argument]))):
                     outputs.spare(field.name_in_messages(argument), one)
             for argument, field in declarations.items():
                 value = field.constant(values) if field.constant else values[argument]
@@ -133,7 +135,13 @@ def _number(value: Any, kind: type) -> Any:
     return value
 
 
-def _read(value: Any) -> list[Path]:
+def _files(value: Any) -> list[Path]:
+    """The files among an argument's parts, whatever these may name besides: members, presets."""
+    texts = [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str | Path)]
+    return [Path(part) for text in texts for part in str(text).split(",") if os.path.isfile(part)]
+
+
+def _sources(value: Any) -> list[Path]:
     """The files that an argument names, each perhaps behind a name and ``=``."""
     paths = [each.rpartition("=")[2] for each in ([value] if isinstance(value, str) else value or ())]
     from flashsim.storage.source import source_file  # with Numba, for which no help need wait

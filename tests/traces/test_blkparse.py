@@ -27,7 +27,16 @@ _COLUMNS = ("label", "operation", "offset", "length", "flags", "arrival", "start
 #: Bits of an action's category (blktrace_api.h): those of operations that are drawn, and of the stages of a request.
 _READ, _WRITE, _FLUSH, _SYNC, _AHEAD, _META, _DISCARD, _FUA = (1 << bit for bit in (0, 1, 2, 3, 11, 12, 13, 15))
 _KINDS = (_READ, _WRITE, _WRITE | _DISCARD, _WRITE | _FLUSH, _WRITE | _FLUSH | _FUA, _WRITE | _FUA, _READ | _FLUSH)
-_STAGES = {"Q": (1, 1 << 4), "G": (4, 0), "I": (12, 0), "M": (2, 1 << 4), "D": (7, 1 << 6), "C": (8, 1 << 7), "UT": (11, 0)}
+_STAGES = {
+    "Q": (1, 1 << 4),
+    "G": (4, 0),
+    "I": (12, 0),
+    "M": (2, 1 << 4),
+    "D": (7, 1 << 6),
+    "R": (6, 1 << 5),
+    "C": (8, 1 << 7),
+    "UT": (11, 0),
+}
 
 
 def drawn_capture(rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
@@ -44,6 +53,8 @@ def drawn_capture(rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
             sector, size = (0, 0) if empty else (int(rng.integers(1, 40)) * 8, int(rng.integers(1, 4)) * 4096)
             begin = int(rng.integers(0, 10**6))
             chosen = [stage for stage in stages if stage == stages[0] or rng.random() < 0.9]
+            if "D" in chosen and rng.random() < 0.15:  # given back, and issued again
+                chosen[chosen.index("D") :] = [*"DRD", *chosen[chosen.index("D") + 1 :]]
             events += [(begin + 1000 * step + device % 97, device, kind, sector << 32 | size, stage) for step, stage in enumerate(chosen)]
         if rng.random() < 0.3:
             events.append((int(rng.integers(0, 10**6)), device, _READ, 0, "UT"))
@@ -80,7 +91,8 @@ def expected(folder: Path) -> list[Request]:
         actions[label].add(action)
     makers = {label: next((action for action in "DQC" if action in those), "") for label, those in actions.items()}
     queued, opened = defaultdict[Any, list[int]](list), defaultdict[Any, list[int]](list)
-    requests = list[Request]()
+    requests: list[Any] = []
+    flushes: dict[int, int] = {}
     for label, time, action, letters, sector, size in events:
         before, _, after = letters.partition(next(letter for letter in letters if letter in "RWDN"))
         kind = FLUSH if int(size) == 0 else {"R": READ, "W": WRITE, "D": TRIM}[letters[len(before)]]
@@ -90,6 +102,7 @@ def expected(folder: Path) -> list[Request]:
             started = time if action == "D" else None
             if before == "F" and kind != FLUSH:
                 requests.append((label, FLUSH, 0, 0, 0, time, started, None))
+                flushes[len(requests)] = len(requests) - 1
             arrival = queued[place].pop(0) if action == "D" and queued[place] else time
             requests.append((label, kind, *place[1:], flags, arrival, started, None))
             opened[place].append(len(requests) - 1)
@@ -98,7 +111,13 @@ def expected(folder: Path) -> list[Request]:
         elif action == "C" and opened[place]:
             number = opened[place].pop(0)
             requests[number] = (*requests[number][:-1], time)
-    return requests
+        elif action == "R" and makers[label] == "D" and any(requests[each][1] == kind for each in opened[place]):
+            number = max(each for each in opened[place] if requests[each][1] == kind)
+            opened[place].remove(number)
+            queued[place].append(requests[number][5])
+            for each in (number, flushes.pop(number, number)):
+                requests[each] = None
+    return [request for request in requests if request]
 
 
 def requests_of(path: Path, begin: int = 0) -> list[Request]:
@@ -205,3 +224,16 @@ def test_a_capture_without_requests_is_refused(text: str, tmp_path: Path) -> Non
     (tmp_path / "a").write_text(text)
     with pytest.raises(DamagedFileError, match="a has no request, read as blkparse"):
         table(tmp_path / "a")
+
+
+@needs_blkparse
+def test_commands_that_bypass_the_file_system_are_skipped_from_issue_to_completion(tmp_path: Path) -> None:
+    rows = [
+        (0x65617407, number + 1, 1000 * number, 8, 4096, (_READ | category) << 16 | action, 7, 8 << 20, 0, 0, 8 * (category >= 1 << 9))
+        for number, (action, category) in enumerate([(7, 1 << 6), (7, 1 << 6 | 1 << 9), (8, 1 << 7 | 1 << 9), (8, 1 << 7)])
+    ]
+    first = written([np.array(rows, LITTLE)], tmp_path)
+    (tmp_path / "text").write_text(text := blkparse(tmp_path))
+    assert re.search(r" C +R \(.*\) \[0\]", text)
+    for each in (first, tmp_path / "text"):
+        assert [request[1:4] for request in requests_of(each)] == [(READ, 4096, 4096)]

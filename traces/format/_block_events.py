@@ -27,11 +27,11 @@ from traces.file.schema import Batches, column, make_batch
 from traces.format import _text
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
-LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, commands that bypass the file system"
+LEAVES_OUT = "actions other than Q, D, R and C; processors, processes, errors, commands that bypass the file system"
 #: Requests of the examples of both formats: operation, offset, length and arrival of each request.
 EXAMPLE = [(READ, 4096, 4096, 1000), (WRITE, 4096 * SECTOR, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]
 
-QUEUED, ISSUED, COMPLETED = b"QDC"
+QUEUED, ISSUED, COMPLETED, REQUEUED = b"QDCR"
 #: An operation that moves no data and is no flush, and the flag of a write that is to flush before, both of events alone.
 NO_REQUEST, FLUSH_BEFORE = -1, 1 << 8
 #: `device` is ``major << 20 | minor`` as in the kernel; `arrival` and `completed` are filled in by pairing, -1 where nothing is known.
@@ -81,7 +81,7 @@ def cut_short(path: Path, where: str, at: int, before: int) -> None:
 def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
     """Requests in order of issue, from the batches of events that each call of `events` begins to yield anew.
 
-    A Q or C more than a window of events away from its D is not found.
+    A Q, C or R (the driver gave a request back, which is issued again) more than a window of events away from its D is not found.
     """
     issues = _Issues(events())
     first, numbers = 0, _text.DeviceNumbers()
@@ -90,11 +90,13 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
         both = joined([waiting, issued, batch])
         _pair(both, *_tables(len(both)))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
+        again = paired.take(np.flatnonzero((paired["action"] == QUEUED) & (paired["arrival"] < 0)))
+        paired = paired.take(np.flatnonzero(paired["action"] == ISSUED))
         if len(paired):
             yield _batch(paired, path, first, numbers)
             first += len(paired)
         issued = new.take(np.flatnonzero(new["action"] == ISSUED))
-        waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))
+        waiting = joined([again, new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))])
     if len(issued):
         yield _batch(issued, path, first, numbers)
     for what in issues.losses():
@@ -125,6 +127,9 @@ class _Issues:
         """Events of which those that make requests are issues, with a flush before each that is to flush before."""
         self._left_out += int((events["operation"] == NO_REQUEST).sum())
         events = events.take(np.flatnonzero(events["operation"] != NO_REQUEST))
+        if (given_back := events["action"] == REQUEUED).any():
+            issued = [device for device, maker in self._makers.items() if maker == ISSUED]
+            events = events.take(np.flatnonzero(~given_back | np.isin(events["device"], issued)))
         devices, where = np.unique(events["device"], return_inverse=True)
         if any(device not in self._makers for device in devices.tolist()):
             self._note(events)
@@ -179,10 +184,10 @@ def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
 
 
 def sorted_events(events: Events) -> Events:
-    """Events in order of time; at one time Q before D before C, as one request goes."""
+    """Events in order of time; at one time Q before D before C or R, as one request goes."""
     if len(events) < 2:
         return events
-    rank = (events["action"] == ISSUED) + 2 * (events["action"] == COMPLETED)
+    rank = (events["action"] == ISSUED) + 2 * ((events["action"] == COMPLETED) | (events["action"] == REQUEUED))
     time = events["time"] - events["time"].min()
     if time.max() >= NEVER // 4:
         return events.take(np.lexsort((rank, time)))
@@ -232,9 +237,27 @@ def _take(table: Integers, place: int, first: int, following: Integers) -> int:
     return row
 
 
+@inlined_kernel
+def _take_last(events: Events, row: int, table: Integers, place: int, following: Integers) -> int:
+    """Take the last open D of an event's extent and operation out of its list; -1 if there is none."""
+    last = before = earlier = -1
+    opened = table[place, _FIRST_OPEN]
+    while opened >= 0:
+        if events[opened]["operation"] == events[row]["operation"]:
+            last, before = opened, earlier
+        opened, earlier = following[opened], opened
+    if last >= 0 and before >= 0:
+        following[before] = following[last]
+    elif last >= 0:
+        table[place, _FIRST_OPEN] = following[last]
+    if last >= 0 and table[place, _LAST_OPEN] == last:
+        table[place, _LAST_OPEN] = before
+    return last
+
+
 @lean_kernel
 def _pair(events: Events, table: Integers, following: Integers) -> None:
-    """Tell every request when it arrived and completed; a Q that is used up gets its own time as arrival."""
+    """Tell every request when it arrived and completed; a Q that is used up has its time as arrival, a D that came back is one again."""
     for row in range(events.shape[0]):
         action = events[row]["action"]
         place = _place(events, row, table)
@@ -253,6 +276,15 @@ def _pair(events: Events, table: Integers, following: Integers) -> None:
             opened = _take(table, place, _FIRST_OPEN, following)
             if opened >= 0:
                 events[opened]["completed"] = events[row]["time"]
+        elif action == REQUEUED:
+            opened = _take_last(events, row, table, place, following)
+            if opened >= 0:
+                before = events[opened - 1]
+                if opened > 0 and before["completed"] == _UNKNOWN and before["device"] == events[opened]["device"]:  # its flush
+                    before["action"] = 0
+                events[opened]["action"], events[opened]["time"] = QUEUED, events[opened]["arrival"]
+                events[opened]["arrival"] = -1
+                _append(table, place, _FIRST_QUEUED, opened, following)
 
 
 def _batch(events: Events, path: Path, first: int, numbers: _text.DeviceNumbers) -> pa.RecordBatch:

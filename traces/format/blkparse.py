@@ -20,7 +20,7 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from traces.file.schema import Batches
 from traces.format import _block_events, _text
-from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, Events
+from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, REQUEUED, Events
 from traces.format._records import Bytes
 from traces.format.base import Example
 
@@ -44,7 +44,7 @@ _BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ROUND, _ZERO, _A, _Z,
 _B, _C, _E, _METADATA, _N, _O, _R, _S, _U = b"BCEMNORSU"
 #: Lines that are no events: of a summary, of files and programs.
 _SUMMARY = re.compile(
-    rb"[ \t]*([A-Z][A-Za-z ]*\d*:\s+\d.*|=== .* ===|(CPU\d+|Total) \(.*\):|Events \(.*\): .*|Throughput \(.*|Input file .* added|"
+    rb"[ \t]*([A-Z][A-Za-z .]*\d*:\s+\d.*|=== .* ===|(CPU\d+|Total) \(.*\):|Events \(.*\): .*|Throughput \(.*|Input file .* added|"
     rb"Trace started at .*|.*[^ ] \(\d+(, .*)?\))[ \t]*"
 )
 #: The parts of a line that are always the same.
@@ -138,7 +138,7 @@ def _number(text: Bytes, at: int) -> tuple[int, int]:
 
 @lean_kernel
 def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int, int]:
-    """Fill in a row an event Q, D or C; return their number, the number of lines before the end, where that is, and how it ended.
+    """Fill in a row an event Q, D, C or R; return their number, the number of lines before the end, where that is, and how it ended.
 
     The text ends with a line end, which no loop crosses.
     """
@@ -190,7 +190,7 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     if max(row[_MAJOR], row[_MINOR]) >= 1 << 20 or seconds >= units.NEVER // units.SECONDS:
         return _TOO_LARGE, False
     row[_TIME], row[_ACTION] = seconds * units.SECONDS + fraction, action
-    if action != QUEUED and action != ISSUED and action != COMPLETED:
+    if action not in (QUEUED, ISSUED, COMPLETED, REQUEUED):
         return _WHOLE, False
     return _extent(text, at, row)
 
@@ -205,6 +205,8 @@ def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
         return _NO_OPERATION, False
     if at == begin or blank == at:
         return _NO_EVENT, False
+    if text[blank] == _ROUND:  # bytes of a command that ended
+        return _WHOLE, False
     if text[blank] != _BRACKET:
         sector, at = _number(text, blank)
         place = _blanks(text, at)

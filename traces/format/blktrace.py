@@ -31,7 +31,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from traces.file.schema import Batches
 from traces.format import _block_events, _records
-from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, Events
+from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, REQUEUED, Events
 from traces.format.base import Example
 
 TITLE = "blktrace binary, of one or all processors"
@@ -50,10 +50,10 @@ _SIZE = _RECORD["little"].itemsize
 _PAYLOAD_AT = 46
 
 # Actions (blktrace_api.h, enum blktrace_act) and categories (enum blktrace_cat), the latter above the lower 16 bits.
-_ACTIONS = {1: QUEUED, 7: ISSUED, 8: COMPLETED}
+_ACTIONS = {1: QUEUED, 6: REQUEUED, 7: ISSUED, 8: COMPLETED}
 _OF_GROUP = 1 << 8
 _READ, _WRITE, _FLUSH, _NOTIFY, _COMMAND, _DISCARD, _FUA = (1 << bit for bit in (0, 1, 2, 10, 9, 13, 15))
-_CATEGORY_OF = {QUEUED: 1 << 4, ISSUED: 1 << 6, COMPLETED: 1 << 7}
+_CATEGORY_OF = {QUEUED: 1 << 4, REQUEUED: 1 << 5, ISSUED: 1 << 6, COMPLETED: 1 << 7}
 
 _BLOCK = 8 << 20
 _PROCESSOR = re.compile(r"(.+\.blktrace\.)(\d+)")

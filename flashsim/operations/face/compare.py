@@ -88,8 +88,8 @@ def _engines(value: Any, parameter: str) -> list[str]:
 
 @operation
 def compare(
-    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", option="--r")] = None,
-    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", option="--s")] = None,
+    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", option="--r", reads=True)] = None,
+    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", option="--s", reads=True)] = None,
     on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key, option="--key")] = "c_custkey=o_custkey",
     *,
     path: Annotated[

@@ -20,7 +20,8 @@ from flashsim.studies.runs.outputs import Outputs
 @operation
 def export(
     table: Annotated[
-        Table, Field("The relation, as flashsim join takes it.", "SOURCE", argument=True, python="Or a DataFrame, or an Arrow table.")
+        Table,
+        Field("The relation, as flashsim join takes it.", "SOURCE", argument=True, reads=True, python="Or a DataFrame, or an Arrow table."),
     ],
     folder: Annotated[str | Any, Name("Where to put the files.", "FOLDER", option="--out")],
     *,

@@ -207,8 +207,12 @@ _RULES = (
 
 @operation
 def join(
-    r: Annotated[Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, option="--r", python=_TABLES)],
-    s: Annotated[Table, Name("The other relation.", "SOURCE", parse=None, option="--s", python="See r. The smaller one builds.")],
+    r: Annotated[
+        Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, option="--r", python=_TABLES, reads=True)
+    ],
+    s: Annotated[
+        Table, Name("The other relation.", "SOURCE", parse=None, option="--s", python="See r. The smaller one builds.", reads=True)
+    ],
     on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)],
     *,
     device: Annotated[

@@ -202,6 +202,8 @@ BAD = {
     changed(out="kept.txt"): "--force",
     changed(json="."): "folder",
     changed(json="a.out", trace="a.out"): "also what --trace writes",
+    changed(r="texts.parquet", out="texts.parquet") + " --force": "--out: texts.parquet is also what --r names",
+    changed(device="small.toml", json="small.toml") + " --force": "--json: small.toml is also what --device names",
     changed(buffers_for="nothing"): "device preset",
     "join bnl": "Missing option",
     "joint": "joint",
