@@ -65,6 +65,10 @@ def texts_of(column: pa.Array) -> pa.Array:
         column = column.cast(pa.timestamp(kind.unit))
     if pa.types.is_time(kind):
         _check_times(column)
+    if pa.types.is_duration(kind):
+        return pc.binary_join_element_wise(
+            column.cast(pa.int64()).cast(pa.large_string()), pa.scalar(kind.unit, pa.large_string()), pa.scalar(" ", pa.large_string())
+        )
     if _is_dated(kind) and not _in_calendar(column):
         return pa.array(_spelled(column), pa.large_string())
     return column.cast(pa.string()).cast(pa.large_string())
@@ -128,13 +132,25 @@ def _texts_of_objects(column: pa.Array) -> pa.Array:
 
 
 def check_parquet(table: pa.Table) -> pa.Table:
-    """A table, which is refused if Parquet does not hold it: timestamps in seconds are milliseconds there."""
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "s":
-            try:
-                column.cast(pa.timestamp("ms", field.type.tz))
-            except pa.ArrowInvalid:
-                raise SchemaError(f"column {field.name}: a time in seconds that milliseconds, Parquet's, do not hold") from None
+    """A table as Parquet holds it, or a refusal.
+
+    Timestamps in seconds are milliseconds there, days have 32 bits, and decimals all their digits.
+    """
+    for number, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        kind, wanted = field.type, field.type
+        if pa.types.is_timestamp(kind) and kind.unit == "s":
+            wanted = pa.timestamp("ms", kind.tz)
+        elif pa.types.is_date64(kind):
+            wanted = pa.date32()
+        elif pa.types.is_decimal(kind) and kind.scale < 0:
+            digits = kind.precision - kind.scale
+            wanted = (pa.decimal128 if digits <= 38 else pa.decimal256)(min(digits, 76), 0)
+        try:
+            values = column.cast(wanted)
+        except pa.ArrowInvalid:
+            raise SchemaError(f"column {field.name}: a value of {kind} that {wanted}, Parquet's, does not hold") from None
+        if wanted != kind and pa.types.is_decimal(wanted):
+            table = table.set_column(number, field.name, values)
     return table
 
 
@@ -172,10 +188,12 @@ def _in_calendar(column: pa.Array) -> bool:
 
 
 def _is_python(column: pa.Array) -> bool:
-    """True if Python and pandas hold all values: dates of the calendar, whole microseconds, and not the least timestamp, pandas' NULL."""
+    """True if Python and pandas hold all values: dates of the calendar, whole microseconds, and not the least time, pandas' NULL."""
     if pa.types.is_time(column.type):
         _check_times(column)
         return column.type.unit != "ns" or not (_times(column) % 1000).any()
+    if pa.types.is_duration(column.type):
+        return not (array_of(column.cast(pa.int64()), 0) == _INT64.min).any()
     if not _is_dated(column.type):
         return True
     return _in_calendar(column) and not (pa.types.is_timestamp(column.type) and (array_of(column.cast(pa.int64()), 0) == _INT64.min).any())

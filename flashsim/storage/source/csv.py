@@ -4,6 +4,8 @@ Commas, semicolons, tabs or bars part the columns: whichever the first line has,
 many columns.
 """
 
+import mmap
+import os
 import re
 from contextlib import suppress
 from functools import partial
@@ -24,7 +26,10 @@ def open_records(text: str) -> TextRecords:
     """The rows of a CSV or TSV file."""
     path = Path(text)
     with reading(path):
+        if not path.stat().st_size:
+            raise DamagedFileError(f"{path}: it is empty")
         part, fields = _fields_of(path)
+        _check_quotes(path, part.encode())
         check_unique(path.stem, fields.column_names)
         columns = {name: column_of_fields(fields.column(name)) for name in fields.column_names}
         table = pa.table({name: values for name, (values, _) in columns.items()})
@@ -45,7 +50,7 @@ def _fields_of(path: Path) -> tuple[str, pa.Table]:
     parts = [part for part in _PARTS if part.encode() in first] or [","]
     fits = []
     for part in parts if len(parts) > 1 else ():
-        with suppress(pa.ArrowInvalid):
+        with suppress(pa.ArrowInvalid, DamagedFileError):
             fits.append((part, _read(path, part)))
     if len(fits) > 1:
         names = " as well as ".join(_PARTS[part] for part, _ in fits)
@@ -74,6 +79,8 @@ def _read(path: Path, part: str, *columns: str) -> pa.Table:
             return csv.read_csv(file, parse_options=parsing, convert_options=converting)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         _check_utf8(path, part.encode())
+        _check_quotes(path, part.encode())
+        _check_columns(path, parsing)
         raise
 
 
@@ -96,6 +103,34 @@ def _check_utf8(path: Path, part: bytes) -> None:
         line = data[data.rfind(b"\n", 0, problem.start) + 1 : problem.start]
         number, column = data.count(b"\n", 0, problem.start) + 1, _bare(line).count(part) + 1
         raise DamagedFileError(f"{path}: not UTF-8, line {number}, column {column}") from None
+
+
+def _check_columns(path: Path, parsing: csv.ParseOptions) -> None:
+    """Refuse a row that has more or fewer columns than names: one thread counts the rows."""
+    try:
+        with _opened(path) as file:
+            csv.read_csv(file, csv.ReadOptions(use_threads=False), parsing)
+    except pa.ArrowInvalid as problem:
+        if uneven := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem)):
+            row, wanted, columns = uneven.groups()
+            raise DamagedFileError(
+                f"{path}: row {row} (the names are row 1): fields {columns}, but columns {wanted}"
+            ) from None
+
+
+def _check_quotes(path: Path, part: bytes) -> None:
+    """Refuse a field that begins with a quote and does not end with one: Arrow takes what comes up to the next quote for its text."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if data.find(b'"') < 0:
+                return
+            for field in re.finditer(rb'(?:\A|(?<=[\r\n%b])|(?<=\xef\xbb\xbf))"(?:[^"]|"")*+("(?=[\r\n%b]|\Z))?' % (part, part), data):
+                if field[1] is None:
+                    begin = data.rfind(b"\n", 0, field.start()) + 1
+                    number, column = data[:begin].count(b"\n") + 1, _bare(data[begin : field.start()]).count(part) + 1
+                    raise DamagedFileError(f"{path}: line {number}, column {column}: a quote begins the field and none ends it")
 
 
 def _bare(line: bytes) -> bytes:

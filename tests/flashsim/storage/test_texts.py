@@ -123,8 +123,18 @@ def test_joins_give_them_as_they_are() -> None:
     joined = fs.join(table_of("timestamp[s]"), other, **options)
     order = np.argsort(joined.table["id"])
     check(joined.table.take(order), joined.rows().iloc[order], "timestamp[s]")
-    with pytest.raises(SchemaError, match=r"column timestamp\[s\]: a time in seconds that milliseconds, Parquet's, do not hold"):
+    with pytest.raises(SchemaError, match=r"column timestamp\[s\]: a value of timestamp\[s\] that timestamp\[ms\], Parquet's"):
         fs.join(table_of(), other, **options).rows()
+    odd = {
+        "id": pa.array([0, 1]),
+        "spans": pa.array([INT64.min, 5]).cast(pa.duration("s")),
+        "hundreds": pa.array([Decimal(1200), None], pa.decimal128(5, -2)),
+    }
+    rows = fs.join(pa.table(odd), other, **options).rows().sort_values("id")
+    assert rows["spans"].tolist() == [f"{INT64.min} s", "5 s"] and rows["hundreds"].tolist() == [Decimal(1200), None]
+    odd["day"] = pa.array([-(2**62) // 86_400_000 * 86_400_000, 0]).cast(pa.date64())
+    with pytest.raises(SchemaError, match=r"column day: a value of date64\[ms\] that date32\[day\], Parquet's, does not hold"):
+        fs.join(pa.table(odd), other, **options).rows()
 
 
 def test_files_hold_them(here: Path, flashsim: Run) -> None:
