@@ -56,7 +56,7 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
     if fraction := fraction[:_MOST_DIGITS]:
         value += round(int(fraction) * scale / 10 ** len(fraction))
         is_whole = is_whole or int(fraction) * scale % 10 ** len(fraction) == 0
-    if not is_whole and value < KIB and (value == 0 or units is _SIZE_UNITS):  # of more than that a fraction is not noticed
+    if not is_whole and ((value < KIB or scale == 1) if units is _SIZE_UNITS else value == 0):  # of more a fraction is not noticed
         what = "a size is a whole number of bytes" if units is _SIZE_UNITS else f"it must be 0, or at least 1 {next(iter(units))}"
         raise InvalidParameterError(parameter, repr(text), what)
     if value >= NEVER:

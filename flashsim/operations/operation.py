@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 import textwrap
@@ -12,12 +13,12 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
 from inspect import BoundArguments, Parameter, Signature, signature
-from os import PathLike, fspath
+from os import PathLike, fsdecode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from flashsim.core.activity import activity, show_by
-from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
 from flashsim.operations.fields import Field, Parse, several
 from flashsim.studies.presentation.progress import progress_bar
@@ -83,7 +84,8 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         bind(own, args, kwargs)
-        return function(*args, **kwargs)
+        with in_words_of_python():
+            return function(*args, **kwargs)
 
     return wrapper
 
@@ -232,6 +234,10 @@ def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[N
         names = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
         problem.args = (in_python(str(problem), names), *problem.args[1:])
         raise
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        raise MissingFileError(f"{shortened(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
 
 
 @contextmanager

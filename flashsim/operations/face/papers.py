@@ -5,8 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from flashsim.literature.base import chosen
+from flashsim.operations.operation import named
 
 
+@named
 def papers() -> pd.DataFrame:
     """The claims of all papers, a row each: the name that `fs.reproduce` takes, what it says, its source, and the tolerance.
 

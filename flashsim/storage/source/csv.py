@@ -113,9 +113,7 @@ def _check_columns(path: Path, parsing: csv.ParseOptions) -> None:
     except pa.ArrowInvalid as problem:
         if uneven := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem)):
             row, wanted, columns = uneven.groups()
-            raise DamagedFileError(
-                f"{path}: row {row} (the names are row 1): fields {columns}, but columns {wanted}"
-            ) from None
+            raise DamagedFileError(f"{path}: row {row} (the names are row 1): fields {columns}, but columns {wanted}") from None
 
 
 def _check_quotes(path: Path, part: bytes) -> None:

@@ -40,6 +40,10 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: join(on="kk"), "column: 'kk' is unknown; did you mean k"),
         (lambda: join(device="ocz-core"), "did you mean ocz-core-60gb"),
         (lambda: join(device=[]), r"device: \[\], but at least one"),
+        (lambda: fs.drive("x" * 9999), r"x\.\.\.x+ \(9,999 characters\): its name is too long for a file$"),
+        (lambda: fs.trace("x" * 9999), r"x\.\.\.x+ \(9,999 characters\): its name is too long for a file$"),
+        (lambda: fs.papers(None), "arguments: too many positional arguments"),  # type: ignore[call-arg]
+        (lambda: join(page_size="8192.4B"), "page_size: '8192.4B', but a size is a whole number of bytes"),
         (lambda: join(device=3), "device: 3, but a preset's name, an fs.drive or a path"),
         (lambda: join(algorithm="hybrid"), "did you mean hybrid-hash"),
         (lambda: join(io=["page"]), "io: .*blocked, page"),
