@@ -117,8 +117,11 @@ def without_unions(table: pa.Table) -> pa.Table:
 def _with_texts(table: pa.Table, is_odd: Callable[[pa.Array], bool], texts: Callable[[pa.Array], pa.Array]) -> pa.Table:
     for index, name in enumerate(table.column_names):
         column = joined(table.column(index))
-        if is_odd(column):
-            table = table.set_column(index, name, texts(column))
+        try:
+            if is_odd(column):
+                table = table.set_column(index, name, texts(column))
+        except SchemaError as problem:
+            raise SchemaError(f"column {name}: {problem}") from None
     return table
 
 

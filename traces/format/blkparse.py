@@ -101,7 +101,8 @@ def _events(path: Path) -> Iterator[Events]:
             if how != _TOO_LARGE and not data.endswith(b"\n") and _is_begun(data):
                 _block_events.cut_short(path, f"line {first}", begin, first - 1)
                 return
-            raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}")
+            letters = f": {errors.printable(ended[at:end].split()[6].decode('ascii', 'replace'))}" if how == _NO_OPERATION else ""
+            raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}{letters}")
 
 
 def _is_begun(line: bytes) -> bool:

@@ -41,7 +41,11 @@ def _by_operation(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _times(summary: dict[str, Any]) -> Table:
-    spreads = {f"latency of {name}s": operation["latency"] for name, operation in _by_operation(summary).items() if "latency" in operation}
+    spreads = {
+        f"latency of {name}{'es' if name.endswith('sh') else 's'}": operation["latency"]
+        for name, operation in _by_operation(summary).items()
+        if "latency" in operation
+    }
     if summary["between"]:
         spreads["from one arrival to the next"] = summary["between"]
     rows = [[name, *(format_duration(round(spread[key])) for key in ("mean", *_SHARES))] for name, spread in spreads.items()]
