@@ -104,22 +104,50 @@ def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
 def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     for chain in (FOLLOWER, READER):
-        follower = flow.operations[row].first[chain]
+        last = follower = flow.operations[row].last[chain]
         while follower >= 0:
-            satisfy(flow, timing, follower)
             follower = flow.operations[follower].next[chain]
+            satisfy(flow, timing, follower)
+            if follower == last:
+                break
 
 
 @inlined_kernel
-def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int, number: int) -> None:
-    """The operation of that number no longer keeps a block from being erased: the erase admitted next after it may go on."""
-    if number > flow.gates[block].last_erase:
-        flow.gates[block].holders -= 1
+def hold_gate(flow: Flow, block: int, row: int) -> None:
+    """An operation keeps a block from being erased: the erase admitted next after it waits."""
+    flow.gates[block].holders += 1
+    flow.operations[row].gate = flow.gates[block].newest_erase
+
+
+@inlined_kernel
+def close_gate(flow: Flow, block: int, row: int) -> None:
+    """An erase of a block is admitted."""
+    gate, operation = flow.gates[block], flow.operations[row]
+    operation.waits += gate.holders
+    operation.gate = -1
+    if gate.oldest_erase < 0:
+        gate.oldest_erase = row
+    else:
+        flow.operations[gate.newest_erase].gate = row
+    gate.newest_erase = row
+    gate.holders = 0
+    gate.last_erase = operation.id
+
+
+@inlined_kernel
+def open_gate(flow: Flow, timing: RecordArray, block: int, row: int) -> None:
+    """An operation no longer keeps a block from being erased: the erase admitted next after it may go on.
+
+    Erases of a block end in order.  So that is the oldest which has not ended, or the one behind the last that was admitted before.
+    """
+    gate, operation = flow.gates[block], flow.operations[row]
+    if operation.id > gate.last_erase:
+        gate.holders -= 1
         return
-    row = flow.queues[die_of_block(control, block)].head
-    while flow.operations[row].kind != ERASE_BLOCK or flow.operations[row].place != block or flow.operations[row].id < number:
-        row = flow.operations[row].next[IN_DIE]
-    satisfy(flow, timing, row)
+    erase = gate.oldest_erase
+    if flow.operations[erase].id < operation.id:
+        erase = flow.operations[operation.gate].gate
+    satisfy(flow, timing, erase)
 
 
 @inlined_kernel
@@ -135,7 +163,7 @@ def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, com
         if kind != ZERO_PAGE:
             enter_die(flow, flash, timing, row)
         if planned.superseded >= 0:
-            flow.gates[planned.superseded].holders += 1
+            hold_gate(flow, planned.superseded, row)
         if planned.needs >= 0:
             tables.follow(flow.operations, flash.plan[planned.needs].needs, row, FOLLOWER)
         planned.needs = row  # from here on the row of the operation, for those that need it
@@ -154,32 +182,17 @@ def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     die = flow.operations[row].die = die_of_block(flash.control, block)
     flash.pools[die].queued += 1
     if kind == READ_PAGE and timing.read_priority:
-        flow.gates[block].holders += 1
-        awaited = pending_program(flow, die, place) if flow.gates[block].pending > 0 else -1
+        hold_gate(flow, block, row)
+        awaited = tables.pending_program(flow, place) if flow.gates[block].pending > 0 else -1
         if awaited >= 0:
             tables.follow(flow.operations, awaited, row, READER)
         return
     tables.enqueue(flow, die, row, IN_DIE)
     if kind == ERASE_BLOCK:
-        flow.operations[row].waits += flow.gates[block].holders
-        flow.gates[block].holders = 0
-        flow.gates[block].last_erase = flow.operations[row].id
-    elif flash_array.is_program(kind):
+        close_gate(flow, block, row)
+    elif timing.read_priority and flash_array.is_program(kind):
         flow.gates[block].pending += 1
-
-
-@inlined_kernel
-def pending_program(flow: Flow, die: int, flash_page: int) -> int:
-    """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
-    newest, server = -1, flow.servers[die]
-    for first in (server.suspended - 1, server.busy - 1, server.cached - 1, flow.queues[die].head):
-        row = first
-        while row >= 0:
-            kind = flow.operations[row].kind
-            if flow.operations[row].place == flash_page and flash_array.is_program(kind):
-                newest = row
-            row = flow.operations[row].next[IN_DIE]
-    return newest
+        tables.note_program(flow, row)
 
 
 @inlined_kernel

@@ -154,12 +154,10 @@ class SsdEngine(FlashModel, CompiledEngine):
         if status == admission.LOG_FULL:
             self._move_spans()
             return
-        rows, used = len(self._flow.operations), self._flow.engine.watermark
+        rows = len(self._flow.operations)
         if 2 * rows > tables.ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
-        operations = empty_table(2 * rows, tables.OPERATION)  # rows that no operation had take no memory
-        operations[:used] = self._flow.operations[:used]
-        self._flow = self._flow._replace(operations=operations)
+        self._flow = tables.with_more_rows(self._flow)
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""

@@ -158,7 +158,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
         tables.give_row(flow, row)
         return
     if times.timing.read_priority:
-        dies.open_gate(flow, flash.control, times.timing, block_of(flash.control, operation.place), operation.id)
+        dies.open_gate(flow, times.timing, block_of(flash.control, operation.place), row)
     buffering.ask_way(flow, flash.control, times.links, row, now)
 
 
@@ -188,10 +188,13 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
         operation = flow.operations[row]
         if operation.kind == ERASE_BLOCK:
             flash_array.erased(flash, operation.place)
+            flow.gates[operation.place].oldest_erase = operation.gate
             times.counters.erases[operation.cause] += 1
         else:
             flash_array.programmed(flash, operation.place, operation.source, operation.logical, operation.write_id)
-            flow.gates[block_of(flash.control, operation.place)].pending -= 1
+            if times.timing.read_priority:
+                flow.gates[block_of(flash.control, operation.place)].pending -= 1
+                tables.forget_program(flow, row)
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
             times.counters.slc_programs += operation.source <= IN_SLC
@@ -213,7 +216,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
     while row >= 0:
         dies.satisfy_followers(flow, times.timing, row)
         if flow.operations[row].superseded >= 0:
-            dies.open_gate(flow, flash.control, times.timing, flow.operations[row].superseded, flow.operations[row].id)
+            dies.open_gate(flow, times.timing, flow.operations[row].superseded, row)
         row = flow.operations[row].next[IN_DIE]
     row = first
     while row >= 0:  # what left the write buffer gives up its room there, and the command that waits for the page has it

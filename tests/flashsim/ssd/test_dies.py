@@ -1,0 +1,84 @@
+"""What a die does next, and what it costs to find out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flashsim.core.host_queue import one_command_each
+from flashsim.core.kernel import compiled, in_python
+from flashsim.core.parameters import build
+from flashsim.core.request import READ, WRITE, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import MIB
+from flashsim.ssd.engine import tables
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.parameters import SsdParameters
+
+#: Two dies whose reads overtake.
+CHIPS: dict[str, Any] = {
+    "capacity": "46MiB", "page_size": "4KiB", "pages_per_block": 64, "blocks_per_plane": 106, "planes_per_die": 1, "dies_per_package": 1,
+    "packages_per_channel": 1, "channels": 2, "read": "50us", "program": "500us", "erase": "3ms", "channel_rate": "800MB/s",
+    "link_read_rate": "3GB/s", "link_write_rate": "3GB/s", "read_latency": "70us", "write_latency": "520us", "queue_depth": 65535,
+    "gc_reserve": 2, "read_priority": True,
+}  # fmt: skip
+
+
+def chips(**changes: Any) -> SsdParameters:
+    return build(SsdParameters, {**CHIPS, **changes})
+
+
+def cost_of_a_page(requests: Requests, at: Any) -> float:
+    """Processor seconds that a full drive takes for a page, the least of three."""
+    costs = []
+    for _ in range(3):
+        engine = SsdEngine(chips())
+        engine.load(0, engine.capacity)
+        begin = time.process_time()
+        engine.submit(requests, one_command_each(requests), at)
+        engine.advance(every=True)
+        costs.append((time.process_time() - begin) / (requests["length"].sum() / 4096))
+    return min(costs)
+
+
+@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+def test_a_write_under_collection_costs_the_same_at_any_depth() -> None:
+    """However many operations wait for a die: what waits for its programs is found without looking through them."""
+
+    def writes(depth: int) -> float:
+        offsets = generator(1, "writes").integers(0, 45, 96) * MIB
+        requests = make_requests(WRITE, offsets, MIB)
+        requests["dependency"] = np.maximum(np.arange(96) - depth, -1)
+        return cost_of_a_page(requests, 0)
+
+    assert writes(48) <= 4 * writes(1)
+
+
+@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+def test_reads_of_a_page_that_is_being_programmed_cost_the_same_however_many_they_are() -> None:
+    def reads(count: int) -> float:
+        requests = make_requests(READ, np.zeros(count, np.int64), 4096)
+        requests["operation"][0] = WRITE
+        return cost_of_a_page(requests, np.arange(count) > 0)
+
+    assert reads(32_000) <= 6 * reads(4_000)
+
+
+def test_programs_are_found_when_the_table_of_operations_has_grown() -> None:
+    """Each by its flash page, the one admitted last if a block is filled anew before its old pages are erased."""
+    engine = SsdEngine(chips())
+    engine.load(0, engine.capacity)
+    requests = make_requests(WRITE, generator(1, "writes").integers(0, 45, 96) * MIB, MIB)
+    engine.submit(requests, one_command_each(requests), 0)
+    engine.advance(50_000_000)
+    flow = engine.state_arrays[1]
+    for grown in (flow, tables.with_more_rows(flow)):
+        rows = grown.operations[: grown.engine.watermark]
+        live = np.flatnonzero((rows.id >= 0) & np.isin(rows.kind, tables.PROGRAMS))
+        newest = {int(rows.place[row]): int(row) for row in live[np.argsort(rows.id[live])]}
+        assert len(live) > len(newest) > 10_000
+        assert {place: in_python(tables.pending_program)(grown, place) for place in newest} == newest
+        assert in_python(tables.pending_program)(grown, len(engine.state.pages)) == -1
