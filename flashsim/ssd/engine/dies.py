@@ -86,7 +86,7 @@ def wake(flow: Flow, die: int) -> None:
 
 
 @inlined_kernel
-def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
+def satisfy(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operation = flow.operations[row]
     operation.waits -= 1
@@ -96,18 +96,30 @@ def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
         tables.enqueue(flow, tables.READY, row, tables.QUEUED)
         return
     if operation.kind == READ_PAGE and timing.read_priority:
+        if operation.origin >= 0:
+            place_read(flow, flash, row)
         tables.enqueue(flow, tables.reads_of(flow, operation.die), row, IN_DIE)
     wake(flow, operation.die)
 
 
+@lean_kernel
+def place_read(flow: Flow, flash: Flash, row: int) -> None:
+    """A read that may overtake is ready: it goes to the page where its content stands now."""
+    operation = flow.operations[row]
+    operation.place, _ = tables.readable(flow, row)
+    flash.pools[operation.die].queued -= 1
+    operation.die = die_of_block(flash.control, block_of(flash.control, operation.place))
+    flash.pools[operation.die].queued += 1
+
+
 @inlined_kernel
-def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
+def satisfy_followers(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     for chain in (FOLLOWER, READER):
         last = follower = flow.operations[row].last[chain]
         while follower >= 0:
             follower = flow.operations[follower].next[chain]
-            satisfy(flow, timing, follower)
+            satisfy(flow, flash, timing, follower)
             if follower == last:
                 break
 
@@ -135,7 +147,7 @@ def close_gate(flow: Flow, block: int, row: int) -> None:
 
 
 @inlined_kernel
-def open_gate(flow: Flow, timing: RecordArray, block: int, row: int) -> None:
+def open_gate(flow: Flow, block: int, row: int) -> None:
     """An operation no longer keeps a block from being erased: the erase admitted next after it may go on.
 
     Erases of a block end in order.  So that is the oldest which has not ended, or the one behind the last that was admitted before.
@@ -147,7 +159,9 @@ def open_gate(flow: Flow, timing: RecordArray, block: int, row: int) -> None:
     erase = gate.oldest_erase
     if flow.operations[erase].id < operation.id:
         erase = flow.operations[operation.gate].gate
-    satisfy(flow, timing, erase)
+    flow.operations[erase].waits -= 1
+    if flow.operations[erase].waits == 0:
+        wake(flow, flow.operations[erase].die)
 
 
 @inlined_kernel
@@ -174,18 +188,23 @@ def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, com
 def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """Give an operation its place in the queue of its die, and let it wait for what must come before.
 
-    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
-    program of that page, and the next erase of the block waits for it.
+    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission, and the next
+    erase of that block waits for it; while that page is being moved there, it reads where it was.  Only for the host's programs it waits.
     """
     kind, place = flow.operations[row].kind, flow.operations[row].place
     block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
     die = flow.operations[row].die = die_of_block(flash.control, block)
     flash.pools[die].queued += 1
+    if timing.read_priority and (kind == READ_PAGE or flow.operations[row].source >= 0):
+        reads = place if kind == READ_PAGE else flow.operations[row].source
+        is_pending = flow.gates[block_of(flash.control, reads)].pending > 0
+        flow.operations[row].origin = tables.pending_program(flow, reads) if is_pending else -1
     if kind == READ_PAGE and timing.read_priority:
         hold_gate(flow, block, row)
-        awaited = tables.pending_program(flow, place) if flow.gates[block].pending > 0 else -1
-        if awaited >= 0:
-            tables.follow(flow.operations, awaited, row, READER)
+        flow.operations[row].superseded = block
+        _, program = tables.readable(flow, row)
+        if program >= 0:
+            tables.follow(flow.operations, program, row, READER)
         return
     tables.enqueue(flow, die, row, IN_DIE)
     if kind == ERASE_BLOCK:

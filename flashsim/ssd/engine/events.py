@@ -55,9 +55,9 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
 
 
 @inlined_kernel
-def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, row: int, now: int) -> None:
+def overhead_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
-    following = tables.release(flow, control.dies + control.channels + 1, now)
+    following = tables.release(flow, flash.control.dies + flash.control.channels + 1, now)
     if following >= 0:
         dies.schedule(flow, following, WAITING, now + flow.operations[following].overhead)
     part = flow.operations[row].first_part
@@ -65,7 +65,7 @@ def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, 
         if flow.operations[part].kind == PROGRAM_PAGE:
             tables.enqueue(flow, tables.READY, part, tables.QUEUED)
         else:
-            dies.satisfy(flow, times.timing, part)
+            dies.satisfy(flow, flash, times.timing, part)
         part = flow.operations[part].next_part
     if flow.operations[row].flush_mark > 0:
         flow.operations[row].pending -= 1
@@ -95,13 +95,13 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
             return
     if flow.operations[row].kind == PROGRAM_PAGE:
         flow.operations[row].phase = WAITING
-        dies.satisfy(flow, times.timing, row)
+        dies.satisfy(flow, flash, times.timing, row)
         if flow.operations[row].is_behind:
             finish_part(host, flow, row)
         return
     if flow.operations[row].kind == BUFFER_PAGE:
         buffering.arrive(flow.operations, flash.entries, row)
-        dies.satisfy_followers(flow, times.timing, row)
+        dies.satisfy_followers(flow, flash, times.timing, row)
     if flow.operations[row].is_part:
         finish_part(host, flow, row)
     else:
@@ -154,11 +154,11 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
             dies.pass_to_cache(flow, flash.control, times, die, now)
     if operation.kind == FETCH_PAGE:
         times.counters.read_modify_write_reads += operation.cause == HOST
-        dies.satisfy_followers(flow, times.timing, row)
+        dies.satisfy_followers(flow, flash, times.timing, row)
         tables.give_row(flow, row)
         return
     if times.timing.read_priority:
-        dies.open_gate(flow, times.timing, block_of(flash.control, operation.place), row)
+        dies.open_gate(flow, operation.superseded, row)
     buffering.ask_way(flow, flash.control, times.links, row, now)
 
 
@@ -214,9 +214,9 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
             begin_program(flow, flash, times, die, now)
     row = first
     while row >= 0:
-        dies.satisfy_followers(flow, times.timing, row)
+        dies.satisfy_followers(flow, flash, times.timing, row)
         if flow.operations[row].superseded >= 0:
-            dies.open_gate(flow, times.timing, flow.operations[row].superseded, row)
+            dies.open_gate(flow, flow.operations[row].superseded, row)
         row = flow.operations[row].next[IN_DIE]
     row = first
     while row >= 0:  # what left the write buffer gives up its room there, and the command that waits for the page has it
@@ -253,7 +253,7 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if flow.operations[row].kind == tables.COMMAND_KIND:
         tables.note_span(flow, flash, times.timing, control.dies + control.channels + 1, row, now)
-        overhead_ends(host, flow, times, control, row, now)
+        overhead_ends(host, flow, flash, times, row, now)
     elif phase == tables.ON_LINK or phase == tables.ON_BUS:
         on_bus = phase == tables.ON_BUS
         tables.note_span(flow, flash, times.timing, control.dies + control.channels + 2 * on_bus, row, now)

@@ -48,7 +48,7 @@ def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policie
             flow.operations[command].pending += 1
     part = flow.operations[command].first_part
     while part >= 0:
-        dies.satisfy(flow, times.timing, part)
+        dies.satisfy(flow, flash, times.timing, part)
         part = flow.operations[part].next_part
     dies.let_dies_work(flow, flash, times, host.scalars.now)
     return DONE

@@ -22,11 +22,13 @@ from flashsim.ssd.state.geometry import block_of
 # A row of the operation table has the fields of a plan's row but the last.  `waits` counts what must happen before the operation is ready
 # for its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block
 # and the reads that may overtake it.  `gate` is, of these, the last erase of the block that was admitted before, and of an erase the next
-# one of its block (-1: none); `next_pending` chains programs of one bucket.  `due` is the time of its pending event (-1: none), `left_over`
-# what is left of an interrupted step, `interrupted` how often it was, `together` how many work together (of the first and the last of
-# them).  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have come.
-# A command's operations are chained by `next_part`.
-_FIRST_FIELDS = records.record_dtype(int64="id due", int32="waits die command gate next_pending " + " ".join(PlannedOperation._fields[:-1]))
+# one of its block (-1: none); `next_pending` chains programs of one bucket.  `origin` is, of a read that may overtake or a copy, what
+# programs the page that it reads, if that had not ended at its admission (-1: it had).  `due` is the time of its pending event (-1: none),
+# `left_over` what is left of an interrupted step, `interrupted` how often it was, `together` how many work together (of the first and the
+# last of them).  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have
+# come.  A command's operations are chained by `next_part`.
+_ADMITTED = "waits die command gate next_pending origin " + " ".join(PlannedOperation._fields[:-1])
+_FIRST_FIELDS = records.record_dtype(int64="id due", int32=_ADMITTED)
 _TIMES, _PLACES = "request left_over", "next_part sectors interrupted together"
 _MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
@@ -252,6 +254,22 @@ def follow(operations: RecordArray, awaited: int, row: int, chain: int) -> None:
     if last >= 0:
         operations[last].next[chain] = row
     operations[awaited].last[chain] = row
+
+
+@inlined_kernel
+def readable(flow: Flow, row: int) -> tuple[int, int]:
+    """The flash page where what an operation reads stands now, and the host's program of that, if it has not ended (-1: it has).
+
+    What is being moved is read where it was until its move has ended.
+    """
+    operations, reader, place = flow.operations, row, int(flow.operations[row].place)
+    while True:
+        program = int(operations[reader].origin)
+        if program < 0 or operations[program].id < 0 or operations[program].id > operations[reader].id:  # the row may be another's since
+            return place, -1
+        if operations[program].source < 0:
+            return place, program
+        place, reader = int(operations[program].source), program
 
 
 @inlined_kernel

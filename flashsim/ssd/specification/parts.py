@@ -81,6 +81,9 @@ class DriveOfParts(Protocol):
     def bytes_in(self, operation: Operation) -> Steps:
         """Move an operation's bytes from the host, or from a program inside, into the drive's memory."""
 
+    def place_read(self, operation: Operation) -> None:
+        """A read that may overtake is ready: it goes to the page where its content stands now."""
+
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
 
@@ -135,6 +138,8 @@ class Operation:
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it
+    origin: Operation | None = None  # what programs the page that it reads, if that had not ended when it was admitted
+    ended: bool = False
     interrupted: int = 0
     part: bool = False  # whether its command waits for it
     is_behind: bool = False  # whether it is acknowledged before it is programmed
@@ -152,9 +157,20 @@ class Operation:
         """One thing that it waited for has happened; with the last it is ready."""
         self.waits -= 1
         if self.waits == 0 and self.die:
+            self.command.drive.place_read(self)
             self.die.offer(self)
         elif self.waits == 0:
             self.command.drive.transfer(self)
+
+    def readable(self) -> tuple[int, Operation | None]:
+        """The flash page where what it reads stands now, and the host's program of that, if it has not ended.
+
+        What is being moved is read where it was until its move has ended.
+        """
+        place, program = self.place, self.origin
+        while program and not program.ended and program.source >= 0:
+            place, program = program.source, program.origin
+        return place, program if program and not program.ended else None
 
     def finish(self) -> None:
         for follower in self.followers:
@@ -193,11 +209,6 @@ class Die:
             assert soon.callbacks is not None
             soon.callbacks.append(lambda _: self._decide())
             soon.succeed()
-
-    def pending_program(self, flash_page: int) -> Operation | None:
-        """The operation, not yet ended, that programs a flash page; of several the last admitted."""
-        pending = [*self.suspended, *self.at_work, *self.cached, *self.queue]
-        return next((other for other in reversed(pending) if other.kind in PROGRAMS and other.place == flash_page), None)
 
     def _decide(self) -> None:
         """Reads that overtake come first, then what they interrupted, then the first of the others if it is ready."""

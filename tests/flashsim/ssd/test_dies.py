@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from flashsim.core.units import MIB
 from flashsim.ssd.engine import tables
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import MOVE_PAGE, PROGRAM_PAGE, lookup
+from flashsim.testing.flash_drives import Model
 
 #: Two dies whose reads overtake.
 CHIPS: dict[str, Any] = {
@@ -82,3 +86,46 @@ def test_programs_are_found_when_the_table_of_operations_has_grown() -> None:
         assert len(live) > len(newest) > 10_000
         assert {place: in_python(tables.pending_program)(grown, place) for place in newest} == newest
         assert in_python(tables.pending_program)(grown, len(engine.state.pages)) == -1
+
+
+def collecting(model: type[Model]) -> tuple[Model, list[int], list[int]]:
+    """A drive of one die that begins to empty a block for a write; the logical pages that move, in order, and where each was before."""
+    drive = model(chips(channels=1, capacity="4MiB", pages_per_block=128, blocks_per_plane=12, program="1ms", write_latency="1020us"))
+    drive.load(0, drive.capacity)
+    drive.state.write_pages(generator(1, "writes").integers(0, 1024, 3000).astype(np.int32))
+    before = drive.state.mapping.copy()
+    while True:
+        write = make_requests(WRITE, 0, 4096)
+        drive.submit(write, one_command_each(write), drive.now)
+        drive.advance(drive.now)
+        plan = takewhile(lambda row: row.kind != PROGRAM_PAGE, drive.state.plan)
+        moved = [int(row.logical) for row in plan if row.kind == MOVE_PAGE]
+        if len(moved) > 60:
+            return drive, moved, [int(before[page]) - 1 for page in moved]
+        drive.advance(every=True)
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+def test_a_page_that_is_to_move_is_read_where_it_is(model: type[Model]) -> None:
+    """However many move before it, a read waits for the one at work and for other reads; 45 and 90 ms if it waited for its page's move."""
+    drive, moved, _ = collecting(model)
+    pages = np.array([moved[0], moved[len(moved) // 2], moved[-1]])
+    reads, begin = make_requests(READ, pages * 4096, 4096), drive.now + 20_000
+    drive.submit(reads, one_command_each(reads), begin)
+    done = drive.advance(every=True)
+    latency = done["completed"][np.isin(done["tag"], reads["tag"]) & (done["submitted"] == begin)] - begin
+    assert len(latency) == 3
+    one_move = 50_000 + 2 * 5_120 + 1_000_000
+    assert latency.max() < one_move + 3 * 70_000
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+def test_a_cut_finds_a_page_that_is_to_move_where_it_was(model: type[Model]) -> None:
+    drive, moved, before = collecting(model)
+    versions = drive.state.spare[before].tolist()
+    places = [lookup(drive.state.mapping, page) for page in moved]
+    drive.advance(drive.now + 40 * 1_100_000)
+    assert drive.state.spare[before].tolist() == versions
+    assert 30 < sum(drive.state.spare[place] == version for place, version in zip(places, versions, strict=True)) < 45
+    drive.power_cut(drive.now)
+    assert [drive.version(page) for page in moved] == versions
